@@ -1,0 +1,40 @@
+# make help lists what there is.
+.DEFAULT_GOAL := help
+.PHONY: help run setup setup-dev test lint format bench load requirements
+
+PYTHON ?= python3
+MANAGE := .venv/bin/python manage.py
+# What is given on make's command line, such as PORT=8001, reaches the programs as an environment variable by itself.
+export PYTHON
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: setup ## serve on 127.0.0.1, PORT=8000 by default, with an embedded PostgreSQL unless DATABASE_URL is set
+	@exec $(MANAGE) run
+
+setup: ## make .venv with the pinned packages of the service
+	@deploy/setup.sh requirements.txt
+
+setup-dev: ## the same with the packages for development
+	@deploy/setup.sh requirements-dev.txt
+
+test: setup-dev ## run all tests against a real PostgreSQL; ARGS='-k name' selects
+	@.venv/bin/python -m pytest -n auto --dist loadgroup $(ARGS)
+
+lint: setup-dev ## check style, the imports between the rooms, and that no migration is missing
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/lint-imports
+	@$(MANAGE) makemigrations --check --dry-run
+
+format: setup-dev ## put the code into the project's style
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+requirements: setup-dev ## pin the newest versions that pyproject.toml allows
+	@.venv/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--no-emit-trusted-host --allow-unsafe --output-file requirements.txt pyproject.toml
+	@.venv/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--no-emit-trusted-host --allow-unsafe --extra dev --constraint requirements.txt \
+		--output-file requirements-dev.txt pyproject.toml

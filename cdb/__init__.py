@@ -1,0 +1,1 @@
+"""Configuration of the cdb service: environment, settings, routes and the database it runs on."""

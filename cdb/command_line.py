@@ -1,0 +1,39 @@
+"""What happens around a command of manage.py: find the database, run the command, leave nothing behind."""
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+from cdb import database
+from cdb.env import ConfigurationError
+
+# Commands that never open a connection; starting a server for them would only cost time.
+WITHOUT_DATABASE = {"help", "version", "spectacular", "startapp", "startproject", "diffsettings"}
+HELP_FLAGS = {"-h", "--help", "--version"}
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command of manage.py; returns the process's exit code. Errors of configuration are one line each."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
+    try:
+        with _database(arguments[1:]):
+            from django.core.management import execute_from_command_line
+
+            execute_from_command_line(arguments)
+    except ConfigurationError as error:
+        sys.stderr.write(f"cdb: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    return 0
+
+
+@contextlib.contextmanager
+def _database(arguments: list[str]) -> Iterator[None]:
+    if not arguments or arguments[0] in WITHOUT_DATABASE or HELP_FLAGS.intersection(arguments):
+        yield
+        return
+    with database.available():
+        yield

@@ -1,0 +1,86 @@
+"""Which PostgreSQL the service uses: the one that DATABASE_URL names, or the embedded one."""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg2
+from psycopg2.extensions import parse_dsn
+
+from cdb import env
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.env import ConfigurationError
+
+
+def embedded() -> EmbeddedPostgres | None:
+    """The embedded server, or None where DATABASE_URL names another one."""
+    values = env.read()
+    return None if values["DATABASE_URL"] else EmbeddedPostgres(values["CDB_DATA_DIR"] / "postgres")
+
+
+def url() -> str:
+    """The libpq URL of the service's database."""
+    server = embedded()
+    return server.url if server else env.read()["DATABASE_URL"]
+
+
+def settings() -> dict[str, Any]:
+    """The `DATABASES["default"]` entry. libpq itself parses the URL, so all that libpq knows may stand in it.
+
+    Raises `ConfigurationError` when it is no PostgreSQL URL.
+    """
+    parts = _parse(url())
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.pop("dbname", ""),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": parts.pop("port", ""),
+        "OPTIONS": {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | parts,
+        # A thread keeps its connection, so that a request costs no new one; a lost one is noticed before it is used.
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+@contextlib.contextmanager
+def available() -> Iterator[None]:
+    """Make sure inside the block that the database answers: start the embedded one, or reach the external one.
+
+    Raises `ConfigurationError` with one line when it can't be reached.
+    """
+    server = embedded()
+    if server is None:
+        _check_reachable()
+        yield
+        return
+    server.acquire()
+    try:
+        yield
+    finally:
+        # An impatient second Ctrl-C must not leave the server behind.
+        previous = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+        server.release()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _parse(database_url: str) -> dict[str, str]:
+    if not database_url.startswith(("postgresql://", "postgres://")):
+        raise ConfigurationError("DATABASE_URL must look like postgresql://user:password@host:5432/database")
+    try:
+        return parse_dsn(database_url)
+    except psycopg2.ProgrammingError as error:
+        raise ConfigurationError(f"DATABASE_URL is not valid: {' '.join(str(error).split())}") from error
+
+
+def _check_reachable() -> None:
+    parts = _parse(url())
+    try:
+        psycopg2.connect(**{"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | parts).close()
+    except psycopg2.OperationalError as error:
+        where = f"{parts.get('host', 'localhost')}:{parts.get('port', '5432')}/{parts.get('dbname', '')}"
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(f"can't reach the database at {where} (DATABASE_URL): {reason}") from error

@@ -1,0 +1,105 @@
+"""The configuration that comes from outside: one visible row for each environment variable.
+
+This module is the only reader of ``os.environ``. A ``.env`` file in the project's root is read too; a variable that
+is really set wins over it. An empty variable counts as not set.
+"""
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from environs import Env, EnvError, validate
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class ConfigurationError(Exception):
+    """A setting is wrong, or what it points at can't be used. The message is one line, meant for the operator."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable: its name, its type (a reader of `environs`), its default and what it is for."""
+
+    name: str
+    kind: str
+    default: Any
+    meaning: str
+    check: Any = None
+    public: bool = False  # may be read by anyone through user_settings/<name>
+
+
+VARIABLES = (
+    Variable(
+        "DATABASE_URL", "str", "", "PostgreSQL to use, as a libpq URL; empty: the embedded server under `CDB_DATA_DIR`."
+    ),
+    Variable("CDB_DATA_DIR", "path", Path("var"), "Directory of the embedded server's data and of generated files."),
+    Variable("PORT", "int", 8000, "TCP port on 127.0.0.1 that `make run` serves.", validate.Range(1, 65535)),
+    Variable(
+        "SCENARIO",
+        "str",
+        "tiny",
+        "Scenario that `make run` seeds into a database without global tags; `none` leaves it empty.",
+    ),
+    Variable(
+        "CDB_IOV_MODE",
+        "str",
+        "continuous",
+        "How the end of an IOV is meant: `continuous` (exclusive) or `discrete` (inclusive: experiment and run).",
+        validate.OneOf(["continuous", "discrete"]),
+        public=True,
+    ),
+    Variable(
+        "CDB_PAYLOAD_BASE_URL",
+        "str",
+        "",
+        "Where clients find the payload files; handed out by `user_settings`, never used by the service.",
+        public=True,
+    ),
+    Variable(
+        "CDB_MAX_BODY_BYTES",
+        "int",
+        32 * 1024 * 1024,
+        "Largest request body that is accepted; more is answered with 413.",
+        validate.Range(min=1024),
+        public=True,
+    ),
+    Variable("CDB_ALLOWED_HOSTS", "list", ["localhost", "127.0.0.1", "[::1]"], "Host names the service answers to."),
+    Variable(
+        "CDB_SECRET_KEY",
+        "str",
+        "",
+        "Signing key; empty: one is generated and kept in `CDB_DATA_DIR`, readable by its owner only.",
+    ),
+    Variable("DEBUG", "bool", False, "Development mode: tracebacks in errors. Never in production."),
+    Variable("CDB_WORKERS", "int", 0, "gunicorn processes; 0: the number of cores plus one.", validate.Range(min=0)),
+    Variable("CDB_THREADS", "int", 4, "Threads of each gunicorn process.", validate.Range(min=1)),
+    Variable(
+        "CDB_CONNECT_TIMEOUT_SECONDS",
+        "int",
+        5,
+        "How long a connection to PostgreSQL may take to open.",
+        validate.Range(min=1),
+    ),
+)
+
+
+@cache
+def read() -> dict[str, Any]:
+    """Read every variable, typed and checked. Raises `ConfigurationError` that names the first wrong one."""
+    env = Env()
+    env.read_env(str(ROOT / ".env"), recurse=False)
+    values = {}
+    for variable in VARIABLES:
+        if not os.environ.get(variable.name):
+            os.environ.pop(variable.name, None)
+        try:
+            values[variable.name] = getattr(env, variable.kind)(
+                variable.name, variable.default, validate=variable.check
+            )
+        except EnvError as error:
+            raise ConfigurationError(" ".join(str(error).split())) from error
+    values["CDB_DATA_DIR"] = (ROOT / values["CDB_DATA_DIR"].expanduser()).resolve()
+    return values

@@ -1,0 +1,106 @@
+"""Django's settings. What an operator may change comes from `cdb.env`; the rest is fixed here, with its reason."""
+
+import os
+import secrets
+from pathlib import Path
+
+from cdb import database, env
+
+_values = env.read()
+
+BASE_DIR = env.ROOT
+DATA_DIR = _values["CDB_DATA_DIR"]
+DEBUG = _values["DEBUG"]
+ALLOWED_HOSTS = _values["CDB_ALLOWED_HOSTS"]
+
+ROOT_URLCONF = "cdb.urls"
+WSGI_APPLICATION = "cdb.wsgi.application"
+# Both spellings of each route exist; clients do not follow redirects.
+APPEND_SLASH = False
+
+INSTALLED_APPS = [
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "cdb_rest",
+]
+
+MIDDLEWARE = [
+    "cdb_rest.api.middleware.EdgeMiddleware",
+    "django.middleware.common.CommonMiddleware",  # Content-Length and the check of the host name
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+]
+
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
+
+DATABASES = {"default": database.settings()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+
+STATIC_URL = "/static/"
+# The few static files are served right out of the installed packages: no collecting step to forget.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+
+# The edge middleware holds bodies against the limit and answers 413; Django's own limit would answer 400.
+DATA_UPLOAD_MAX_MEMORY_SIZE = None
+CDB_MAX_BODY_BYTES = _values["CDB_MAX_BODY_BYTES"]
+
+CDB_IOV_MODE = _values["CDB_IOV_MODE"]
+CDB_PAYLOAD_BASE_URL = _values["CDB_PAYLOAD_BASE_URL"]
+# What `user_settings/<name>` hands out to anyone.
+CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in env.VARIABLES if variable.public}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_RENDERER_CLASSES": ["cdb_rest.api.json.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["cdb_rest.api.json.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cdb_rest.api.json.AlwaysJSON",
+    "DEFAULT_SCHEMA_CLASS": "cdb_rest.api.schema.RouteSchema",
+    "EXCEPTION_HANDLER": "cdb_rest.api.errors.handle",
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "cdb",
+    "DESCRIPTION": "Conditions database: which payload file is valid for each payload type, at a moment of data taking.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "PREPROCESSING_HOOKS": ["cdb_rest.api.schema.documented_spellings"],
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    # A client's mistake is no event of ours; only what answers 500 is.
+    "loggers": {"django.request": {"level": "ERROR"}, "django.security.DisallowedHost": {"level": "CRITICAL"}},
+}
+
+
+def _secret_key() -> str:
+    """The configured key, or the one that this data directory keeps."""
+    if _values["CDB_SECRET_KEY"]:
+        return _values["CDB_SECRET_KEY"]
+    file = Path(DATA_DIR) / "secret_key"
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return file.read_text()
+    key = secrets.token_urlsafe(50)
+    with os.fdopen(handle, "w") as stream:
+        stream.write(key)
+    return key
+
+
+SECRET_KEY = _secret_key()

@@ -1,0 +1,27 @@
+"""All routes of the service."""
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
+
+from cdb_rest.api import errors
+from cdb_rest.api.views import health
+
+
+def welcome(request: HttpRequest) -> JsonResponse:
+    """What a visitor of the bare address may want."""
+    return JsonResponse({"service": "cdb", "api": "/api/cdb_rest/", "docs": "/api/docs/", "schema": "/api/schema/"})
+
+
+urlpatterns = [
+    path("api/cdb_rest/", include("cdb_rest.api.routes")),
+    re_path(r"^health/live/?$", health.live),
+    re_path(r"^health/ready/?$", health.ready),
+    re_path(r"^api/schema/?$", SpectacularJSONAPIView.as_view(), name="schema"),
+    re_path(r"^api/docs/?$", SpectacularSwaggerView.as_view(url_name="schema")),
+    path("", welcome),
+    re_path("", errors.route_not_found),
+]
+
+handler400 = errors.bad_request
+handler500 = errors.server_error

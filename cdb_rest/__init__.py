@@ -1,0 +1,1 @@
+"""The conditions database: its rules, tables, reads, writes and REST API."""

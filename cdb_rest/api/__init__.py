@@ -1,0 +1,1 @@
+"""The REST API: what is HTTP and nothing else."""

@@ -1,0 +1,184 @@
+"""What the answers hold. Each class is the shape of one document and says where in the tables each value comes from.
+
+The classes describe the OpenAPI answers and name the columns to fetch; `documents` turns rows into dictionaries by them,
+without building model instances, so that half a million take seconds.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+Document = dict[str, Any]
+
+
+class Statement(serializers.Serializer):
+    """The answer to a delete."""
+
+    detail = serializers.CharField()
+
+
+class BulkResult(serializers.Serializer):
+    """The answer to a bulk insert."""
+
+    detail = serializers.CharField()
+    count = serializers.IntegerField()
+
+
+class Error(serializers.Serializer):
+    """Any error; further keys may name wrong fields or rows."""
+
+    detail = serializers.CharField()
+    code = serializers.CharField()
+
+
+class NamedDocument(serializers.Serializer):
+    """A status or a payload type."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    created = serializers.DateTimeField()
+
+
+class StatusDocument(serializers.Serializer):
+    """A status inside a nested global tag."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    created = serializers.DateTimeField()
+
+
+class GlobalTagDocument(serializers.Serializer):
+    """A global tag as a write returns it."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    author = serializers.CharField()
+    status = serializers.CharField(source="status.name")
+    created = serializers.DateTimeField()
+    updated = serializers.DateTimeField()
+
+
+class GlobalTagItem(serializers.Serializer):
+    """A global tag in a list, with its counts."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    author = serializers.CharField()
+    status = serializers.CharField(source="status.name")
+    payload_lists_count = serializers.IntegerField()
+    payload_iov_count = serializers.IntegerField()
+    created = serializers.DateTimeField()
+    updated = serializers.DateTimeField()
+
+
+class PayloadIOVDocument(serializers.Serializer):
+    """A payload IOV; `comb_iov` is a string because no JSON number holds all its digits."""
+
+    id = serializers.IntegerField()
+    payload_url = serializers.CharField()
+    checksum = serializers.CharField()
+    size = serializers.IntegerField()
+    major_iov = serializers.IntegerField()
+    minor_iov = serializers.IntegerField()
+    comb_iov = serializers.CharField()
+    major_iov_end = serializers.IntegerField()
+    minor_iov_end = serializers.IntegerField()
+    payload_list = serializers.CharField(source="payload_list.name", allow_null=True)
+    revision = serializers.CharField(source="extra", allow_null=True)
+    inserted = serializers.DateTimeField(source="created")
+
+
+class PayloadListDocument(serializers.Serializer):
+    """A payload list as a write returns it."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    global_tag = serializers.CharField(source="global_tag.name", allow_null=True)
+    payload_type = serializers.CharField(source="payload_type.name")
+    created = serializers.DateTimeField()
+
+
+class PayloadListItem(PayloadListDocument):
+    """A payload list on a browse page, with its count."""
+
+    iov_count = serializers.IntegerField()
+
+
+class NestedPayloadList(serializers.Serializer):
+    """A payload list with all its IOVs, by start."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    global_tag = serializers.CharField(source="global_tag.name", allow_null=True)
+    payload_type = serializers.CharField(source="payload_type.name")
+    payload_iov = PayloadIOVDocument(many=True)
+    created = serializers.DateTimeField()
+
+
+class NestedGlobalTag(serializers.Serializer):
+    """A global tag with all its payload lists and their IOVs."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    author = serializers.CharField()
+    status = StatusDocument()
+    payload_lists = NestedPayloadList(many=True)
+    created = serializers.DateTimeField()
+    updated = serializers.DateTimeField()
+
+
+def documents(shape: type[serializers.Serializer], rows: QuerySet) -> list[Document]:
+    """The rows as documents of that shape, in one query. Nested arrays stay empty."""
+    layout = _layout(shape)
+    return [_assemble(layout, iter(row)) for row in rows.values_list(*_paths(layout))]
+
+
+def stream_documents(shape: type[serializers.Serializer], rows: QuerySet) -> Iterator[Document]:
+    """As `documents`, but fetched piece by piece by a cursor in the database, so that memory stays bounded."""
+    layout = _layout(shape)
+    for row in rows.values_list(*_paths(layout)).iterator():
+        yield _assemble(layout, iter(row))
+
+
+def document(shape: type[serializers.Serializer], rows: QuerySet) -> Document | None:
+    """The first of the rows as a document of that shape, or None."""
+    found = documents(shape, rows[:1])
+    return found[0] if found else None
+
+
+# For each key of a document where its value comes from: a path through the tables, the layout of a document inside it,
+# or nothing for an array that is filled later.
+Layout = tuple[tuple[str, "str | Layout | None"], ...]
+
+
+@cache
+def _layout(shape: type[serializers.Serializer], prefix: str = "") -> Layout:
+    parts: list[tuple[str, str | Layout | None]] = []
+    for key, field in shape().fields.items():
+        path = prefix + field.source.replace(".", "__")
+        if isinstance(field, serializers.ListSerializer):
+            parts.append((key, None))
+        elif isinstance(field, serializers.Serializer):
+            parts.append((key, _layout(type(field), f"{path}__")))
+        else:
+            parts.append((key, path))
+    return tuple(parts)
+
+
+def _paths(layout: Layout) -> Iterator[str]:
+    for _, part in layout:
+        if isinstance(part, str):
+            yield part
+        elif part is not None:
+            yield from _paths(part)
+
+
+def _assemble(layout: Layout, values: Iterator[Any]) -> Document:
+    return {
+        key: next(values) if isinstance(part, str) else [] if part is None else _assemble(part, values)
+        for key, part in layout
+    }

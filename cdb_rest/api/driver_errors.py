@@ -1,0 +1,52 @@
+"""Errors of the database driver in the service's terms: by constraint name, or by what befell the connection."""
+
+from django.db import Error, IntegrityError, InterfaceError, OperationalError
+from psycopg2 import errorcodes
+
+from cdb_rest.domain.errors import (
+    CdbError,
+    ConcurrentChangeError,
+    DatabaseUnavailableError,
+    InvalidInputError,
+    NameTakenError,
+    OverlapError,
+)
+
+# Unique names: the constraint, and how the existing clients know the kind of object.
+NAME_CONSTRAINTS = {
+    "global_tag_name": "global tag",
+    "global_tag_status_name": "global tag status",
+    "payload_type_name": "payload type",
+    "payload_list_name": "payload list",
+}
+CONSTRAINTS: dict[str, CdbError] = {
+    "payload_list_one_per_tag_and_type": ConcurrentChangeError(
+        "Another payload list of this type was attached at the same moment; try again."
+    ),
+    "payload_iov_lookup": OverlapError("An IOV of the payload list starts at the same moment."),
+    "payload_iov_not_negative": InvalidInputError("Moments and sizes must not be negative."),
+    "payload_iov_end_not_before_start": InvalidInputError("The end of an interval must not be before its start."),
+    "payload_iov_revision_is_digits": InvalidInputError("A revision consists of digits."),
+}
+LOST_RACES = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED}
+# SQLSTATE classes: connection trouble, out of resources, operator intervention (shutdown, a cancelled statement), I/O.
+UNAVAILABLE_CLASSES = {"08", "53", "57", "58"}
+
+
+def translate(error: Error) -> Exception:
+    """The service's error for a driver's one, or `error` itself where it can only be a bug."""
+    cause = error.__cause__
+    code = getattr(cause, "pgcode", None)
+    constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
+    if constraint in NAME_CONSTRAINTS:
+        return NameTakenError(NAME_CONSTRAINTS[constraint])
+    if constraint in CONSTRAINTS:
+        return CONSTRAINTS[constraint]
+    if code in LOST_RACES or (isinstance(error, IntegrityError) and code == errorcodes.FOREIGN_KEY_VIOLATION):
+        return ConcurrentChangeError("Another request changed the same objects at the same moment; try again.")
+    # A connection that breaks has no code to give.
+    if code is None and isinstance(error, InterfaceError | OperationalError):
+        return DatabaseUnavailableError("The database can't be reached; try again later.")
+    if code and code[:2] in UNAVAILABLE_CLASSES:
+        return DatabaseUnavailableError("The database did not answer in time; try again later.")
+    return error

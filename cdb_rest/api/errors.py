@@ -1,0 +1,98 @@
+"""The one table from what can go wrong to how HTTP says it, and the one place that turns exceptions into answers."""
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from rest_framework import exceptions
+
+from cdb_rest.api.driver_errors import translate
+from cdb_rest.api.json import dump
+from cdb_rest.domain import errors
+
+logger = logging.getLogger(__name__)
+
+STATUS_OF: dict[type[errors.CdbError], int] = {
+    errors.InvalidInputError: 400,
+    errors.NameTakenError: 400,
+    errors.NotFoundError: 404,
+    errors.GlobalTagNotFoundError: 404,
+    errors.StatusNotFoundError: 404,
+    errors.PayloadTypeNotFoundError: 404,
+    errors.PayloadListNotFoundError: 404,
+    errors.PayloadIOVNotFoundError: 404,
+    errors.SettingNotFoundError: 404,
+    errors.TagLockedError: 409,
+    errors.TagFrozenError: 409,
+    errors.StatusChangeRefusedError: 409,
+    errors.OverlapError: 409,
+    errors.PayloadTypeInUseError: 409,
+    errors.PayloadListNotEmptyError: 409,
+    errors.ConcurrentChangeError: 409,
+    # The one status that existing clients try again, after a random pause.
+    errors.DatabaseUnavailableError: 504,
+}
+
+# What HTTP itself can get wrong: the framework's class, our code.
+FRAMEWORK_CODES: dict[type[exceptions.APIException], str] = {
+    exceptions.ParseError: "invalid_json",
+    exceptions.UnsupportedMediaType: "unsupported_media_type",
+    exceptions.MethodNotAllowed: "method_not_allowed",
+}
+
+RETRY_AFTER_SECONDS = 5
+
+
+def handle(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    """The answer to an exception in a view, as the framework's exception handler. None lets it through, in DEBUG."""
+    if isinstance(error, DatabaseError):
+        error = translate(error)
+    if isinstance(error, errors.CdbError):
+        return _domain_answer(error)
+    if isinstance(error, exceptions.APIException) and type(error) in FRAMEWORK_CODES:
+        return answer(error.status_code, FRAMEWORK_CODES[type(error)], str(error.detail))
+    if isinstance(error, UnreadablePostError):
+        return answer(400, "incomplete_body", "The body ended before its announced length.")
+    if settings.DEBUG:
+        return None
+    logger.error("unexpected %s", type(error).__name__, exc_info=error)
+    return answer(500, "internal_error", "An internal error occurred; it was logged.")
+
+
+def answer(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:
+    """An error's response: a JSON object with `detail`, `code` and whatever `more` has."""
+    body = dump({"detail": detail, "code": code} | (more or {}))
+    response = HttpResponse(body, status=status, content_type="application/json")
+    response["Cache-Control"] = "no-store"
+    if status == 504:
+        response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return response
+
+
+def _domain_answer(error: errors.CdbError) -> HttpResponse:
+    detail = str(error)
+    more: dict[str, Any] = {}
+    if isinstance(error, errors.NameTakenError):
+        more["name"] = [detail]
+    if isinstance(error, errors.InvalidInputError):
+        more |= error.fields
+        if error.rows:
+            more["rows"] = error.rows
+    return answer(STATUS_OF[type(error)], error.code, detail, more)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's answer to what it refuses before any view, such as an unknown host name."""
+    return answer(400, "bad_request", "The request was refused: its host name or its form is not acceptable.")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's answer to an exception outside of the views."""
+    return answer(500, "internal_error", "An internal error occurred; it was logged.")
+
+
+def route_not_found(request: HttpRequest, **_: Any) -> HttpResponse:
+    """The answer to a path that no route has."""
+    return answer(404, "route_not_found", f"There is nothing at {request.path}.")

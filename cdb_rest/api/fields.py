@@ -1,0 +1,133 @@
+"""Reading values from bodies, query strings and paths: strict about meaning, each error in one sentence."""
+
+import re
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.moment import OPEN, Moment
+from cdb_rest.models.names import NAME_LENGTH, REVISION_LENGTH
+
+# No number that fits needs more digits; a longer text is not worth converting.
+INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class TextField(serializers.CharField):
+    """A text; numbers are not taken for text."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class NameField(TextField):
+    """The name of a new object, which must be able to stand in a URL's path."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=NAME_LENGTH, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        name = super().to_internal_value(data)
+        if "/" in name or name in (".", "..") or CONTROL_CHARACTER.search(name):
+            raise serializers.ValidationError('A name must not contain "/" or control characters, nor be "." or "..".')
+        return name
+
+
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": OPEN})
+class NumberField(serializers.Field):
+    """A number in 0…2^63-1, as a JSON number or as a string of digits."""
+
+    default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required."}
+
+    def to_internal_value(self, data: Any) -> int:
+        number = parse_integer(data)
+        if number is None or not 0 <= number <= OPEN:
+            self.fail("invalid")
+        return number
+
+
+@extend_schema_field({"type": "string", "pattern": "^[0-9]{1,19}$", "nullable": True})
+class RevisionField(serializers.Field):
+    """A revision: digits, as a string or a number; kept as a string, leading zeros and all. Empty means none."""
+
+    default_error_messages = {"invalid": "A revision is a number from 0 to 9223372036854775807."}
+
+    def to_internal_value(self, data: Any) -> str | None:
+        if data == "":
+            return None
+        number = parse_integer(data)
+        if number is None or not 0 <= number <= OPEN or len(str(data)) > REVISION_LENGTH:
+            self.fail("invalid")
+        return str(data)
+
+
+class Input(serializers.Serializer):
+    """The body of a request. Clients may send null for what they could have left out."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, dict):
+            data = {
+                key: value
+                for key, value in data.items()
+                if value is not None or key not in self.fields or self.fields[key].required
+            }
+        return super().to_internal_value(data)
+
+
+def parse_integer(value: Any) -> int | None:
+    """`value` as an integer if it is one or is a string of its digits, else None."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and INTEGER.fullmatch(value):
+        return int(value)
+    return None
+
+
+def parse_number(name: str, text: str | None) -> int:
+    """A number in 0…2^63-1 from a path or query string. Raises `InvalidInputError` that names it."""
+    number = parse_integer(text)
+    if number is None or not 0 <= number <= OPEN:
+        message = f"{name} must be an integer from 0 to {OPEN}."
+        raise InvalidInputError(message, {name: [message]})
+    return number
+
+
+def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -> Moment:
+    """A moment from a path or query string. Raises `InvalidInputError` that names the wrong half."""
+    return Moment(*(parse_number(name, text) for name, text in zip(names, texts, strict=True)))
+
+
+def parse_flag(name: str, text: str | None) -> bool:
+    """A switch of a query string: 1 or true, 0 or false, off where left out. Raises `InvalidInputError`."""
+    values = {"1": True, "true": True, "0": False, "false": False, "": False, None: False}
+    if text not in values:
+        message = f"{name} must be 1 or 0."
+        raise InvalidInputError(message, {name: [message]})
+    return values[text]
+
+
+def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
+    """The request's body as `form` describes it. Raises `InvalidInputError` with every wrong field."""
+    data = request.data
+    if not isinstance(data, dict):
+        raise InvalidInputError("The body must be a JSON object.")
+    return read_value(data, form)
+
+
+def read_value(data: dict[str, Any], form: type[Input]) -> dict[str, Any]:
+    """`data` as `form` describes it. Raises `InvalidInputError` with every wrong field."""
+    filled = form(data=data)
+    if filled.is_valid():
+        return dict(filled.validated_data)
+    fields = plain_errors(filled)
+    raise InvalidInputError("; ".join(f"{name}: {' '.join(texts)}" for name, texts in fields.items()), fields)
+
+
+def plain_errors(form: Input) -> dict[str, list[str]]:
+    """The errors of a form as lists of sentences by field."""
+    return {name: [str(text) for text in texts] for name, texts in form.errors.items()}

@@ -1,0 +1,55 @@
+"""JSON in and out: the parser, the renderer, and a negotiation that never ends in anything else."""
+
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from rest_framework.exceptions import ParseError
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+
+
+def dump(value: Any) -> bytes:
+    """`value` as JSON: moments in time in ISO 8601 with Z, decimals as strings with all their digits."""
+    return orjson.dumps(value, default=_plain, option=orjson.OPT_UTC_Z)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+class JSONRenderer(BaseRenderer):
+    """Renders what the views return."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: dict | None = None) -> bytes:
+        return dump(data)
+
+
+class JSONParser(BaseParser):
+    """Parses UTF-8 JSON; whatever else stands in a body is the caller's error."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: dict | None = None) -> Any:
+        try:
+            return orjson.loads(stream.read())
+        except orjson.JSONDecodeError as error:
+            raise ParseError(f"The body is not valid JSON: {error}.") from error
+
+
+class AlwaysJSON(BaseContentNegotiation):
+    """Takes a body without a content type for JSON, and answers in JSON whatever the client says it accepts."""
+
+    def select_parser(self, request: Any, parsers: list[BaseParser]) -> BaseParser | None:
+        media_type = (request.content_type or "").split(";")[0].strip().lower()
+        return next((parser for parser in parsers if media_type in ("", parser.media_type)), None)
+
+    def select_renderer(self, request: Any, renderers: list[BaseRenderer], format_suffix: str | None = None) -> tuple:
+        return renderers[0], renderers[0].media_type

@@ -1,0 +1,70 @@
+"""What holds for every request, whatever its route: bodies within bounds and read to their end, HEAD, no NUL bytes."""
+
+import logging
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from cdb_rest.api.errors import answer
+
+logger = logging.getLogger(__name__)
+
+# A body that nobody reads is still taken off the line up to this size: a connection that is closed with unread data is
+# reset, and the client loses the answer.
+DISCARD_LIMIT_BYTES = 256 * 1024 * 1024
+DISCARD_PIECE_BYTES = 64 * 1024
+
+
+class EdgeMiddleware:
+    """The outermost layer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self._refusal(request) or self.get_response(request)
+        if request.META.get("CONTENT_LENGTH"):
+            _discard_rest_of_body(request)
+        if request.method == "HEAD":
+            response = _without_body(response)
+        return response
+
+    @staticmethod
+    def _refusal(request: HttpRequest) -> HttpResponse | None:
+        """The answer to a request that goes no further, or None."""
+        if "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+            # PostgreSQL's text can't hold it.
+            return answer(400, "invalid_input", "The URL must not contain a NUL byte.")
+        if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
+            return answer(
+                400, "length_required", "Send the body with a Content-Length; chunked bodies are not accepted."
+            )
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal():
+            return answer(400, "length_required", "The Content-Length is not a number.")
+        if int(length) > settings.CDB_MAX_BODY_BYTES:
+            limit = f"{settings.CDB_MAX_BODY_BYTES} bytes"
+            return answer(413, "body_too_large", f"The body has {length} bytes; at most {limit} are accepted.")
+        return None
+
+
+def _discard_rest_of_body(request: HttpRequest) -> None:
+    discarded = 0
+    try:
+        while discarded < DISCARD_LIMIT_BYTES:
+            piece = request._stream.read(DISCARD_PIECE_BYTES)
+            if not piece:
+                return
+            discarded += len(piece)
+    except OSError:
+        logger.debug("the client went away while its body was discarded")
+
+
+def _without_body(response: HttpResponse) -> HttpResponse:
+    """The answer to HEAD: the same status and headers, nothing behind them."""
+    if response.streaming:
+        response.close()
+        return HttpResponse(status=response.status_code, headers=dict(response.items()))
+    response.content = b""
+    return response

@@ -1,0 +1,97 @@
+"""Browse mode: a page of a list, searched, filtered and sorted as the query string says."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.serializers import Serializer
+
+from cdb_rest.api.documents import Document, documents
+from cdb_rest.api.fields import parse_integer
+from cdb_rest.domain.errors import InvalidInputError
+
+PAGE_SIZE = 25
+LARGEST_PAGE_SIZE = 1000
+
+
+@dataclass(frozen=True)
+class Browser:
+    """How one kind of object is browsed.
+
+    `search` are the columns whose text is searched, `sort` the fields that may be sorted by (the default first) and the
+    columns behind them, `filters` the parameters that select by a name. `count` counts the selected rows without reading
+    them, where nothing is searched for.
+    """
+
+    shape: type[Serializer]
+    rows: Callable[[], QuerySet]
+    search: tuple[str, ...]
+    sort: Mapping[str, str]
+    filters: Mapping[str, str] = field(default_factory=dict)
+    count: Callable[[dict[str, str]], int] | None = None
+
+    def page(self, query: QueryDict) -> Document:
+        """The page that the query string asks for; past the end its results are empty.
+
+        Raises `InvalidInputError` if the page or its size is no number in range.
+        """
+        number = _number(query, "page", default=1, largest=None)
+        size = _number(query, "page_size", default=PAGE_SIZE, largest=LARGEST_PAGE_SIZE)
+        selected = {name: query[name] for name in self.filters if query.get(name)}
+        rows = self.rows().filter(**{self.filters[name]: value for name, value in selected.items()})
+        text = query.get("search")
+        if text:
+            rows = rows.filter(_any_contains(self.search, text))
+        count = self.count(selected) if self.count and not text else rows.count()
+        first = (number - 1) * size
+        results = (
+            documents(self.shape, rows.order_by(*self._order(query))[first : first + size]) if first < count else []
+        )
+        return {
+            "count": count,
+            "page": number,
+            "page_size": size,
+            "total_pages": -(-count // size),
+            "results": results,
+        }
+
+    def _order(self, query: QueryDict) -> list[str]:
+        default = next(iter(self.sort.values()))
+        column = self.sort.get(query.get("sort", ""), default)
+        sign = "-" if query.get("order") == "desc" else ""
+        # The id breaks ties, so that a row stands on one page only.
+        return [sign + column] if column == "id" else [sign + column, sign + "id"]
+
+    def parameters(self) -> list[OpenApiParameter]:
+        """The query parameters, for the OpenAPI description."""
+        described = {
+            "page": (int, "Switches to browse mode and says which page, from 1."),
+            "page_size": (int, f"Rows of a page, 1 to {LARGEST_PAGE_SIZE}; {PAGE_SIZE} if left out."),
+            "search": (str, "Only rows that contain this text, in whatever case."),
+            "sort": (str, f"One of {', '.join(self.sort)}; anything else means {next(iter(self.sort))}."),
+            "order": (str, "asc (default) or desc."),
+        } | {name: (str, f"Only rows with this {name.replace('_', ' ')}, by name.") for name in self.filters}
+        return [OpenApiParameter(name, kind, description=text) for name, (kind, text) in described.items()]
+
+
+def wants_page(query: QueryDict) -> bool:
+    """Whether the query string switches a list route to browse mode."""
+    return "page" in query
+
+
+def _number(query: QueryDict, name: str, *, default: int, largest: int | None) -> int:
+    text = query.get(name)
+    number = default if text is None else parse_integer(text)
+    if number is None or number < 1 or (largest is not None and number > largest):
+        message = f"{name} must be an integer from 1" + (f" to {largest}." if largest else ".")
+        raise InvalidInputError(message, {name: [message]})
+    return number
+
+
+def _any_contains(columns: tuple[str, ...], text: str) -> Q:
+    condition = Q()
+    for column in columns:
+        condition |= Q(**{f"{column}__icontains": text})
+    return condition

@@ -1,0 +1,62 @@
+"""Every route of the API: the path that existing clients use, its readable alias where there is one, the view of both."""
+
+from django.urls import path
+from rest_framework.views import APIView
+
+from cdb_rest.api.views import global_tags, lookup, payload_iovs, payload_lists, payload_types, settings
+
+ROUTES: tuple[tuple[type[APIView], tuple[str, ...]], ...] = (
+    (lookup.LookupView, ("payloadiovs/", "payload-iovs/query/")),
+    (lookup.OrderByLookupView, ("payloadiovs_orm_orderby/",)),
+    (lookup.MaximumLookupView, ("payloadiovs_orm_max/",)),
+    (global_tags.GlobalTagListView, ("globalTags",)),
+    (global_tags.GlobalTagCollectionView, ("global-tags",)),
+    (global_tags.NestedGlobalTagListView, ("gt",)),
+    (global_tags.GlobalTagByIdView, ("gt/<str:tag_id>",)),
+    (global_tags.GlobalTagStatusListView, ("gtstatus", "global-tags/statuses")),
+    (global_tags.GlobalTagByNameView, ("globalTag/<str:name>", "global-tags/<str:name>")),
+    (global_tags.GlobalTagDeleteView, ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete")),
+    (
+        global_tags.GlobalTagCloneView,
+        ("cloneGlobalTag/<str:source>/<str:target>", "global-tags/<str:source>/clone/<str:target>"),
+    ),
+    (
+        global_tags.GlobalTagStatusChangeView,
+        ("gt_change_status/<str:name>/<str:status>", "global-tags/<str:name>/change-status/<str:status>"),
+    ),
+    (
+        global_tags.PayloadListsOfGlobalTagView,
+        ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
+    ),
+    (payload_types.PayloadTypeListView, ("pt", "payload-types")),
+    (payload_types.PayloadTypeDeleteView, ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete")),
+    (payload_lists.PayloadListListView, ("pl", "payload-lists")),
+    (payload_lists.PayloadListAttachView, ("pl_attach", "payload-lists/attach")),
+    (payload_lists.PayloadListByNameView, ("payload-lists/by-name/<str:name>",)),
+    (payload_lists.PayloadListByIdView, ("pl/<str:list_id>", "payload-lists/<str:list_id>")),
+    (payload_lists.PayloadListDeleteView, ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete")),
+    (payload_iovs.PayloadIOVListView, ("piov", "payload-iovs")),
+    (payload_iovs.PayloadIOVBulkView, ("bulk_piov", "payload-iovs/bulk")),
+    (payload_iovs.PayloadIOVAttachView, ("piov_attach", "payload-iovs/attach")),
+    (payload_iovs.PayloadIOVByIdView, ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>")),
+    (
+        payload_iovs.PayloadIOVDeleteView,
+        (
+            "deletePayloadIOV/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>",
+            "payload-iovs/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>/delete",
+            "deletePayloadIOV/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>"
+            "/<str:major_end>/<str:minor_end>",
+            "payload-iovs/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>"
+            "/<str:major_end>/<str:minor_end>/delete",
+        ),
+    ),
+    (settings.PublicSettingView, ("user_settings/<str:name>", "settings/<str:name>")),
+)
+
+# Clients follow no redirects, so each path exists with and without its trailing slash.
+urlpatterns = [
+    path(spelling, view.as_view())
+    for view, paths in ROUTES
+    for documented in paths
+    for spelling in (documented.rstrip("/"), documented.rstrip("/") + "/")
+]

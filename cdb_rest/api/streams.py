@@ -1,0 +1,159 @@
+"""Answers of any size in bounded memory: nested JSON, written while the rows come out of the database.
+
+Lists and IOVs are sorted streams from one snapshot, merged on the way: a fixed number of queries, however many rows.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from rest_framework.serializers import Serializer
+
+from cdb_rest.api.documents import (
+    Document,
+    NestedGlobalTag,
+    NestedPayloadList,
+    PayloadIOVDocument,
+    documents,
+    stream_documents,
+)
+from cdb_rest.api.json import dump
+from cdb_rest.domain.errors import NotFoundError
+from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.models.snapshot import snapshot
+
+# Size of the pieces that go to the client; each costs a system call or two.
+PIECE_BYTES = 64 * 1024
+
+# One element of a JSON array, in pieces.
+Element = Iterable[bytes]
+
+
+def payload_iovs(rows: QuerySet) -> StreamingHttpResponse:
+    """A JSON array of IOVs by id."""
+    return _respond(_array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
+
+
+def payload_lists(rows: QuerySet) -> StreamingHttpResponse:
+    """A JSON array of payload lists by id, each with its IOVs by start."""
+    return _respond(_array(_payload_lists(rows)))
+
+
+def payload_list(rows: QuerySet, missing: NotFoundError) -> StreamingHttpResponse:
+    """The first of these payload lists with its IOVs. Raises `missing` if there is none."""
+    return _respond(_first(_payload_lists(rows), missing))
+
+
+def global_tags(rows: QuerySet) -> StreamingHttpResponse:
+    """A JSON array of global tags by id, each with its payload lists and their IOVs."""
+    return _respond(_array(_global_tags(rows)))
+
+
+def global_tag(rows: QuerySet, missing: NotFoundError) -> StreamingHttpResponse:
+    """The first of these global tags with its payload lists and their IOVs. Raises `missing` if there is none."""
+    return _respond(_first(_global_tags(rows), missing))
+
+
+class _ByParent:
+    """A stream of documents that is sorted by parent, handed out parent by parent."""
+
+    def __init__(self, shape: type[Serializer], rows: QuerySet, parent_key: str) -> None:
+        self._documents = stream_documents(shape, rows)
+        self._parent_key = parent_key
+        self._next = next(self._documents, None)
+
+    def of(self, parent: Document) -> Iterator[Document]:
+        """The documents of the next parent, which may have none."""
+        while self._next is not None and self._next[self._parent_key] == parent["name"]:
+            yield self._next
+            self._next = next(self._documents, None)
+
+
+def _global_tags(rows: QuerySet) -> Iterator[Element]:
+    tags = documents(NestedGlobalTag, rows.order_by("id"))
+    lists_of_tags = PayloadList.objects.filter(global_tag__in=[tag["id"] for tag in tags])
+    lists = _ByParent(NestedPayloadList, lists_of_tags.order_by("global_tag_id", "id"), "global_tag")
+    iovs = _ByParent(
+        PayloadIOVDocument,
+        PayloadIOV.objects.filter(payload_list__in=lists_of_tags).order_by(
+            "payload_list__global_tag_id", "payload_list_id", "comb_iov"
+        ),
+        "payload_list",
+    )
+    for tag in tags:
+        yield _nested(tag, "payload_lists", (_with_iovs(found, iovs) for found in lists.of(tag)))
+
+
+def _payload_lists(rows: QuerySet) -> Iterator[Element]:
+    lists = stream_documents(NestedPayloadList, rows.order_by("id"))
+    iovs = _ByParent(
+        PayloadIOVDocument,
+        PayloadIOV.objects.filter(payload_list__in=rows).order_by("payload_list_id", "comb_iov"),
+        "payload_list",
+    )
+    for found in lists:
+        yield _with_iovs(found, iovs)
+
+
+def _with_iovs(found: Document, iovs: _ByParent) -> Element:
+    return _nested(found, "payload_iov", ((dump(iov),) for iov in iovs.of(found)))
+
+
+def _nested(document: Document, key: str, elements: Iterable[Element]) -> Element:
+    """The document with an array under `key`, in that key's place."""
+    keys = list(document)
+    place = keys.index(key)
+    before = dump({name: document[name] for name in keys[:place]})
+    after = dump({name: document[name] for name in keys[place + 1 :]})
+    yield b'%s,"%s":' % (before[:-1], key.encode())
+    yield from _array(elements)
+    yield b"," + after[1:]
+
+
+def _array(elements: Iterable[Element]) -> Iterator[bytes]:
+    yield b"["
+    for index, element in enumerate(elements):
+        if index:
+            yield b","
+        yield from element
+    yield b"]"
+
+
+def _first(elements: Iterator[Element], missing: NotFoundError) -> Iterator[bytes]:
+    element = next(elements, None)
+    if element is None:
+        raise missing
+    yield from element
+
+
+def _respond(pieces: Iterator[bytes]) -> StreamingHttpResponse:
+    return StreamingHttpResponse(_Body(_in_snapshot(pieces)), content_type="application/json")
+
+
+def _in_snapshot(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    with snapshot():
+        gathered: list[bytes] = []
+        size = 0
+        for piece in pieces:
+            gathered.append(piece)
+            size += len(piece)
+            if size >= PIECE_BYTES:
+                yield b"".join(gathered)
+                gathered, size = [], 0
+        yield b"".join(gathered)
+
+
+class _Body:
+    """Pieces of a body. The first is made at once, so that an error can still become an answer of its own."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._first = next(pieces)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._first
+        yield from self._pieces
+
+    def close(self) -> None:
+        """End the transaction and give the cursors back, also when the client has left half-way."""
+        self._pieces.close()

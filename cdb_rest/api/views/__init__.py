@@ -1,0 +1,1 @@
+"""The views: parse, call one service or one read, return."""

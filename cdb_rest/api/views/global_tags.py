@@ -1,0 +1,137 @@
+"""Views of global tags and their statuses."""
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api import streams
+from cdb_rest.api.browsers import GLOBAL_TAGS
+from cdb_rest.api.documents import (
+    GlobalTagDocument,
+    GlobalTagItem,
+    NamedDocument,
+    NestedGlobalTag,
+    Statement,
+    document,
+    documents,
+)
+from cdb_rest.api.fields import parse_number, read_body, read_value
+from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
+from cdb_rest.api.paging import wants_page
+from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadList
+from cdb_rest.services import global_tags
+
+
+class GlobalTagListView(APIView):
+    """All global tags with their counts, or a page of them."""
+
+    @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GlobalTagItem(many=True))
+    def get(self, request: Request) -> Response:
+        if wants_page(request.query_params):
+            return Response(GLOBAL_TAGS.page(request.query_params))
+        return Response(documents(GlobalTagItem, GlobalTag.objects.order_by("id")))
+
+
+class _CreatesGlobalTag(APIView):
+    @extend_schema(request=GlobalTagInput, responses=GlobalTagDocument)
+    def post(self, request: Request) -> Response:
+        tag = global_tags.create_global_tag(**read_body(request, GlobalTagInput))
+        return Response(_one(GlobalTagDocument, tag))
+
+
+class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
+    """All global tags with their counts, or a page of them; creating one."""
+
+
+class NestedGlobalTagListView(_CreatesGlobalTag):
+    """All global tags with everything in them, or a page of them with their counts; creating one."""
+
+    @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=NestedGlobalTag(many=True))
+    def get(self, request: Request) -> Response | StreamingHttpResponse:
+        if wants_page(request.query_params):
+            return Response(GLOBAL_TAGS.page(request.query_params))
+        return streams.global_tags(GlobalTag.objects.all())
+
+
+class GlobalTagByIdView(APIView):
+    """One global tag with everything in it, by id."""
+
+    @extend_schema(responses=NestedGlobalTag)
+    def get(self, request: Request, tag_id: str) -> StreamingHttpResponse:
+        number = parse_number("id", tag_id)
+        return streams.global_tag(GlobalTag.objects.filter(id=number), GlobalTagNotFoundError(number))
+
+
+class GlobalTagByNameView(APIView):
+    """One global tag with everything in it, or with its counts only, by name."""
+
+    @extend_schema(
+        parameters=[OpenApiParameter("light", str, description="Counts instead of contents, whatever the value.")],
+        responses=NestedGlobalTag,
+    )
+    def get(self, request: Request, name: str) -> Response | StreamingHttpResponse:
+        found = GlobalTag.objects.filter(name=name)
+        if "light" not in request.query_params:
+            return streams.global_tag(found, GlobalTagNotFoundError(name))
+        item = document(GlobalTagItem, found)
+        if item is None:
+            raise GlobalTagNotFoundError(name)
+        return Response(item)
+
+
+class GlobalTagDeleteView(APIView):
+    """Deleting a global tag with everything in it."""
+
+    @extend_schema(request=None, responses=Statement)
+    def delete(self, request: Request, name: str) -> Response:
+        global_tags.delete_global_tag(name=name)
+        return Response({"detail": f"Global tag {name} deleted."})
+
+
+class GlobalTagCloneView(APIView):
+    """Copying a global tag with everything in it."""
+
+    @extend_schema(request=None, responses=GlobalTagItem)
+    def post(self, request: Request, source: str, target: str) -> Response:
+        target = read_value({"name": target}, NameInput)["name"]
+        return Response(_one(GlobalTagItem, global_tags.clone_global_tag(source=source, target=target)))
+
+
+class GlobalTagStatusChangeView(APIView):
+    """Giving a global tag another status."""
+
+    @extend_schema(request=None, responses=GlobalTagDocument)
+    def put(self, request: Request, name: str, status: str) -> Response:
+        return Response(_one(GlobalTagDocument, global_tags.change_status(name=name, status=status)))
+
+
+class GlobalTagStatusListView(APIView):
+    """All statuses; creating one."""
+
+    @extend_schema(responses=NamedDocument(many=True))
+    def get(self, request: Request) -> Response:
+        return Response(documents(NamedDocument, GlobalTagStatus.objects.order_by("id")))
+
+    @extend_schema(request=NamedInput, responses=NamedDocument)
+    def post(self, request: Request) -> Response:
+        status = global_tags.create_status(**read_body(request, NamedInput))
+        return Response(document(NamedDocument, GlobalTagStatus.objects.filter(id=status.id)))
+
+
+class PayloadListsOfGlobalTagView(APIView):
+    """The name of the payload list of each payload type that a global tag has."""
+
+    @extend_schema(responses={200: {"type": "object", "additionalProperties": {"type": "string"}}})
+    def get(self, request: Request, name: str) -> Response:
+        lists = PayloadList.objects.filter(global_tag__name=name).values_list("payload_type__name", "name")
+        found = dict(sorted(lists))
+        if not found and not GlobalTag.objects.filter(name=name).exists():
+            raise GlobalTagNotFoundError(name)
+        return Response(found)
+
+
+def _one(shape: type, tag: GlobalTag) -> dict:
+    return document(shape, GlobalTag.objects.filter(id=tag.id))

@@ -1,0 +1,32 @@
+"""Whether the service lives, and whether it can answer."""
+
+from functools import cache
+
+from django.db import Error, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.http import HttpRequest, JsonResponse
+
+from cdb_rest.api.errors import answer
+
+
+def live(request: HttpRequest) -> JsonResponse:
+    """200 as long as the process answers at all."""
+    return JsonResponse({"status": "live"})
+
+
+def ready(request: HttpRequest) -> JsonResponse:
+    """200 if the database answers and has every migration, else 503."""
+    try:
+        applied = set(MigrationRecorder(connection).applied_migrations())
+    except Error:
+        return answer(503, "database_unavailable", "The database can't be reached.")
+    missing = sorted(".".join(key) for key in _known_migrations() - applied)
+    if missing:
+        return answer(503, "migrations_missing", f"The database lacks {', '.join(missing)}.")
+    return JsonResponse({"status": "ready"})
+
+
+@cache
+def _known_migrations() -> frozenset[tuple[str, str]]:
+    return frozenset(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)

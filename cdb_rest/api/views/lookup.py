@@ -1,0 +1,86 @@
+"""Views of the lookup: the service's own, and the published ones by the ORM."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api.fields import parse_flag, parse_moment
+from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.moment import OPEN, Mode
+from cdb_rest.lookup import lateral, orm
+from cdb_rest.lookup.question import COLUMNS, Question
+
+NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
+QUERY = [
+    OpenApiParameter("gtName", str, required=True, description="Name of the global tag."),
+    OpenApiParameter("majorIOV", NUMBER, required=True, description="First half of the moment."),
+    OpenApiParameter("minorIOV", NUMBER, required=True, description="Second half of the moment."),
+    OpenApiParameter("shape", str, enum=["list", "dict"], description="Rows as arrays (default) or as objects."),
+    OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs whose validity is over."),
+]
+VALUE = {"oneOf": [{"type": "string", "nullable": True}, {"type": "integer"}]}
+ROW = {
+    "oneOf": [
+        {"type": "array", "items": VALUE, "minItems": len(COLUMNS), "maxItems": len(COLUMNS)},
+        {"type": "object", "properties": dict.fromkeys(COLUMNS, VALUE), "required": list(COLUMNS)},
+    ]
+}
+lookup_schema = extend_schema(
+    parameters=QUERY,
+    responses={200: {"type": "array", "items": ROW, "description": f"Columns: {', '.join(COLUMNS)}."}},
+)
+
+
+class LookupView(APIView):
+    """Which payload each payload type has in a global tag at a moment."""
+
+    @lookup_schema
+    def get(self, request: Request) -> HttpResponse:
+        return HttpResponse(lateral.answer(read_question(request)), content_type="application/json")
+
+
+class ORMLookupView(APIView):
+    """The same answer, found by the ORM."""
+
+    find: Callable[[Question], list[tuple]]
+
+    @lookup_schema
+    def get(self, request: Request) -> Response:
+        question = read_question(request)
+        rows = type(self).find(question)
+        return Response([dict(zip(COLUMNS, row, strict=True)) for row in rows] if question.as_objects else rows)
+
+
+class OrderByLookupView(ORMLookupView):
+    """The same answer, found by the ORM with ORDER BY and DISTINCT ON."""
+
+    find = orm.order_by
+
+
+class MaximumLookupView(ORMLookupView):
+    """The same answer, found by the ORM with GROUP BY and MAX."""
+
+    find = orm.maximum
+
+
+def read_question(request: Request) -> Question:
+    """The question that the query string asks. Raises `InvalidInputError`."""
+    query = request.query_params
+    tag = query.get("gtName")
+    if not tag:
+        raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})
+    shape = query.get("shape", "list")
+    if shape not in ("list", "dict"):
+        raise InvalidInputError("shape must be list or dict.", {"shape": ["shape must be list or dict."]})
+    return Question(
+        tag=tag,
+        moment=parse_moment(("majorIOV", "minorIOV"), (query.get("majorIOV"), query.get("minorIOV"))),
+        only_valid=parse_flag("strict", query.get("strict")),
+        as_objects=shape == "dict",
+        mode=Mode(settings.CDB_IOV_MODE),
+    )

@@ -1,0 +1,86 @@
+"""Views of payload IOVs."""
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api import streams
+from cdb_rest.api.browsers import PAYLOAD_IOVS
+from cdb_rest.api.documents import BulkResult, PayloadIOVDocument, Statement, document
+from cdb_rest.api.fields import parse_moment, parse_number, read_body
+from cdb_rest.api.inputs import BulkPayloadIOVInput, PayloadIOVAttachInput, PayloadIOVInput, read_bulk
+from cdb_rest.api.paging import wants_page
+from cdb_rest.domain.errors import PayloadIOVNotFoundError
+from cdb_rest.domain.moment import END_OF_TIME
+from cdb_rest.models import PayloadIOV
+from cdb_rest.services import bulk, payload_iovs
+
+
+class PayloadIOVListView(APIView):
+    """All payload IOVs, or a page of them; creating one."""
+
+    @extend_schema(parameters=PAYLOAD_IOVS.parameters(), responses=PayloadIOVDocument(many=True))
+    def get(self, request: Request) -> Response | StreamingHttpResponse:
+        if wants_page(request.query_params):
+            return Response(PAYLOAD_IOVS.page(request.query_params))
+        return streams.payload_iovs(PayloadIOV.objects.all())
+
+    @extend_schema(request=PayloadIOVInput, responses=PayloadIOVDocument)
+    def post(self, request: Request) -> Response:
+        return Response(_one(payload_iovs.create_payload_iov(**read_body(request, PayloadIOVInput)).id))
+
+
+class PayloadIOVByIdView(APIView):
+    """One payload IOV, by id."""
+
+    @extend_schema(responses=PayloadIOVDocument)
+    def get(self, request: Request, iov_id: str) -> Response:
+        return Response(_one(parse_number("id", iov_id)))
+
+
+class PayloadIOVBulkView(APIView):
+    """Inserting many payload IOVs into payload lists, all or none."""
+
+    @extend_schema(request=BulkPayloadIOVInput(many=True), responses=BulkResult)
+    def post(self, request: Request) -> Response:
+        count = bulk.insert_payload_iovs(rows=read_bulk(request))
+        return Response({"detail": f"{count} payload IOVs inserted.", "count": count})
+
+
+class PayloadIOVAttachView(APIView):
+    """Attaching a payload IOV to a payload list."""
+
+    @extend_schema(request=PayloadIOVAttachInput, responses=PayloadIOVDocument)
+    def put(self, request: Request) -> Response:
+        body = read_body(request, PayloadIOVAttachInput)
+        iov = payload_iovs.attach_payload_iov(payload_list=body["payload_list"], iov_id=body["piov_id"])
+        return Response(_one(iov.id))
+
+
+class PayloadIOVDeleteView(APIView):
+    """Deleting the payload IOV of a global tag and payload type that has exactly this start and end (open if left out)."""
+
+    @extend_schema(request=None, responses=Statement)
+    def delete(
+        self,
+        request: Request,
+        global_tag: str,
+        payload_type: str,
+        major: str,
+        minor: str,
+        major_end: str | None = None,
+        minor_end: str | None = None,
+    ) -> Response:
+        start = parse_moment(("major", "minor"), (major, minor))
+        end = END_OF_TIME if major_end is None else parse_moment(("major_end", "minor_end"), (major_end, minor_end))
+        payload_iovs.delete_payload_iov(global_tag=global_tag, payload_type=payload_type, start=start, end=end)
+        return Response({"detail": f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."})
+
+
+def _one(iov_id: int) -> dict:
+    found = document(PayloadIOVDocument, PayloadIOV.objects.filter(id=iov_id))
+    if found is None:
+        raise PayloadIOVNotFoundError(iov_id)
+    return found

@@ -1,0 +1,72 @@
+"""Views of payload lists."""
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api import streams
+from cdb_rest.api.browsers import PAYLOAD_LISTS
+from cdb_rest.api.documents import NestedPayloadList, PayloadListDocument, PayloadListItem, Statement, document
+from cdb_rest.api.fields import parse_number, read_body
+from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
+from cdb_rest.api.paging import wants_page
+from cdb_rest.domain.errors import PayloadListNotFoundError
+from cdb_rest.models import PayloadList
+from cdb_rest.services import payload_lists
+
+
+class PayloadListListView(APIView):
+    """All payload lists with their IOVs, or a page of them with their counts; creating one."""
+
+    @extend_schema(parameters=PAYLOAD_LISTS.parameters(), responses=NestedPayloadList(many=True))
+    def get(self, request: Request) -> Response | StreamingHttpResponse:
+        if wants_page(request.query_params):
+            return Response(PAYLOAD_LISTS.page(request.query_params))
+        return streams.payload_lists(PayloadList.objects.all())
+
+    @extend_schema(request=PayloadListInput, responses=PayloadListDocument)
+    def post(self, request: Request) -> Response:
+        return Response(_one(payload_lists.create_payload_list(**read_body(request, PayloadListInput))))
+
+
+class PayloadListByIdView(APIView):
+    """One payload list with its IOVs, by id."""
+
+    @extend_schema(responses=NestedPayloadList)
+    def get(self, request: Request, list_id: str) -> StreamingHttpResponse:
+        number = parse_number("id", list_id)
+        return streams.payload_list(PayloadList.objects.filter(id=number), PayloadListNotFoundError(number))
+
+
+class PayloadListByNameView(APIView):
+    """One payload list with the number of its IOVs, by name."""
+
+    @extend_schema(responses=PayloadListItem)
+    def get(self, request: Request, name: str) -> Response:
+        item = document(PayloadListItem, PayloadList.objects.filter(name=name))
+        if item is None:
+            raise PayloadListNotFoundError(name)
+        return Response(item)
+
+
+class PayloadListAttachView(APIView):
+    """Attaching a payload list to a global tag, in place of the one of its type."""
+
+    @extend_schema(request=PayloadListAttachInput, responses=PayloadListDocument)
+    def put(self, request: Request) -> Response:
+        return Response(_one(payload_lists.attach_payload_list(**read_body(request, PayloadListAttachInput))))
+
+
+class PayloadListDeleteView(APIView):
+    """Deleting an empty payload list."""
+
+    @extend_schema(request=None, responses=Statement)
+    def delete(self, request: Request, name: str) -> Response:
+        payload_lists.delete_payload_list(name=name)
+        return Response({"detail": f"Payload list {name} deleted."})
+
+
+def _one(payload_list: PayloadList) -> dict:
+    return document(PayloadListDocument, PayloadList.objects.filter(id=payload_list.id))

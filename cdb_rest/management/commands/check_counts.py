@@ -1,0 +1,44 @@
+"""manage.py check_counts"""
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cdb_rest.services.counts import WrongCount, find_wrong_counts, repair_counts
+
+# A longer table tells nobody more.
+ROWS_SHOWN = 40
+
+
+class Command(BaseCommand):
+    help = (
+        "Hold the counts that the database keeps (payload lists and IOVs of each global tag, IOVs of each payload list) "
+        "against the rows. Exits with 1 if a wrong count is left."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--repair", action="store_true", help="set wrong counts right; writers wait meanwhile")
+
+    def handle(self, *, repair: bool, **options: Any) -> None:
+        begin = time.monotonic()
+        wrong = repair_counts() if repair else find_wrong_counts()
+        self._table(wrong)
+        took = f"{time.monotonic() - begin:.1f} s"
+        if not wrong:
+            self.stdout.write(f"All counts are right ({took}).")
+        elif repair:
+            self.stdout.write(f"{len(wrong)} wrong counts repaired ({took}).")
+        else:
+            raise CommandError(f"{len(wrong)} wrong counts ({took}); --repair sets them right.")
+
+    def _table(self, wrong: list[WrongCount]) -> None:
+        if not wrong:
+            return
+        rows = [("object", "name", "count", "kept", "actual")]
+        rows += [(one.kind, one.name, one.count, f"{one.kept:,}", f"{one.actual:,}") for one in wrong[:ROWS_SHOWN]]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        for row in rows:
+            self.stdout.write("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        if len(wrong) > ROWS_SHOWN:
+            self.stdout.write(f"and {len(wrong) - ROWS_SHOWN:,} more")

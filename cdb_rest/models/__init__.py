@@ -1,0 +1,10 @@
+"""Tables with their constraints and indexes, and querysets for what one table can answer.
+
+Table and column names are those of nopayloaddb, so that its databases can be adopted and its published SQL still runs.
+"""
+
+from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
+from cdb_rest.models.payload_iov import PayloadIOV
+from cdb_rest.models.payload_list import PayloadList, PayloadType
+
+__all__ = ["GlobalTag", "GlobalTagStatus", "PayloadIOV", "PayloadList", "PayloadType"]

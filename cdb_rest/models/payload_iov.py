@@ -1,0 +1,88 @@
+"""Payload IOVs: which payload file is valid from which moment to which."""
+
+from django.db import models
+from django.db.models import F, Func, Q
+from django.db.models.functions import Now
+
+from cdb_rest.domain.moment import OPEN, Moment
+from cdb_rest.models.names import REVISION_LENGTH, TEXT_LENGTH
+from cdb_rest.models.payload_list import PayloadList
+
+
+class CombinedMoment(Func):
+    """major + minor / 10^19, exact for every pair of 64-bit numbers.
+
+    A product with 10^-19 keeps every digit, where a quotient would be rounded to a scale of PostgreSQL's choice.
+    """
+
+    template = "(%(expressions)s * 0.0000000000000000001)"
+    arg_joiner = " + "
+    output_field = models.DecimalField(max_digits=38, decimal_places=19)
+
+
+class PayloadIOVQuerySet(models.QuerySet):
+    """Questions that the table answers by its lookup index."""
+
+    def around(self, payload_list: PayloadList, moment: Moment) -> list["PayloadIOV"]:
+        """The last IOV of the list that starts at or before `moment` and the first that starts after it, if any."""
+        rows = self.filter(payload_list=payload_list)
+        before = rows.filter(comb_iov__lte=moment.combined).order_by(F("comb_iov").desc(nulls_last=True))[:1]
+        after = rows.filter(comb_iov__gt=moment.combined).order_by(F("comb_iov").asc(nulls_first=True))[:1]
+        return [*before, *after]
+
+
+class PayloadIOV(models.Model):
+    """A payload file and its interval of validity; detached, or one row of a payload list.
+
+    The end is stored as it stands on the wire: exclusive in continuous mode, inclusive in discrete mode.
+    """
+
+    payload_url = models.CharField(max_length=TEXT_LENGTH)
+    checksum = models.CharField(max_length=TEXT_LENGTH, blank=True, db_default="")
+    size = models.BigIntegerField(db_default=0)
+    major_iov = models.BigIntegerField()
+    minor_iov = models.BigIntegerField()
+    major_iov_end = models.BigIntegerField(db_default=OPEN)
+    minor_iov_end = models.BigIntegerField(db_default=OPEN)
+    # The lookup index leads with this column, so an index of its own would only cost.
+    payload_list = models.ForeignKey(
+        PayloadList, on_delete=models.PROTECT, related_name="payload_iovs", null=True, db_index=False
+    )
+    extra = models.CharField(max_length=REVISION_LENGTH, null=True)  # noqa: DJ001 -- "none" and "" differ on the wire
+    created = models.DateTimeField(db_default=Now(), editable=False)
+    updated = models.DateTimeField(db_default=Now(), editable=False)
+    # Computed by the database alone: Python's default decimal context would round it.
+    comb_iov = models.GeneratedField(
+        expression=CombinedMoment("major_iov", "minor_iov"),
+        output_field=models.DecimalField(max_digits=38, decimal_places=19),
+        db_persist=True,
+    )
+
+    objects = PayloadIOVQuerySet.as_manager()
+
+    class Meta:
+        db_table = "PayloadIOV"
+        constraints = [
+            # The lookup's index. That it is unique as well keeps two rows of a list from having one start.
+            models.UniqueConstraint(
+                F("payload_list"),
+                F("comb_iov").desc(nulls_last=True),
+                name="payload_iov_lookup",
+                include=[
+                    "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "extra",
+                ],
+            ),
+            models.CheckConstraint(
+                name="payload_iov_not_negative",
+                condition=Q(major_iov__gte=0, minor_iov__gte=0, major_iov_end__gte=0, minor_iov_end__gte=0, size__gte=0),
+            ),
+            models.CheckConstraint(
+                name="payload_iov_end_not_before_start",
+                condition=Q(major_iov_end__gt=F("major_iov"))
+                | Q(major_iov_end=F("major_iov"), minor_iov_end__gte=F("minor_iov")),
+            ),
+            models.CheckConstraint(name="payload_iov_revision_is_digits", condition=Q(extra__regex=r"^[0-9]+$")),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.payload_url} [{self.major_iov},{self.minor_iov} to {self.major_iov_end},{self.minor_iov_end}]"

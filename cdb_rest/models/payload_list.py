@@ -1,0 +1,50 @@
+"""Payload types and payload lists."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from cdb_rest.models.global_tag import GlobalTag
+from cdb_rest.models.names import LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
+
+
+class PayloadType(models.Model):
+    """A kind of calibration, such as one detector's gains."""
+
+    name = models.CharField(max_length=NAME_LENGTH)
+    description = models.CharField(max_length=TEXT_LENGTH, blank=True, db_default="")
+    created = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "PayloadType"
+        constraints = [models.UniqueConstraint(fields=["name"], name="payload_type_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PayloadList(models.Model):
+    """The intervals of one payload type; detached, or attached to one global tag.
+
+    `iov_count` is kept by a trigger in the database, whoever writes.
+    """
+
+    name = models.CharField(max_length=LIST_NAME_LENGTH)
+    description = models.CharField(max_length=TEXT_LENGTH, blank=True, db_default="")
+    global_tag = models.ForeignKey(
+        GlobalTag, on_delete=models.PROTECT, related_name="payload_lists", null=True, db_index=False
+    )
+    payload_type = models.ForeignKey(PayloadType, on_delete=models.PROTECT, related_name="payload_lists")
+    created = models.DateTimeField(db_default=Now(), editable=False)
+    updated = models.DateTimeField(db_default=Now(), editable=False)
+    iov_count = models.BigIntegerField(db_default=0, editable=False)
+
+    class Meta:
+        db_table = "PayloadList"
+        constraints = [
+            models.UniqueConstraint(fields=["name"], name="payload_list_name"),
+            # Serves as the index on the tag too: the lookup enters here.
+            models.UniqueConstraint(fields=["global_tag", "payload_type"], name="payload_list_one_per_tag_and_type"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,26 @@
+"""The hand-written SQL: one statement, one file under ``sql/``, loaded by name when the module that uses it is imported.
+
+A misspelt name therefore stops the server's start, not a request.
+"""
+
+from pathlib import Path
+
+DIRECTORY = Path(__file__).resolve().parent.parent / "sql"
+
+
+def load(name: str) -> str:
+    """The text of ``sql/<name>.sql`` without its header comment. Raises `FileNotFoundError` for an unknown name."""
+    lines = (DIRECTORY / f"{name}.sql").read_text().splitlines()
+    while lines and (lines[0].startswith("--") or not lines[0].strip()):
+        lines.pop(0)
+    return "\n".join(lines)
+
+
+def load_lookup_function() -> str:
+    """The lookup's function around its statement, whose ``%(parameters)s`` become the function's variables."""
+
+    class VariableNames(dict):
+        def __missing__(self, name: str) -> str:
+            return name
+
+    return load("lookup_function").replace("{lookup}", load("lookup") % VariableNames())

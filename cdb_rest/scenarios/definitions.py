@@ -1,0 +1,46 @@
+"""The scenarios, by the sizes of the published performance study of conditions databases."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A global tag of a certain size; the tag is named after the scenario unless asked otherwise."""
+
+    name: str
+    payload_types: int
+    iovs_per_type: int
+    meaning: str
+
+    @property
+    def iovs(self) -> int:
+        """IOVs in all."""
+        return self.payload_types * self.iovs_per_type
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario("tiny", 10, 10, "to look at"),
+        Scenario("tiny-moderate", 10, 200, "few types, some history"),
+        Scenario("moderate", 100, 200, "daily updates for more than half a year"),
+        Scenario("heavy-usage", 100, 5_000, "hourly updates for more than half a year"),
+        Scenario("worst-case", 200, 26_000, "updates every ten minutes for half a year"),
+    )
+}
+
+_DETECTORS = (
+    "Pixel", "SiliconStrip", "DriftChamber", "TimeProjection", "TransitionRadiation", "TimeOfFlight", "Cherenkov",
+    "ElectromagneticCalorimeter", "HadronicCalorimeter", "ZeroDegreeCalorimeter", "Muon", "Luminosity", "Trigger",
+    "Beam", "Magnet", "Solenoid", "EventPlane", "MinimumBias", "Preshower", "Veto",
+)  # fmt: skip
+_QUANTITIES = (
+    "Alignment", "Gain", "Pedestal", "Noise", "DeadChannels", "TimeOffset", "HighVoltage", "Temperature", "Mapping",
+    "DriftVelocity",
+)  # fmt: skip
+
+
+def payload_type_names(count: int) -> list[str]:
+    """The names of the first `count` payload types, up to 200, the same in every scenario."""
+    names = [f"{detector}_{quantity}" for quantity in _QUANTITIES for detector in _DETECTORS]
+    return names[:count]

@@ -1,0 +1,89 @@
+"""Inserting many payload IOVs into payload lists at once."""
+
+from collections import defaultdict
+from typing import Any
+
+from django.db import connection, transaction
+
+from cdb_rest import named_sql
+from cdb_rest.domain.attach import PlacedIOV, check_free
+from cdb_rest.domain.errors import InvalidInputError, OverlapError
+from cdb_rest.domain.status import Action
+from cdb_rest.models import PayloadIOV
+from cdb_rest.services.locks import check_tag, lock_payload_lists
+from cdb_rest.services.payload_iovs import check_interval, interval_of, placed
+
+EQUAL_STARTS = named_sql.load("equal_starts")
+NEIGHBOURS = named_sql.load("neighbours")
+# Rows of one INSERT: enough to make the round trips negligible, few enough to keep each statement small.
+ROWS_PER_INSERT = 1000
+
+
+@transaction.atomic
+def insert_payload_iovs(*, rows: list[dict[str, Any]]) -> int:
+    """Insert many attached IOVs, all or none; returns their number.
+
+    Each row has the columns of `PayloadIOV`, `payload_list` being a name. A row with an open end is valid from its
+    start to the next start of its list, whatever stands there; a row with an end must find its interval free.
+
+    Raises `InvalidInputError` with the rows that are wrong, `PayloadListNotFoundError`, `OverlapError`,
+    `TagLockedError` or `TagFrozenError`.
+    """
+    lists = lock_payload_lists({row["payload_list"] for row in rows}) if rows else {}
+    for payload_list in lists.values():
+        check_tag(payload_list.global_tag, Action.ADD_IOV)
+    iovs = [PayloadIOV(**row | {"payload_list": lists[row["payload_list"]]}) for row in rows]
+    _check_rows(iovs)
+    _check_equal_starts(iovs)
+    PayloadIOV.objects.bulk_create(iovs, batch_size=ROWS_PER_INSERT)
+    _check_free(iovs)
+    return len(iovs)
+
+
+def _check_rows(iovs: list[PayloadIOV]) -> None:
+    """Raise `InvalidInputError` for intervals that end too early and for two rows with one start in one list."""
+    wrong = []
+    first_with_start: dict[tuple, int] = {}
+    for index, iov in enumerate(iovs):
+        start = (iov.payload_list_id, iov.major_iov, iov.minor_iov)
+        first = first_with_start.setdefault(start, index)
+        if first != index:
+            wrong.append({"row": index, "major_iov": [f"Row {first} has the same start in the same payload list."]})
+        try:
+            check_interval(iov)
+        except InvalidInputError as error:
+            wrong.append({"row": index} | error.fields)
+    if wrong:
+        raise InvalidInputError(f"{len(wrong)} of {len(iovs)} rows are wrong; nothing was stored.", rows=wrong)
+
+
+def _check_equal_starts(iovs: list[PayloadIOV]) -> None:
+    """Raise `OverlapError` if a list has an IOV with the start of one of the rows already."""
+    parameters = {
+        "list_ids": [iov.payload_list_id for iov in iovs],
+        "moments": [interval_of(iov).start.combined for iov in iovs],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(EQUAL_STARTS, parameters)
+        for row, iov_id in cursor.fetchall():
+            raise OverlapError(
+                f"Row {row}: payload IOV {iov_id} of {iovs[row].payload_list} starts at the same moment; nothing was stored."
+            )
+
+
+def _check_free(iovs: list[PayloadIOV]) -> None:
+    """Raise `OverlapError` if a row with an end overlaps an IOV beside it, be that older or another of the rows."""
+    bounded = {iov.id: row for row, iov in enumerate(iovs) if not interval_of(iov).is_open}
+    if not bounded:
+        return
+    neighbours: dict[int, list[PlacedIOV]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(NEIGHBOURS, {"iov_ids": list(bounded)})
+        for iov_id, *columns in cursor.fetchall():
+            names = ("id", "payload_url", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+            neighbours[iov_id].append(placed(PayloadIOV(**dict(zip(names, columns, strict=True)))))
+    for iov_id, row in bounded.items():
+        try:
+            check_free(interval_of(iovs[row]), neighbours[iov_id])
+        except OverlapError as error:
+            raise OverlapError(f"Row {row}: {error} Nothing was stored.") from error

@@ -1,0 +1,78 @@
+"""Creating, cloning, changing and deleting global tags."""
+
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from cdb_rest import named_sql
+from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
+from cdb_rest.domain.status import Action, Status, check_status_change
+from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
+from cdb_rest.services.locks import check_tag, lock_global_tags
+
+CLONE = named_sql.load("clone_global_tag")
+
+
+@transaction.atomic
+def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
+    """Create a status. Raises `NameTakenError`, by way of the constraint."""
+    return GlobalTagStatus.objects.create(name=name, description=description)
+
+
+@transaction.atomic
+def create_global_tag(*, name: str, status: str, author: str = "", description: str = "") -> GlobalTag:
+    """Create an empty tag. Raises `StatusNotFoundError`, and `NameTakenError` by way of the constraint."""
+    return GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
+
+
+@transaction.atomic
+def clone_global_tag(*, source: str, target: str) -> GlobalTag:
+    """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, whatever the status of that.
+
+    Raises `GlobalTagNotFoundError`, and `NameTakenError` by way of the constraint.
+    """
+    original = GlobalTag.objects.filter(name=source).first()
+    if original is None:
+        raise GlobalTagNotFoundError(source)
+    clone = create_global_tag(
+        name=target, status=Status.UNLOCKED, author=original.author, description=original.description
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
+    return clone
+
+
+@transaction.atomic
+def change_status(*, name: str, status: str) -> GlobalTag:
+    """Give a tag another status.
+
+    Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError` or `StatusChangeRefusedError`.
+    """
+    tag = lock_global_tags([name])[name]
+    new = _status(status)
+    check_status_change(tag=tag.name, old=tag.status.name, new=new.name)
+    GlobalTag.objects.filter(id=tag.id).update(status=new, updated=Now())
+    return GlobalTag.objects.select_related("status").get(id=tag.id)
+
+
+@transaction.atomic
+def delete_global_tag(*, name: str) -> None:
+    """Delete a tag with its lists and their IOVs.
+
+    Raises `GlobalTagNotFoundError`, `TagLockedError` or `TagFrozenError`.
+    """
+    tag = lock_global_tags([name])[name]
+    check_tag(tag, Action.DELETE)
+    lists = list(
+        PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update().values_list("id", flat=True)
+    )
+    # One statement each; Django's own cascade would fetch every row first.
+    PayloadIOV.objects.filter(payload_list__in=lists)._raw_delete(using="default")
+    PayloadList.objects.filter(id__in=lists)._raw_delete(using="default")
+    tag.delete()
+
+
+def _status(name: str) -> GlobalTagStatus:
+    status = GlobalTagStatus.objects.filter(name=name).first()
+    if status is None:
+        raise StatusNotFoundError(name)
+    return status

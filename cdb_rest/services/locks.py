@@ -1,0 +1,74 @@
+"""Finding rows by name and holding them until the transaction ends, in the one order that all writers keep."""
+
+from collections.abc import Collection
+
+from django.db import connection
+
+from cdb_rest import named_sql
+from cdb_rest.domain.errors import (
+    ConcurrentChangeError,
+    GlobalTagNotFoundError,
+    PayloadIOVNotFoundError,
+    PayloadListNotFoundError,
+)
+from cdb_rest.domain.status import Action, check_permitted
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+
+HOLD_GLOBAL_TAGS = named_sql.load("hold_global_tags")
+
+
+def lock_global_tags(names: Collection[str]) -> dict[str, GlobalTag]:
+    """Lock tags against every other writer, by name. Raises `GlobalTagNotFoundError`."""
+    tags = {tag.name: tag for tag in GlobalTag.objects.filter(name__in=names).order_by("id").select_for_update()}
+    for name in names:
+        if name not in tags:
+            raise GlobalTagNotFoundError(name)
+    return tags
+
+
+def hold_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
+    """Keep tags from being deleted or getting another status, without keeping other writers out.
+
+    Returns those that exist by id, with their status.
+    """
+    if not ids:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(HOLD_GLOBAL_TAGS, {"tag_ids": sorted(ids)})
+        found = [tag_id for tag_id, _ in cursor.fetchall()]
+    return {tag.id: tag for tag in GlobalTag.objects.filter(id__in=found).select_related("status")}
+
+
+def lock_payload_lists(names: Collection[str]) -> dict[str, PayloadList]:
+    """Lock lists against other writers by name, and hold the tags that they are attached to; those come with them.
+
+    Raises `PayloadListNotFoundError`, and `ConcurrentChangeError` if a list moves to another tag at this very moment.
+    """
+    ids_of_tags = dict(PayloadList.objects.filter(name__in=names).values_list("name", "global_tag_id"))
+    for name in names:
+        if name not in ids_of_tags:
+            raise PayloadListNotFoundError(name)
+    tags = hold_global_tags({tag_id for tag_id in ids_of_tags.values() if tag_id is not None})
+    locked = PayloadList.objects.filter(name__in=names).order_by("id").select_for_update(no_key=True)
+    lists = {payload_list.name: payload_list for payload_list in locked}
+    for name, tag_id in ids_of_tags.items():
+        if name not in lists:
+            raise PayloadListNotFoundError(name)
+        if lists[name].global_tag_id != tag_id:
+            raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
+        lists[name].global_tag = tags.get(tag_id)
+    return lists
+
+
+def lock_payload_iov(iov_id: int) -> PayloadIOV:
+    """Lock an IOV against other writers. Raises `PayloadIOVNotFoundError`."""
+    iov = PayloadIOV.objects.filter(id=iov_id).select_for_update().first()
+    if iov is None:
+        raise PayloadIOVNotFoundError(iov_id)
+    return iov
+
+
+def check_tag(tag: GlobalTag | None, action: Action) -> None:
+    """Raise unless the tag's status permits `action`; what is attached to no tag permits everything."""
+    if tag is not None:
+        check_permitted(tag=tag.name, status=tag.status.name, action=action)

@@ -1,0 +1,90 @@
+"""Creating, attaching and deleting payload lists."""
+
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from cdb_rest import named_sql
+from cdb_rest.domain.errors import (
+    ConcurrentChangeError,
+    GlobalTagNotFoundError,
+    PayloadListNotEmptyError,
+    PayloadListNotFoundError,
+    PayloadTypeNotFoundError,
+)
+from cdb_rest.domain.status import Action
+from cdb_rest.models import GlobalTag, PayloadList, PayloadType
+from cdb_rest.services.locks import check_tag, lock_payload_lists
+
+CREATE = named_sql.load("create_payload_list")
+
+
+@transaction.atomic
+def create_payload_list(*, payload_type: str) -> PayloadList:
+    """Create an empty, detached list named ``<payload type>_<id>``. Raises `PayloadTypeNotFoundError`."""
+    found = PayloadType.objects.filter(name=payload_type).first()
+    if found is None:
+        raise PayloadTypeNotFoundError(payload_type)
+    with connection.cursor() as cursor:
+        cursor.execute(CREATE, {"payload_type_id": found.id})
+        return PayloadList.objects.get(id=cursor.fetchone()[0])
+
+
+@transaction.atomic
+def attach_payload_list(*, global_tag: str, payload_list: str) -> PayloadList:
+    """Attach a list to a tag; the list of the same type that was there is detached.
+
+    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError` or `TagFrozenError` (where the list is
+    taken away from another tag, that one's status counts too).
+    """
+    moving = PayloadList.objects.filter(name=payload_list).values_list("id", "global_tag_id").first()
+    if moving is None:
+        raise PayloadListNotFoundError(payload_list)
+    target_id = GlobalTag.objects.filter(name=global_tag).values_list("id", flat=True).first()
+    if target_id is None:
+        raise GlobalTagNotFoundError(global_tag)
+    list_id, source_id = moving
+    # Tags first and by id, as everywhere; the full lock, because the set of a tag's lists is about to change.
+    tags = {
+        tag.id: tag
+        for tag in GlobalTag.objects.filter(id__in={target_id, source_id} - {None}).order_by("id").select_for_update()
+    }
+    target = tags.get(target_id)
+    if target is None:
+        raise GlobalTagNotFoundError(global_tag)
+    attached = {found.id: found for found in _lists_of_type(target_id, list_id).select_for_update()}
+    moved = attached.pop(list_id, None)
+    if moved is None:
+        raise PayloadListNotFoundError(payload_list)
+    if moved.global_tag_id != source_id:
+        raise ConcurrentChangeError(
+            f"Payload list {payload_list} was attached elsewhere at the same moment; try again."
+        )
+    if source_id == target_id:
+        return moved
+    check_tag(tags.get(source_id), Action.REMOVE_LIST)
+    check_tag(target, Action.REMOVE_LIST if attached else Action.ADD_LIST)
+    PayloadList.objects.filter(id__in=attached).update(global_tag=None, updated=Now())
+    PayloadList.objects.filter(id=list_id).update(global_tag=target, updated=Now())
+    return PayloadList.objects.get(id=list_id)
+
+
+@transaction.atomic
+def delete_payload_list(*, name: str) -> None:
+    """Delete an empty list.
+
+    Raises `PayloadListNotFoundError`, `PayloadListNotEmptyError`, `TagLockedError` or `TagFrozenError`.
+    """
+    found = lock_payload_lists([name])[name]
+    check_tag(found.global_tag, Action.REMOVE_LIST)
+    if found.payload_iovs.exists():
+        raise PayloadListNotEmptyError(f"Payload list {name} still holds payload IOVs.")
+    found.delete()
+
+
+def _lists_of_type(tag_id: int, list_id: int):
+    """The list `list_id`, and those of its type that are attached to the tag, by id."""
+    same_type = PayloadList.objects.filter(id=list_id).values("payload_type")
+    return (
+        PayloadList.objects.filter(global_tag=tag_id, payload_type__in=same_type)
+        | PayloadList.objects.filter(id=list_id)
+    ).order_by("id")

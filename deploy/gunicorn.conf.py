@@ -1,0 +1,54 @@
+"""gunicorn's settings, each with its reason. `make run` starts gunicorn with this file."""
+
+import json
+import os
+
+import gunicorn.util
+
+from cdb import env
+
+_values = env.read()
+
+wsgi_app = "cdb.wsgi"
+# The service speaks plain HTTP to its own machine; what faces the network stands in front of it.
+bind = f"127.0.0.1:{_values['PORT']}"
+
+# Threads, because a request mostly waits for the database; each keeps a database connection of its own, so that
+# workers x threads must stay below what the database accepts.
+worker_class = "gthread"
+workers = _values["CDB_WORKERS"] or (os.cpu_count() or 1) + 1
+threads = _values["CDB_THREADS"]
+# The application is loaded once and shared by all workers; no connection is open by then.
+preload_app = True
+
+# Jobs that start together all connect at once, and a refused connection aborts a job.
+backlog = 2048
+# Most clients open a connection for each call and close it; those that keep theirs come back within seconds.
+keepalive = 5
+# A worker that shows no sign of life for this long is replaced. Threads at work do not count as silence.
+timeout = 60
+# Requests in progress may end before a stop, long streams included where they can.
+graceful_timeout = 30
+
+# Long names in a path, percent-encoded, must fit.
+limit_request_line = 8190
+# Heartbeats are file changes, and on some disks those block.
+worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: PTH112, S108
+
+accesslog = None
+loglevel = "warning"
+# Managing gunicorn goes by signals; its control socket would be shared by all instances of one user.
+control_socket_disable = True
+
+
+def _write_json_error(sock, status_int, reason, mesg):
+    """Answer what gunicorn itself refuses, before the application sees it, in JSON too: clients parse every body."""
+    body = json.dumps({"detail": f"{reason}: {mesg}", "code": "malformed_request"})
+    head = (
+        f"HTTP/1.1 {status_int} {reason}\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\n\r\n"
+    )
+    gunicorn.util.write_nonblock(sock, (head + body).encode("latin1"))
+
+
+gunicorn.util.write_error = _write_json_error

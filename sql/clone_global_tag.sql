@@ -1,0 +1,22 @@
+-- Copy all payload lists of a global tag, and their IOVs, into another tag that has none.
+-- Parameters: source_id, target_id bigint.
+-- One statement sees one state of the source, so the copy is a state that the source really had, whoever writes meanwhile;
+-- it takes no lock that a reader or writer of the source would wait for.
+WITH source AS (
+    SELECT list.id, list.description, list.payload_type_id, payload_type.name AS type_name,
+        nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS copy_id
+    FROM "PayloadList" AS list
+    JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
+    WHERE list.global_tag_id = %(source_id)s
+),
+copied_list AS (
+    INSERT INTO "PayloadList" (id, name, description, global_tag_id, payload_type_id)
+    SELECT copy_id, type_name || '_' || copy_id, description, %(target_id)s, payload_type_id FROM source
+)
+INSERT INTO "PayloadIOV" (
+    payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id
+)
+SELECT iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
+    iov.extra, source.copy_id
+FROM source
+JOIN "PayloadIOV" AS iov ON iov.payload_list_id = source.id

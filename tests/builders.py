@@ -1,0 +1,38 @@
+"""Rows for tests, straight into the tables."""
+
+from typing import Any
+
+from cdb_rest.domain.moment import OPEN
+from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
+
+
+class Builder:
+    """Makes objects with as little said as possible."""
+
+    def tag(self, name: str = "tag", status: str = "unlocked") -> GlobalTag:
+        return GlobalTag.objects.create(name=name, status=GlobalTagStatus.objects.get(name=status))
+
+    def list(self, tag: GlobalTag | None = None, payload_type: str = "Gain") -> PayloadList:
+        kind, _ = PayloadType.objects.get_or_create(name=payload_type)
+        made = PayloadList.objects.create(name="unnamed", payload_type=kind, global_tag=tag)
+        made.name = f"{payload_type}_{made.id}"
+        made.save(update_fields=["name"])
+        return made
+
+    def iov(
+        self,
+        payload_list: PayloadList | None,
+        start: tuple[int, int],
+        end: tuple[int, int] = (OPEN, OPEN),
+        url: str | None = None,
+        **columns: Any,
+    ) -> PayloadIOV:
+        return PayloadIOV.objects.create(
+            payload_list=payload_list,
+            payload_url=url or f"file_{start[0]}_{start[1]}.root",
+            major_iov=start[0],
+            minor_iov=start[1],
+            major_iov_end=end[0],
+            minor_iov_end=end[1],
+            **{"checksum": "abc", "size": 1} | columns,
+        )

@@ -1,0 +1,90 @@
+"""Fixtures for all tests."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from cdb_rest.models import GlobalTagStatus
+from tests.builders import Builder
+
+PREFIX = "/api/cdb_rest/"
+
+
+@pytest.fixture(autouse=True)
+def _statuses(request: pytest.FixtureRequest, _django_db_marker: None) -> None:
+    """The statuses of the migration, which tests with real transactions wipe out at their end."""
+    if request.node.get_closest_marker("django_db"):
+        for name in ("unlocked", "locked", "frozen"):
+            GlobalTagStatus.objects.get_or_create(name=name)
+
+
+class Api:
+    """Requests to the API in this process: every answer is held against the rules that all answers keep."""
+
+    def __init__(self) -> None:
+        self._client = Client(raise_request_exception=False)
+
+    def __call__(
+        self, method: str, path: str, body: Any = None, *, raw: bytes | None = None, **headers: str
+    ) -> "Answer":
+        content = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
+        content_type = headers.pop("content_type", "application/json")
+        url = path if path.startswith("/") else PREFIX + path
+        response = self._client.generic(method, url, content, content_type=content_type, headers=headers)
+        text = b"".join(response) if response.streaming else response.content
+        if method != "HEAD":
+            assert response["Content-Type"] == "application/json", (response["Content-Type"], text[:200])
+            assert text, "empty body"
+        return Answer(response.status_code, json.loads(text) if text else None, dict(response.items()), text)
+
+    def get(self, path: str, **headers: str) -> "Answer":
+        return self("GET", path, **headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> "Answer":
+        return self("POST", path, body, **headers)
+
+    def put(self, path: str, body: Any = None, **headers: str) -> "Answer":
+        return self("PUT", path, body, **headers)
+
+    def delete(self, path: str, **headers: str) -> "Answer":
+        return self("DELETE", path, **headers)
+
+
+class Answer:
+    """An answer: status, parsed JSON, headers and the bytes."""
+
+    def __init__(self, status: int, json: Any, headers: dict[str, str], content: bytes) -> None:
+        self.status = status
+        self.json = json
+        self.headers = headers
+        self.content = content
+
+    def ok(self) -> Any:
+        """The parsed body of a success, which is exactly 200."""
+        assert self.status == 200, (self.status, self.json)
+        return self.json
+
+    def error(self, status: int, code: str | None = None) -> Any:
+        """The parsed body of an error, which is a string `detail` and a `code`."""
+        assert self.status == status, (self.status, self.json)
+        assert isinstance(self.json["detail"], str) and self.json["detail"]
+        assert isinstance(self.json["code"], str)
+        if "name" in self.json:
+            assert isinstance(self.json["name"], list) and all(isinstance(text, str) for text in self.json["name"])
+        if code is not None:
+            assert self.json["code"] == code, self.json
+        return self.json
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+@pytest.fixture
+def build() -> Callable[..., Any]:
+    """Makes tags, lists and IOVs directly in the tables."""
+    return Builder()

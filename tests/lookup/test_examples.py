@@ -1,0 +1,160 @@
+"""The lookup by example: every way to answer, through the API."""
+
+import pytest
+
+from cdb_rest.domain.moment import OPEN
+
+pytestmark = pytest.mark.django_db
+
+ROUTES = ["payloadiovs/", "payload-iovs/query", "payloadiovs_orm_orderby/", "payloadiovs_orm_max/"]
+
+
+@pytest.fixture(params=ROUTES)
+def ask(request, api):
+    def ask(major, minor, tag="tag", **more):
+        query = "&".join(f"{key}={value}" for key, value in more.items())
+        return api.get(f"{request.param}?gtName={tag}&majorIOV={major}&minorIOV={minor}&{query}")
+
+    return ask
+
+
+def urls(answer):
+    return [row[1] for row in answer.ok()]
+
+
+def test_the_latest_start_at_or_before_the_moment_wins(ask, build):
+    payload_list = build.list(build.tag())
+    build.iov(payload_list, (1, 5), url="a")
+    build.iov(payload_list, (1, 9), url="b")
+    build.iov(payload_list, (3, 0), url="c")
+    assert urls(ask(1, 4)) == []
+    assert urls(ask(1, 5)) == ["a"]
+    assert urls(ask(1, 8)) == ["a"]
+    assert urls(ask(1, 9)) == ["b"]
+    assert urls(ask(2, OPEN)) == ["b"]
+    assert urls(ask(3, 0)) == ["c"]
+    assert urls(ask(OPEN, OPEN)) == ["c"]
+
+
+def test_rows_have_the_published_columns_in_the_published_order(ask, build):
+    payload_list = build.list(build.tag(), "Gain")
+    build.iov(payload_list, (1, 2), (3, 4), url='a"b\\ü.root', checksum="c" * 32, size=77, extra="0042")
+    row = ["Gain", 'a"b\\ü.root', "c" * 32, 77, 1, 2, 3, 4, "0042"]
+    assert ask(1, 2).ok() == [row]
+    keys = [
+        "payload_type_name", "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end",
+        "revision",
+    ]  # fmt: skip
+    (found,) = ask(1, 2, shape="dict").ok()
+    assert found == dict(zip(keys, row, strict=True))
+    assert list(found) == keys
+
+
+def test_a_missing_revision_is_null_and_missing_ends_are_open(ask, build):
+    build.iov(build.list(build.tag()), (1, 2))
+    assert ask(1, 2).ok()[0][6:] == [OPEN, OPEN, None]
+
+
+def test_rows_are_ordered_by_payload_type_name_in_byte_order(ask, build):
+    tag = build.tag()
+    for name in ["b", "Zeta", "a", "_x", "é", "B", "a_1"]:
+        build.iov(build.list(tag, name), (0, 0))
+    assert [row[0] for row in ask(0, 0).ok()] == ["B", "Zeta", "_x", "a", "a_1", "b", "é"]
+
+
+def test_lists_without_an_answer_and_lists_of_other_tags_are_left_out(ask, build):
+    tag = build.tag()
+    build.list(tag, "Empty")
+    build.iov(build.list(tag, "Later"), (9, 0))
+    build.iov(build.list(tag, "Now"), (1, 0))
+    build.iov(build.list(build.tag("other"), "Now"), (2, 0))
+    build.iov(build.list(None, "Now"), (3, 0))
+    build.iov(None, (4, 0))
+    assert [(row[0], row[4]) for row in ask(5, 0).ok()] == [("Now", 1)]
+
+
+def test_an_unknown_tag_is_404_and_a_tag_without_lists_is_empty(ask, build):
+    build.tag("empty")
+    ask(1, 1, tag="nobody").error(404, "global_tag_not_found")
+    assert ask(1, 1, tag="empty").ok() == []
+    assert ask(1, 1, tag="empty", shape="dict").ok() == []
+
+
+@pytest.mark.parametrize(
+    ("minor", "expected"), [(11, []), (12, ["a"]), (14, ["a"]), (15, ["b"]), (17, ["b"]), (18, ["c"])]
+)
+def test_neighbouring_minors_of_a_large_major_are_told_apart(ask, build, minor, expected):
+    # Their combined moments differ in the 29th digit only.
+    payload_list = build.list(build.tag())
+    for start, url in [(12, "a"), (15, "b"), (18, "c")]:
+        build.iov(payload_list, (1_700_000_000, start), url=url)
+    assert urls(ask(1_700_000_000, minor)) == expected
+
+
+def test_the_last_moments_are_told_apart(ask, build):
+    payload_list = build.list(build.tag())
+    build.iov(payload_list, (OPEN, OPEN - 2), url="a")
+    build.iov(payload_list, (OPEN, OPEN - 1), url="b")
+    build.iov(payload_list, (OPEN, OPEN), url="c")
+    assert urls(ask(OPEN, OPEN - 3)) == []
+    assert urls(ask(OPEN, OPEN - 2)) == ["a"]
+    assert urls(ask(OPEN, OPEN - 1)) == ["b"]
+    assert urls(ask(OPEN, OPEN)) == ["c"]
+
+
+def test_the_end_counts_only_when_asked_for(ask, build):
+    payload_list = build.list(build.tag())
+    build.iov(payload_list, (1, 0), (2, 5), url="a")
+    assert urls(ask(2, 5)) == ["a"]
+    assert urls(ask(2, 4, strict=1)) == ["a"]
+    assert urls(ask(2, 5, strict=1)) == []
+    assert urls(ask(2, 5, strict=0)) == ["a"]
+
+
+def test_in_discrete_mode_the_end_is_inside(ask, build, settings):
+    settings.CDB_IOV_MODE = "discrete"
+    build.iov(build.list(build.tag()), (1, 0), (2, 5), url="a")
+    assert urls(ask(2, 5, strict=1)) == ["a"]
+    assert urls(ask(2, 6, strict=1)) == []
+
+
+def test_an_open_end_is_never_over(ask, build):
+    build.iov(build.list(build.tag()), (1, 0), url="a")
+    assert urls(ask(OPEN, OPEN, strict=1)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("major", "minor"),
+    [
+        ("", 1),
+        ("x", 1),
+        (-1, 1),
+        (2**63, 1),
+        (1.5, 1),
+        ("1e3", 1),
+        ("0x1", 1),
+        ("1_0", 1),
+        ("%201", 1),
+        ("١", 1),
+        (1, "9" * 5000),
+    ],
+)
+def test_a_moment_that_is_no_pair_of_64_bit_numbers_is_refused(ask, build, major, minor):
+    build.tag()
+    ask(major, minor).error(400, "invalid_input")
+
+
+def test_missing_and_wrong_parameters_are_named(api, build):
+    build.tag()
+    assert "gtName" in api.get("payloadiovs/?majorIOV=1&minorIOV=1").error(400)["detail"]
+    assert "majorIOV" in api.get("payloadiovs/?gtName=tag&minorIOV=1").error(400)["detail"]
+    assert "minorIOV" in api.get("payloadiovs/?gtName=tag&majorIOV=1").error(400)["detail"]
+    assert "shape" in api.get("payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1&shape=tree").error(400)["detail"]
+    assert "strict" in api.get("payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1&strict=maybe").error(400)["detail"]
+
+
+def test_the_same_question_gives_the_same_bytes(ask, build):
+    tag = build.tag()
+    for name in "abc":
+        build.iov(build.list(tag, name), (0, 0))
+    assert ask(1, 1).content == ask(1, 1).content
