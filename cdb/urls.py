@@ -5,6 +5,7 @@ from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
 
 from cdb_rest.api import errors
+from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import health
 
 
@@ -17,7 +18,7 @@ urlpatterns = [
     path("api/cdb_rest/", include("cdb_rest.api.routes")),
     re_path(r"^health/live/?$", health.live),
     re_path(r"^health/ready/?$", health.ready),
-    re_path(r"^api/schema/?$", SpectacularJSONAPIView.as_view(), name="schema"),
+    re_path(r"^api/schema/?$", SpectacularJSONAPIView.as_view(renderer_classes=[JSONRenderer]), name="schema"),
     re_path(r"^api/docs/?$", SpectacularSwaggerView.as_view(url_name="schema")),
     path("", welcome),
     re_path("", errors.route_not_found),

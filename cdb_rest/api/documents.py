@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
 
 Document = dict[str, Any]
@@ -148,6 +149,14 @@ def document(shape: type[serializers.Serializer], rows: QuerySet) -> Document | 
     """The first of the rows as a document of that shape, or None."""
     found = documents(shape, rows[:1])
     return found[0] if found else None
+
+
+def one_of(*shapes: serializers.BaseSerializer) -> PolymorphicProxySerializer:
+    """An answer that has one of several shapes, for the OpenAPI description."""
+    names = (getattr(shape, "child", shape).__class__.__name__ for shape in shapes)
+    return PolymorphicProxySerializer(
+        component_name="Or".join(names), serializers=list(shapes), resource_type_field_name=None, many=False
+    )
 
 
 # For each key of a document where its value comes from: a path through the tables, the layout of a document inside it,

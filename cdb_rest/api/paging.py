@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
+from rest_framework import serializers
 from rest_framework.serializers import Serializer
 
-from cdb_rest.api.documents import Document, documents
+from cdb_rest.api.documents import Document, documents, one_of
 from cdb_rest.api.fields import parse_integer
 from cdb_rest.domain.errors import InvalidInputError
 
@@ -76,9 +78,26 @@ class Browser:
         return [OpenApiParameter(name, kind, description=text) for name, (kind, text) in described.items()]
 
 
+    def list_or_page(self, item: type[Serializer]) -> PolymorphicProxySerializer:
+        """The answers of a list route for the OpenAPI description: all items, or a page."""
+        return one_of(item(many=True), _page_of(self.shape)())
+
+
 def wants_page(query: QueryDict) -> bool:
     """Whether the query string switches a list route to browse mode."""
     return "page" in query
+
+
+@cache
+def _page_of(shape: type[Serializer]) -> type[Serializer]:
+    members = {
+        "count": serializers.IntegerField(),
+        "page": serializers.IntegerField(),
+        "page_size": serializers.IntegerField(),
+        "total_pages": serializers.IntegerField(),
+        "results": shape(many=True),
+    }
+    return type(f"{shape.__name__}Page", (Serializer,), members)
 
 
 def _number(query: QueryDict, name: str, *, default: int, largest: int | None) -> int:

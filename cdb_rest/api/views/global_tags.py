@@ -16,6 +16,7 @@ from cdb_rest.api.documents import (
     Statement,
     document,
     documents,
+    one_of,
 )
 from cdb_rest.api.fields import parse_number, read_body, read_value
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
@@ -28,7 +29,7 @@ from cdb_rest.services import global_tags
 class GlobalTagListView(APIView):
     """All global tags with their counts, or a page of them."""
 
-    @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GlobalTagItem(many=True))
+    @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GLOBAL_TAGS.list_or_page(GlobalTagItem))
     def get(self, request: Request) -> Response:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
@@ -49,7 +50,7 @@ class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
 class NestedGlobalTagListView(_CreatesGlobalTag):
     """All global tags with everything in them, or a page of them with their counts; creating one."""
 
-    @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=NestedGlobalTag(many=True))
+    @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GLOBAL_TAGS.list_or_page(NestedGlobalTag))
     def get(self, request: Request) -> Response | StreamingHttpResponse:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
@@ -70,7 +71,7 @@ class GlobalTagByNameView(APIView):
 
     @extend_schema(
         parameters=[OpenApiParameter("light", str, description="Counts instead of contents, whatever the value.")],
-        responses=NestedGlobalTag,
+        responses=one_of(NestedGlobalTag(), GlobalTagItem()),
     )
     def get(self, request: Request, name: str) -> Response | StreamingHttpResponse:
         found = GlobalTag.objects.filter(name=name)

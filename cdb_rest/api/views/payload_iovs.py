@@ -21,7 +21,7 @@ from cdb_rest.services import bulk, payload_iovs
 class PayloadIOVListView(APIView):
     """All payload IOVs, or a page of them; creating one."""
 
-    @extend_schema(parameters=PAYLOAD_IOVS.parameters(), responses=PayloadIOVDocument(many=True))
+    @extend_schema(parameters=PAYLOAD_IOVS.parameters(), responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument))
     def get(self, request: Request) -> Response | StreamingHttpResponse:
         if wants_page(request.query_params):
             return Response(PAYLOAD_IOVS.page(request.query_params))

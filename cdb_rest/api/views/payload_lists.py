@@ -20,7 +20,7 @@ from cdb_rest.services import payload_lists
 class PayloadListListView(APIView):
     """All payload lists with their IOVs, or a page of them with their counts; creating one."""
 
-    @extend_schema(parameters=PAYLOAD_LISTS.parameters(), responses=NestedPayloadList(many=True))
+    @extend_schema(parameters=PAYLOAD_LISTS.parameters(), responses=PAYLOAD_LISTS.list_or_page(NestedPayloadList))
     def get(self, request: Request) -> Response | StreamingHttpResponse:
         if wants_page(request.query_params):
             return Response(PAYLOAD_LISTS.page(request.query_params))

@@ -17,7 +17,7 @@ from cdb_rest.services import payload_types
 class PayloadTypeListView(APIView):
     """All payload types, or a page of them; creating one."""
 
-    @extend_schema(parameters=PAYLOAD_TYPES.parameters(), responses=NamedDocument(many=True))
+    @extend_schema(parameters=PAYLOAD_TYPES.parameters(), responses=PAYLOAD_TYPES.list_or_page(NamedDocument))
     def get(self, request: Request) -> Response:
         if wants_page(request.query_params):
             return Response(PAYLOAD_TYPES.page(request.query_params))

@@ -1,0 +1,85 @@
+"""Random tags and moments against every way to answer, judged by a naive model in plain Python."""
+
+import json
+
+import pytest
+from django.db import transaction
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdb_rest.domain.moment import OPEN, Mode, Moment
+from cdb_rest.lookup import lateral, orm
+from cdb_rest.lookup.question import COLUMNS, Question
+from tests.builders import Builder
+
+pytestmark = pytest.mark.django_db
+
+# Small numbers collide often; the others sit where 64 bits, 32 bits or a rounded decimal would give way.
+NUMBERS = st.one_of(
+    st.integers(0, 6),
+    st.sampled_from([10**9, 10**9 + 1, 2**31 - 1, 2**31, 1_700_000_000, 10**18, 2**53, 2**53 + 1, OPEN - 2, OPEN - 1, OPEN]),
+    st.integers(0, OPEN),
+)
+MOMENTS = st.tuples(NUMBERS, NUMBERS)
+
+
+@st.composite
+def intervals(draw):
+    start, end = sorted([draw(MOMENTS), draw(st.one_of(MOMENTS, st.just((OPEN, OPEN))))])
+    return start, end
+
+
+# For each payload type its rows: start, end and revision, no two with one start.
+LISTS = st.lists(
+    st.lists(
+        st.tuples(intervals(), st.one_of(st.none(), st.integers(0, OPEN).map(str))), max_size=8, unique_by=lambda row: row[0][0]
+    ),
+    max_size=4,
+)
+TYPE_NAMES = ["Gain", "Zeta", "alpha", "Élan"]
+
+
+def expected(lists, moment, only_valid, mode):
+    """The naive model: look at every row of every list."""
+    answer = []
+    for name, rows in zip(TYPE_NAMES, lists, strict=False):
+        started = [(start, end, revision) for (start, end), revision in rows if start <= moment]
+        if not started:
+            continue
+        start, end, revision = max(started)
+        inside = end == (OPEN, OPEN) or moment < end or (mode is Mode.DISCRETE and moment == end)
+        if inside or not only_valid:
+            answer.append([name, f"{name}@{start}", "sum", 7, *start, *end, revision])
+    return sorted(answer, key=lambda row: row[0].encode())
+
+
+def moments_of_interest(lists):
+    """Every start and end, the moments beside them, and the first and last of all."""
+    found = {(0, 0), (OPEN, OPEN)}
+    for rows in lists:
+        for (start, end), _ in rows:
+            for major, minor in (start, end):
+                found |= {(major, minor), (major, max(minor - 1, 0)), (major, min(minor + 1, OPEN))}
+    return sorted(found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lists=LISTS, extra=MOMENTS, only_valid=st.booleans(), as_objects=st.booleans(), mode=st.sampled_from(Mode))
+def test_every_way_to_answer_agrees_with_the_model(lists, extra, only_valid, as_objects, mode):
+    with transaction.atomic():
+        build = Builder()
+        tag = build.tag()
+        decoy = build.tag("decoy")
+        for name, rows in zip(TYPE_NAMES, lists, strict=False):
+            payload_list, other = build.list(tag, name), build.list(decoy, name)
+            for (start, end), revision in rows:
+                build.iov(payload_list, start, end, url=f"{name}@{start}", checksum="sum", size=7, extra=revision)
+                build.iov(other, start, end, url="decoy")
+        for moment in [*moments_of_interest(lists), extra]:
+            question = Question("tag", Moment(*moment), only_valid, as_objects, mode)
+            model = expected(lists, moment, only_valid, mode)
+            own = json.loads(lateral.answer(question))
+            assert own == ([dict(zip(COLUMNS, row, strict=True)) for row in model] if as_objects else model)
+            assert [list(row) for row in orm.order_by(question)] == model
+            assert [list(row) for row in orm.maximum(question)] == model
+        transaction.set_rollback(True)

@@ -1,0 +1,104 @@
+"""What PostgreSQL does for a lookup."""
+
+import pytest
+from django.db import connection, transaction
+
+from cdb_rest import named_sql
+from tests.builders import Builder
+
+ROWS = 5000
+PARAMETERS = "(tag_id bigint, major bigint, minor bigint, moment numeric, only_valid boolean, inclusive boolean, as_objects boolean)"
+
+
+def nodes(plan):
+    """All nodes of a plan, as dictionaries."""
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes(child)
+
+
+def explain(tag_id, settings):
+    """The generic plan of the lookup's own statement, run for a moment in the middle."""
+    names = [part.split() for part in PARAMETERS.strip("()").split(", ")]
+    numbered = {name: f"${number}" for number, (name, _) in enumerate(names, 1)}
+    with connection.cursor() as cursor:
+        for name, value in settings.items():
+            cursor.execute(f"SET LOCAL {name} = {value}")
+        cursor.execute(f"PREPARE plan ({', '.join(kind for _, kind in names)}) AS {named_sql.load('lookup') % numbered}")
+        cursor.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE plan (%s, 2500, 0, 2500, false, false, false)", [tag_id])
+        return cursor.fetchone()[0][0]["Plan"]
+
+
+def function_settings():
+    """The settings that the lookup's function runs with, as the database has them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT proconfig FROM pg_proc WHERE proname = 'cdb_lookup'")
+        return dict(item.split("=", 1) for item in cursor.fetchone()[0])
+
+
+def function_source():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT prosrc FROM pg_proc WHERE proname = 'cdb_lookup'")
+        return cursor.fetchone()[0]
+
+
+def probe(plan):
+    """The node that reads the IOVs."""
+    (found,) = [node for node in nodes(plan) if node.get("Relation Name") == "PayloadIOV"]
+    return found
+
+
+@pytest.fixture
+def tag(transactional_db, _statuses):
+    build = Builder()
+    tag = build.tag()
+    for payload_type in ("Gain", "Noise"):
+        payload_list = build.list(tag, payload_type)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                'INSERT INTO "PayloadIOV" (payload_url, major_iov, minor_iov, payload_list_id) '
+                "SELECT 'file', major, 0, %s FROM generate_series(0, %s - 1) AS major",
+                [payload_list.id, ROWS],
+            )
+    return tag
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_index_only_scan_by_index_condition_alone_stops_at_its_first_row(tag):
+    with connection.cursor() as cursor:
+        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList"')
+    with transaction.atomic():
+        scan = probe(explain(tag.id, function_settings()))
+    assert scan["Node Type"] == "Index Only Scan"
+    assert scan["Index Name"] == "payload_iov_lookup"
+    assert "payload_list_id" in scan["Index Cond"] and "comb_iov <=" in scan["Index Cond"]
+    assert "Filter" not in scan
+    assert scan["Heap Fetches"] == 0
+    assert scan["Actual Rows"] == 1 and scan["Actual Loops"] == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tables_that_were_never_analysed_are_read_by_the_same_index(tag):
+    with transaction.atomic():
+        scan = probe(explain(tag.id, function_settings()))
+    assert scan["Index Name"] == "payload_iov_lookup"
+    assert "comb_iov <=" in scan["Index Cond"]
+    assert "Filter" not in scan
+    assert scan["Actual Rows"] == 1
+
+
+@pytest.mark.django_db
+def test_the_function_runs_this_very_statement_and_plans_it_once():
+    class Same(dict):
+        def __missing__(self, name):
+            return name
+
+    assert named_sql.load("lookup") % Same() in function_source()
+    assert function_settings()["plan_cache_mode"] == "force_generic_plan"
+
+
+@pytest.mark.django_db
+def test_a_lookup_is_one_statement(api, build, django_assert_num_queries):
+    build.iov(build.list(build.tag()), (0, 0))
+    with django_assert_num_queries(1):
+        api.get("payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1").ok()
