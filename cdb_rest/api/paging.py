@@ -77,7 +77,6 @@ class Browser:
         } | {name: (str, f"Only rows with this {name.replace('_', ' ')}, by name.") for name in self.filters}
         return [OpenApiParameter(name, kind, description=text) for name, (kind, text) in described.items()]
 
-
     def list_or_page(self, item: type[Serializer]) -> PolymorphicProxySerializer:
         """The answers of a list route for the OpenAPI description: all items, or a page."""
         return one_of(item(many=True), _page_of(self.shape)())

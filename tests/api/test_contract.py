@@ -50,7 +50,12 @@ def test_list_of_global_tags(api, world, build, path):
     build.tag("second", "frozen")
     first, second = api.get(path).ok()
     assert keys(first) == FLAT_TAG
-    assert (first["name"], first["status"], first["payload_lists_count"], first["payload_iov_count"]) == ("run24", "unlocked", 2, 2)
+    assert (first["name"], first["status"], first["payload_lists_count"], first["payload_iov_count"]) == (
+        "run24",
+        "unlocked",
+        2,
+        2,
+    )
     assert (second["name"], second["status"], second["payload_lists_count"]) == ("second", "frozen", 0)
     assert TIME.fullmatch(first["created"]) and TIME.fullmatch(first["updated"])
 
@@ -88,7 +93,9 @@ def test_nested_list_of_all_global_tags(api, world, build):
     tags = api.get("gt").ok()
     assert [tag["name"] for tag in tags] == ["run24", "second", "empty"]
     found = {
-        tag["name"]: {one["payload_type"]: [iov["payload_url"] for iov in one["payload_iov"]] for one in tag["payload_lists"]}
+        tag["name"]: {
+            one["payload_type"]: [iov["payload_url"] for iov in one["payload_iov"]] for one in tag["payload_lists"]
+        }
         for tag in tags
     }
     assert found == {
@@ -140,13 +147,21 @@ def test_clone_global_tag(api, world, path, raw):
     api.put("gt_change_status/run24/frozen").ok()
     clone = api("POST", path, raw=raw).ok()
     assert keys(clone) == FLAT_TAG
-    assert (clone["name"], clone["status"], clone["payload_lists_count"], clone["payload_iov_count"]) == ("copy", "unlocked", 2, 2)
+    assert (clone["name"], clone["status"], clone["payload_lists_count"], clone["payload_iov_count"]) == (
+        "copy",
+        "unlocked",
+        2,
+        2,
+    )
     source, copy = (api.get(f"globalTag/{name}").ok()["payload_lists"] for name in ("run24", "copy"))
     for one, other in zip(source, copy, strict=True):
         assert one["id"] != other["id"]
         assert other["name"] == f"{one['payload_type']}_{other['id']}"
-        assert [{k: v for k, v in iov.items() if k not in ("id", "payload_list", "inserted")} for iov in one["payload_iov"]] == [
-            {k: v for k, v in iov.items() if k not in ("id", "payload_list", "inserted")} for iov in other["payload_iov"]
+        assert [
+            {k: v for k, v in iov.items() if k not in ("id", "payload_list", "inserted")} for iov in one["payload_iov"]
+        ] == [
+            {k: v for k, v in iov.items() if k not in ("id", "payload_list", "inserted")}
+            for iov in other["payload_iov"]
         ]
     api.post(path).error(400, "name_taken")
     api.post("cloneGlobalTag/nobody/else").error(404, "global_tag_not_found")
@@ -296,7 +311,9 @@ def test_bulk_insert(api, world, path):
     ]
     assert api.post(path, rows).ok()["count"] == 2
     iovs = api.get(f"pl/{world['detached'].id}").ok()["payload_iov"]
-    assert [(iov["major_iov"], iov["major_iov_end"], iov["checksum"], iov["size"], iov["revision"]) for iov in iovs] == [
+    assert [
+        (iov["major_iov"], iov["major_iov_end"], iov["checksum"], iov["size"], iov["revision"]) for iov in iovs
+    ] == [
         (1, 2, "x", 9, "4"),
         (2, OPEN, "", 0, None),
     ]
@@ -332,7 +349,9 @@ def test_attach_payload_iov(api, world, path):
 
 def test_attaching_where_it_would_overlap_is_refused_and_names_the_other(api, world):
     iov = PayloadIOV.objects.get(payload_url="loose")
-    detail = api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": iov.id}).error(409, "iov_overlap")["detail"]
+    detail = api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": iov.id}).error(409, "iov_overlap")[
+        "detail"
+    ]
     assert "early" in detail and "[(0, 0), (10, 0))" in detail and "[(5, 5), open)" in detail
 
 
@@ -360,7 +379,14 @@ def concrete_paths():
     """Every documented path with values for its parameters."""
     for view, paths in ROUTES:
         for path in paths:
-            yield view, re.sub(r"<str:(\w+)>", lambda match: "1" if match[1].endswith(("id", "major", "minor", "end")) else "x", path)
+            yield (
+                view,
+                re.sub(
+                    r"<str:(\w+)>",
+                    lambda match: "1" if match[1].endswith(("id", "major", "minor", "end")) else "x",
+                    path,
+                ),
+            )
 
 
 @both(("view", "path"), list(concrete_paths()))
@@ -384,7 +410,16 @@ def test_head_is_get_without_the_body(api, world, path):
 
 
 def test_unknown_paths_are_404_in_json(api):
-    for path in ("nothing", "/", "/nothing", "/api/", "globalTag/", "globalTag/a/b/c", "globalTag/%FF%FE", "globalTag/a%2Fb"):
+    for path in (
+        "nothing",
+        "/",
+        "/nothing",
+        "/api/",
+        "globalTag/",
+        "globalTag/a/b/c",
+        "globalTag/%FF%FE",
+        "globalTag/a%2Fb",
+    ):
         answer = api.get(path)
         assert answer.status == (200 if path == "/" else 404), path
 

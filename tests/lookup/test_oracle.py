@@ -17,7 +17,9 @@ pytestmark = pytest.mark.django_db
 # Small numbers collide often; the others sit where 64 bits, 32 bits or a rounded decimal would give way.
 NUMBERS = st.one_of(
     st.integers(0, 6),
-    st.sampled_from([10**9, 10**9 + 1, 2**31 - 1, 2**31, 1_700_000_000, 10**18, 2**53, 2**53 + 1, OPEN - 2, OPEN - 1, OPEN]),
+    st.sampled_from(
+        [10**9, 10**9 + 1, 2**31 - 1, 2**31, 1_700_000_000, 10**18, 2**53, 2**53 + 1, OPEN - 2, OPEN - 1, OPEN]
+    ),
     st.integers(0, OPEN),
 )
 MOMENTS = st.tuples(NUMBERS, NUMBERS)
@@ -32,7 +34,9 @@ def intervals(draw):
 # For each payload type its rows: start, end and revision, no two with one start.
 LISTS = st.lists(
     st.lists(
-        st.tuples(intervals(), st.one_of(st.none(), st.integers(0, OPEN).map(str))), max_size=8, unique_by=lambda row: row[0][0]
+        st.tuples(intervals(), st.one_of(st.none(), st.integers(0, OPEN).map(str))),
+        max_size=8,
+        unique_by=lambda row: row[0][0],
     ),
     max_size=4,
 )

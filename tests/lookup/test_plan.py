@@ -24,8 +24,12 @@ def explain(tag_id, settings):
     with connection.cursor() as cursor:
         for name, value in settings.items():
             cursor.execute(f"SET LOCAL {name} = {value}")
-        cursor.execute(f"PREPARE plan ({', '.join(kind for _, kind in names)}) AS {named_sql.load('lookup') % numbered}")
-        cursor.execute("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE plan (%s, 2500, 0, 2500, false, false, false)", [tag_id])
+        cursor.execute(
+            f"PREPARE plan ({', '.join(kind for _, kind in names)}) AS {named_sql.load('lookup') % numbered}"
+        )
+        cursor.execute(
+            "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE plan (%s, 2500, 0, 2500, false, false, false)", [tag_id]
+        )
         return cursor.fetchone()[0][0]["Plan"]
 
 

@@ -1,0 +1,236 @@
+"""Whatever a client sends, it gets a clear error in JSON: never a 500, never a change."""
+
+import re
+
+import pytest
+
+from cdb_rest.api.routes import ROUTES
+from cdb_rest.domain.moment import OPEN
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WRITES = [
+    (method, re.sub(r"<str:(\w+)>", r"1", paths[0]))
+    for view, paths in ROUTES
+    for method in ("POST", "PUT", "DELETE")
+    if hasattr(view, method.lower())
+]
+READS = [re.sub(r"<str:(\w+)>", r"{}", paths[0]) for view, paths in ROUTES if hasattr(view, "get")]
+
+BODIES = {
+    "empty": b"",
+    "broken": b"{",
+    "null": b"null",
+    "number": b"5",
+    "text": b'"text"',
+    "array": b"[]",
+    "array of null": b"[null]",
+    "array of arrays": b"[[]]",
+    "object": b"{}",
+    "unexpected members": b'{"payload_lists": {"a": [1]}}',
+    "invalid UTF-8": b'{"name": "\xff\xfe"}',
+    "UTF-16": '{"name": "a"}'.encode("utf-16"),
+    "byte order mark": b'\xef\xbb\xbf{"name": "a"}',
+    "lone surrogate": b'{"name": "\\ud800", "status": "unlocked"}',
+    "NUL in a text": b'{"name": "a\\u0000b", "status": "a\\u0000b", "payload_type": "\\u0000", "payload_list": "\\u0000"}',
+    "deep": b"[" * 100_000,
+    "deep and closed": b"[" * 5_000 + b"]" * 5_000,
+    "NaN": b'{"major_iov": NaN, "minor_iov": Infinity}',
+    "huge number": b'{"major_iov": 1e999, "minor_iov": ' + b"9" * 5_000 + b"}",
+    "form": b"name=a&status=unlocked",
+}
+NASTY_VALUES = [
+    None, True, 5, -1, 2**63, 2**64, 10**30, 1.5, 1e300, "", " ", "5", "-5", "x" * 81, "x" * 256, "x" * 100_000, "a/b", "..", "a\x00b",
+    "a\nb", "\u0661", "1_0", [], [1], {}, {"a": 1}, "'; DROP TABLE", "%s", "%(a)s", "\U0001f600" * 80,
+]  # fmt: skip
+FORMS = {
+    "gt": {"name": "n", "status": "unlocked", "author": "a", "description": "d"},
+    "gtstatus": {"name": "n"},
+    "pt": {"name": "n"},
+    "pl": {"payload_type": "Gain"},
+    "pl_attach": {"global_tag": "tag", "payload_list": "LIST"},
+    "piov": {
+        "payload_url": "u", "checksum": "c", "major_iov": 1, "minor_iov": 1, "major_iov_end": 2, "minor_iov_end": 2,
+        "size": 1, "revision": 1,
+    },
+    "piov_attach": {"payload_list": "LIST", "piov_id": 1},
+}  # fmt: skip
+
+
+@pytest.fixture
+def payload_list(build):
+    return build.list(build.tag())
+
+
+def contents():
+    return [
+        list(model.objects.order_by("id").values_list("id"))
+        for model in (GlobalTag, PayloadType, PayloadList, PayloadIOV)
+    ]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_bad_bodies(api, payload_list, method, path, body):
+    before = contents()
+    answer = api(method, path, raw=BODIES[body])
+    if answer.status == 200:
+        assert (path, body) in {("bulk_piov", "array"), ("gtstatus", "byte order mark"), ("pt", "byte order mark")}
+        return
+    answer.error(answer.status)
+    assert answer.status in (400, 404)
+    assert contents() == before
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "nonsense"]
+)
+@pytest.mark.parametrize("path", FORMS)
+def test_unknown_content_types(api, path, content_type):
+    method = "PUT" if path.endswith("attach") else "POST"
+    api(method, path, raw=b'{"name": "a"}', content_type=content_type).error(415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize(
+    "content_type", ["", "application/json; charset=latin-1", "application/json; charset=nonsense", "Application/JSON"]
+)
+def test_json_by_any_name_is_taken_for_utf_8(api, content_type):
+    assert api("POST", "pt", raw='{"name": "é"}'.encode(), content_type=content_type).ok()["name"] == "é"
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_missing_fields_are_named(api, path):
+    method = "PUT" if path.endswith("attach") else "POST"
+    error = api(method, path, {}).error(400, "invalid_input")
+    required = {"gt": "status", "piov": "payload_url", "pl": "payload_type"}.get(path)
+    assert required is None or error[required] == ["This field is required."]
+
+
+@pytest.mark.parametrize(("path", "field"), [(path, field) for path, form in FORMS.items() for field in form])
+def test_every_nasty_value_in_every_field(api, payload_list, build, path, field):
+    build.iov(None, (0, 0))
+    method = "PUT" if path.endswith("attach") else "POST"
+    for value in NASTY_VALUES:
+        body = {key: payload_list.name if text == "LIST" else text for key, text in FORMS[path].items()} | {
+            field: value
+        }
+        answer = api(method, path, body)
+        assert answer.status in (200, 400, 404), (value, answer.json)
+        if answer.status != 200:
+            answer.error(answer.status)
+        if field.endswith(("iov", "end", "size")) and isinstance(value, int) and not 0 <= value <= OPEN:
+            assert field in answer.error(400)
+        GlobalTag.objects.filter(name="n").delete()
+        PayloadType.objects.filter(name="n").delete()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x" * 81,
+        "x" * 5_000,
+        "%00",
+        "a%00b",
+        "%FF",
+        "%ED%A0%80",
+        "%F0%9F%98%80",
+        "%0A",
+        "..",
+        "'",
+        "%25s",
+        "-1",
+        str(2**63),
+    ],
+)
+@pytest.mark.parametrize("path", READS)
+def test_nasty_paths_and_queries(api, path, value):
+    for url in (
+        path.replace("{}", value),
+        f"{path.replace('{}', 'x')}?gtName={value}&majorIOV={value}&minorIOV={value}&page={value}",
+    ):
+        answer = api.get(url)
+        assert answer.status in (200, 400, 404), answer.json
+        if answer.status != 200:
+            answer.error(answer.status)
+
+
+@pytest.mark.parametrize("name", ["x" * 80, "é" * 80, "a b", "a+b", "a%b", "#?&", "%2e", "ascii-._~"])
+def test_every_name_that_can_be_made_can_be_asked_for(api, name):
+    from urllib.parse import quote
+
+    api.post("gt", {"name": name, "status": "unlocked"}).ok()
+    assert api.get(f"globalTag/{quote(name)}?light").ok()["name"] == name
+    assert api.get(f"payloadiovs/?gtName={quote(name)}&majorIOV=0&minorIOV=0").ok() == []
+    api.delete(f"deleteGlobalTag/{quote(name)}").ok()
+
+
+def test_unescaped_utf_8_in_a_path_is_understood(api, build):
+    build.tag("Ösel")
+    assert api.get("globalTag/Ösel?light").ok()["name"] == "Ösel"
+
+
+def test_an_interval_that_ends_too_early_is_refused(api, settings):
+    body = {"payload_url": "u", "checksum": "c", "major_iov": 5, "minor_iov": 5, "major_iov_end": 5, "minor_iov_end": 5}
+    api.post("piov", body).error(400, "invalid_input")
+    api.post("piov", body | {"minor_iov_end": 4}).error(400, "invalid_input")
+    settings.CDB_IOV_MODE = "discrete"
+    api.post("piov", body).ok()
+    api.post("piov", body | {"minor_iov_end": 4}).error(400, "invalid_input")
+
+
+def test_numbers_may_come_as_strings_and_null_for_what_may_be_left_out(api):
+    body = {
+        "payload_url": "u",
+        "checksum": "c",
+        "major_iov": "5",
+        "minor_iov": "05",
+        "size": None,
+        "revision": "",
+        "major_iov_end": None,
+    }
+    iov = api.post("piov", body).ok()
+    assert (iov["major_iov"], iov["minor_iov"], iov["size"], iov["revision"], iov["major_iov_end"]) == (
+        5,
+        5,
+        0,
+        None,
+        OPEN,
+    )
+
+
+def test_a_body_over_the_limit_is_413(api, settings):
+    settings.CDB_MAX_BODY_BYTES = 2000
+    for method, path in WRITES:
+        api(method, path, raw=b" " * 2001).error(413, "body_too_large")
+    api.post("pt", {"name": "Gain"}).ok()
+
+
+def test_a_chunked_body_is_refused_clearly(api):
+    api("POST", "pt", raw=b"", **{"Transfer-Encoding": "chunked"}).error(400, "length_required")
+
+
+def test_an_unknown_host_is_refused_in_json(api):
+    api.get("globalTags", host="evil.example").error(400, "bad_request")
+
+
+def test_unknown_query_parameters_and_accept_headers_are_ignored(api, build):
+    build.tag()
+    for accept in ("text/html", "application/xml", "nonsense", "*/*"):
+        assert len(api.get("globalTags?format=html&nonsense=1", accept=accept).ok()) == 1
+
+
+def test_answers_are_not_compressed(api, build):
+    for index in range(100):
+        build.tag(f"tag{index}")
+    assert "Content-Encoding" not in api.get("globalTags", accept_encoding="gzip").headers
+
+
+def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog):
+    def fail(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("cdb_rest.lookup.lateral.answer", fail)
+    error = api.get("payloadiovs/?gtName=a&majorIOV=0&minorIOV=0").error(500, "internal_error")
+    assert "ZeroDivisionError" in caplog.text
+    assert "Zero" not in error["detail"]

@@ -1,0 +1,97 @@
+"""Browse mode: pages, search, sorting and filters on the list routes."""
+
+import pytest
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def world(build):
+    tags = [
+        build.tag(name, status) for name, status in [("b-tag", "locked"), ("a-tag", "unlocked"), ("C-TAG", "unlocked")]
+    ]
+    lists = [build.list(tag, kind) for tag in tags[:2] for kind in ("Gain", "Noise")]
+    lists.append(build.list(None, "Gain"))
+    for number, payload_list in enumerate(lists):
+        for start in range(number):
+            build.iov(payload_list, (start, 0), url=f"url{number}.{start}")
+    build.iov(None, (0, 0), url="loose")
+    return lists
+
+
+def names(answer, key="name"):
+    return [row[key] for row in answer.ok()["results"]]
+
+
+@pytest.mark.parametrize(
+    "path", ["globalTags", "global-tags", "gt", "pt", "payload-types", "pl", "payload-lists", "piov", "payload-iovs"]
+)
+def test_a_page_has_this_envelope(api, world, path):
+    page = api.get(f"{path}?page=1").ok()
+    assert list(page) == ["count", "page", "page_size", "total_pages", "results"]
+    assert (page["page"], page["page_size"], page["total_pages"]) == (1, 25, 1)
+    assert page["count"] == len(page["results"]) > 0
+    past = api.get(f"{path}?page=99").ok()
+    assert past["results"] == [] and past["count"] == page["count"] and past["page"] == 99
+    assert api.get(f"{path}?page={10**30}").error(400)
+    assert api.get(f"{path}?page={2**63 - 1}").ok()["results"] == []
+
+
+def test_pages_part_the_rows(api, world):
+    pages = [names(api.get(f"piov?page={page}&page_size=4"), "payload_url") for page in (1, 2, 3, 4)]
+    assert [len(page) for page in pages] == [4, 4, 3, 0]
+    assert len({url for page in pages for url in page}) == 11
+    assert api.get("piov?page=1&page_size=4").ok()["total_pages"] == 3
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["page=0", "page=-1", "page=x", "page=", "page=1&page_size=0", "page=1&page_size=1001", "page=1&page_size=x"],
+)
+def test_a_page_out_of_range_is_refused(api, query):
+    api.get(f"pt?{query}").error(400, "invalid_input")
+
+
+def test_without_page_the_other_parameters_are_ignored(api, world):
+    assert len(api.get("globalTags?page_size=1&search=zzz&status=frozen").ok()) == 3
+
+
+def test_search_is_a_substring_in_whatever_case(api, world):
+    assert names(api.get("globalTags?page=1&search=TAG")) == ["b-tag", "a-tag", "C-TAG"]
+    assert names(api.get("globalTags?page=1&search=c-t")) == ["C-TAG"]
+    assert names(api.get("pt?page=1&search=oi")) == ["Noise"]
+    assert names(api.get("piov?page=1&search=LOOS"), "payload_url") == ["loose"]
+    for wildcard in ("%25", "_", "\\"):
+        assert api.get(f"globalTags?page=1&search={wildcard}").ok()["count"] == 0
+
+
+def test_sorting(api, world):
+    assert names(api.get("globalTags?page=1&sort=name")) == ["C-TAG", "a-tag", "b-tag"]
+    assert names(api.get("globalTags?page=1&sort=name&order=desc")) == ["b-tag", "a-tag", "C-TAG"]
+    default = names(api.get("globalTags?page=1"))
+    for unknown in ("nonsense", "status__created", "password", "-name", ""):
+        assert names(api.get(f"globalTags?page=1&sort={unknown}")) == default
+    assert names(api.get("globalTags?page=1&order=desc")) == default[::-1]
+    assert names(api.get("pl?page=1&sort=iov_count&order=desc"), "iov_count") == [4, 3, 2, 1, 0]
+
+
+def test_filters(api, world):
+    assert names(api.get("globalTags?page=1&status=locked")) == ["b-tag"]
+    assert names(api.get("globalTags?page=1&status=nonsense")) == []
+    assert names(api.get("pl?page=1&global_tag=a-tag"), "payload_type") == ["Gain", "Noise"]
+    assert names(api.get("pl?page=1&payload_type=Gain"), "global_tag") == ["b-tag", "a-tag", None]
+
+
+def test_counts_of_filtered_iovs_come_from_the_lists_and_are_right(api, world):
+    assert api.get("piov?page=1").ok()["count"] == 11
+    assert api.get("piov?page=1&global_tag=a-tag").ok()["count"] == 5
+    assert api.get("piov?page=1&payload_type=Noise").ok()["count"] == 4
+    assert api.get("piov?page=1&payload_type=Noise&global_tag=b-tag").ok()["count"] == 1
+    page = api.get(f"piov?page=1&payload_list={world[4].name}").ok()
+    assert page["count"] == len(page["results"]) == 4
+    assert api.get("piov?page=1&payload_list=nonsense").ok()["count"] == 0
+
+
+def test_browsed_lists_carry_their_count_instead_of_their_iovs(api, world):
+    row = api.get("pl?page=1").ok()["results"][1]
+    assert list(row) == ["id", "name", "global_tag", "payload_type", "created", "iov_count"]
