@@ -10,7 +10,7 @@ class GlobalTagStatus(models.Model):
     """What may be done to a tag, by name; `cdb_rest.domain.status` gives the names their meaning."""
 
     name = models.CharField(max_length=NAME_LENGTH)
-    description = models.CharField(max_length=TEXT_LENGTH, blank=True, db_default="")
+    description = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
     created = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -28,8 +28,8 @@ class GlobalTag(models.Model):
     """
 
     name = models.CharField(max_length=NAME_LENGTH)
-    author = models.CharField(max_length=NAME_LENGTH, blank=True, db_default="")
-    description = models.CharField(max_length=TEXT_LENGTH, blank=True, db_default="")
+    author = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
+    description = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
     status = models.ForeignKey(GlobalTagStatus, on_delete=models.PROTECT, related_name="global_tags")
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)

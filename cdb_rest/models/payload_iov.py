@@ -38,12 +38,12 @@ class PayloadIOV(models.Model):
     """
 
     payload_url = models.CharField(max_length=TEXT_LENGTH)
-    checksum = models.CharField(max_length=TEXT_LENGTH, blank=True, db_default="")
-    size = models.BigIntegerField(db_default=0)
+    checksum = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
+    size = models.BigIntegerField(default=0, db_default=0)
     major_iov = models.BigIntegerField()
     minor_iov = models.BigIntegerField()
-    major_iov_end = models.BigIntegerField(db_default=OPEN)
-    minor_iov_end = models.BigIntegerField(db_default=OPEN)
+    major_iov_end = models.BigIntegerField(default=OPEN, db_default=OPEN)
+    minor_iov_end = models.BigIntegerField(default=OPEN, db_default=OPEN)
     # The lookup index leads with this column, so an index of its own would only cost.
     payload_list = models.ForeignKey(
         PayloadList, on_delete=models.PROTECT, related_name="payload_iovs", null=True, db_index=False

@@ -11,7 +11,7 @@ class PayloadType(models.Model):
     """A kind of calibration, such as one detector's gains."""
 
     name = models.CharField(max_length=NAME_LENGTH)
-    description = models.CharField(max_length=TEXT_LENGTH, blank=True, db_default="")
+    description = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
     created = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -29,7 +29,7 @@ class PayloadList(models.Model):
     """
 
     name = models.CharField(max_length=LIST_NAME_LENGTH)
-    description = models.CharField(max_length=TEXT_LENGTH, blank=True, db_default="")
+    description = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
     global_tag = models.ForeignKey(
         GlobalTag, on_delete=models.PROTECT, related_name="payload_lists", null=True, db_index=False
     )

@@ -7,7 +7,10 @@ from cdb_rest import named_sql
 from tests.builders import Builder
 
 ROWS = 5000
-PARAMETERS = "(tag_id bigint, major bigint, minor bigint, moment numeric, only_valid boolean, inclusive boolean, as_objects boolean)"
+PARAMETERS = {
+    "tag_id": "bigint", "major": "bigint", "minor": "bigint", "moment": "numeric",
+    "only_valid": "boolean", "inclusive": "boolean", "as_objects": "boolean",
+}  # fmt: skip
 
 
 def nodes(plan):
@@ -19,14 +22,11 @@ def nodes(plan):
 
 def explain(tag_id, settings):
     """The generic plan of the lookup's own statement, run for a moment in the middle."""
-    names = [part.split() for part in PARAMETERS.strip("()").split(", ")]
-    numbered = {name: f"${number}" for number, (name, _) in enumerate(names, 1)}
+    numbered = {name: f"${number}" for number, name in enumerate(PARAMETERS, 1)}
     with connection.cursor() as cursor:
         for name, value in settings.items():
             cursor.execute(f"SET LOCAL {name} = {value}")
-        cursor.execute(
-            f"PREPARE plan ({', '.join(kind for _, kind in names)}) AS {named_sql.load('lookup') % numbered}"
-        )
+        cursor.execute(f"PREPARE plan ({', '.join(PARAMETERS.values())}) AS {named_sql.load('lookup') % numbered}")
         cursor.execute(
             "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE plan (%s, 2500, 0, 2500, false, false, false)", [tag_id]
         )

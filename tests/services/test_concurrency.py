@@ -1,0 +1,109 @@
+"""Writers at the same time, with real transactions on connections of their own."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from cdb_rest.domain.errors import CdbError, OverlapError
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.services import global_tags, payload_iovs, payload_lists
+from cdb_rest.services.counts import find_wrong_counts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WRITERS = 12
+
+
+def together(calls):
+    """Run the calls at the same time; returns what each returned or raised."""
+
+    def run(call):
+        try:
+            return call()
+        except CdbError as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+def test_of_overlapping_intervals_attached_together_one_wins(build):
+    payload_list = build.list(build.tag())
+    iovs = [build.iov(None, (number, 0), (number + 100, 0)) for number in range(WRITERS)]
+    results = together(
+        [lambda iov=iov: payload_iovs.attach_payload_iov(payload_list=payload_list.name, iov_id=iov.id) for iov in iovs]
+    )
+    assert sum(isinstance(result, PayloadIOV) for result in results) == 1
+    assert sum(isinstance(result, OverlapError) for result in results) == WRITERS - 1
+    assert find_wrong_counts() == []
+
+
+def test_disjoint_intervals_attached_together_all_win(build):
+    tag = build.tag()
+    lists = [build.list(tag, f"Type{number}") for number in range(3)]
+    iovs = [build.iov(None, (number, 0), (number + 1, 0)) for number in range(2 * WRITERS)]
+    results = together(
+        [
+            lambda number=number, iov=iov: payload_iovs.attach_payload_iov(
+                payload_list=lists[number % 3].name, iov_id=iov.id
+            )
+            for number, iov in enumerate(iovs)
+        ]
+    )
+    assert all(isinstance(result, PayloadIOV) for result in results), results
+    assert find_wrong_counts() == []
+    assert GlobalTag.objects.get().payload_iov_count == 2 * WRITERS
+
+
+def test_lists_of_one_type_attached_together_leave_one(build):
+    tag = build.tag()
+    lists = [build.list(None, "Gain") for _ in range(WRITERS)]
+    results = together(
+        [lambda one=one: payload_lists.attach_payload_list(global_tag=tag.name, payload_list=one.name) for one in lists]
+    )
+    assert all(isinstance(result, PayloadList | CdbError) for result in results), results
+    assert PayloadList.objects.filter(global_tag=tag).count() == 1
+    assert find_wrong_counts() == []
+
+
+def test_a_clone_is_one_state_of_its_source(build):
+    # Each write moves an IOV between two lists of the tag, so every state of it has the same number of them.
+    tag = build.tag()
+    here, there = build.list(tag, "Here"), build.list(tag, "There")
+    for number in range(200):
+        build.iov(here, (number, 0), (number + 1, 0))
+
+    def move():
+        for iov in PayloadIOV.objects.filter(payload_list=here):
+            payload_iovs.attach_payload_iov(payload_list=there.name, iov_id=iov.id)
+
+    def clone(name):
+        return global_tags.clone_global_tag(source=tag.name, target=name)
+
+    results = together([move, *[lambda name=name: [clone(f"{name}{n}") for n in range(5)] for name in ("x", "y")]])
+    assert not [result for result in results if isinstance(result, Exception)]
+    assert {tag.payload_iov_count for tag in GlobalTag.objects.all()} == {200}
+    assert find_wrong_counts() == []
+
+
+def test_a_tag_does_not_lock_while_somebody_writes_into_it_and_neither_hangs(build):
+    payload_list = build.list(build.tag("t"))
+    iovs = [build.iov(None, (number, 0), (number + 1, 0)) for number in range(WRITERS)]
+
+    def freeze():
+        return global_tags.change_status(name="t", status="frozen")
+
+    results = together(
+        [lambda iov=iov: payload_iovs.attach_payload_iov(payload_list=payload_list.name, iov_id=iov.id) for iov in iovs]
+        + [freeze]
+    )
+    attached = sum(isinstance(result, PayloadIOV) for result in results)
+    assert isinstance(results[-1], GlobalTag)
+    assert (
+        GlobalTag.objects.get(name="t").payload_iov_count
+        == attached
+        == PayloadIOV.objects.filter(payload_list=payload_list).count()
+    )

@@ -1,0 +1,82 @@
+"""What may be done to tags of each status, by every way in."""
+
+import pytest
+
+from cdb_rest.models import PayloadIOV
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def world(build):
+    """An unlocked tag with a list of one closed IOV, and things to move into it or out of it."""
+    tag = build.tag("tag")
+    gain = build.list(tag, "Gain")
+    build.iov(gain, (0, 0), (10, 0), url="old")
+    free = build.tag("free")
+    return {
+        "gain": gain,
+        "other_gain": build.list(None, "Gain"),
+        "noise": build.list(None, "Noise"),
+        "gap": build.iov(None, (20, 0), url="new"),
+        "free_list": build.list(free, "Time"),
+        "empty": build.list(tag, "Empty"),
+    }
+
+
+@pytest.fixture(params=["locked", "frozen", "published"])
+def protected(request, api, world):
+    """The tag in a status that protects it."""
+    if request.param == "published":
+        api.post("gtstatus", {"name": "published"}).ok()
+    api.put(f"gt_change_status/tag/{request.param}").ok()
+    return request.param
+
+
+def code(status):
+    return "global_tag_frozen" if status == "frozen" else "global_tag_locked"
+
+
+def test_nothing_defined_can_be_taken_out(api, world, protected):
+    before = api.get("globalTag/tag").content
+    refused = [
+        api.delete("deleteGlobalTag/tag"),
+        api.delete("deletePayloadIOV/tag/Gain/0/0/10/0"),
+        api.delete(f"deletePayloadList/{world['empty'].name}"),
+        api.put("pl_attach", {"global_tag": "tag", "payload_list": world["other_gain"].name}),
+        api.put("pl_attach", {"global_tag": "free", "payload_list": world["gain"].name}),
+        api.put(
+            "piov_attach",
+            {"payload_list": world["free_list"].name, "piov_id": PayloadIOV.objects.get(payload_url="old").id},
+        ),
+    ]
+    for answer in refused:
+        answer.error(409, code(protected))
+    assert api.get("globalTag/tag").content == before
+
+
+def test_locked_tags_may_grow_and_frozen_ones_may_not(api, world, protected):
+    answers = [
+        api.put("pl_attach", {"global_tag": "tag", "payload_list": world["noise"].name}),
+        api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": world["gap"].id}),
+        api.post(
+            "bulk_piov", [{"payload_url": "b", "payload_list": world["empty"].name, "major_iov": 1, "minor_iov": 0}]
+        ),
+    ]
+    for answer in answers:
+        answer.error(409, "global_tag_frozen") if protected == "frozen" else answer.ok()
+
+
+def test_frozen_is_final(api, world):
+    api.put("gt_change_status/tag/frozen").ok()
+    for status in ("unlocked", "locked", "frozen"):
+        api.put(f"gt_change_status/tag/{status}").error(409, "global_tag_frozen")
+
+
+def test_a_clone_of_a_frozen_tag_is_unlocked_and_leaves_the_source_alone(api, world):
+    api.put("gt_change_status/tag/frozen").ok()
+    before = api.get("globalTag/tag").content
+    assert api.post("cloneGlobalTag/tag/copy").ok()["status"] == "unlocked"
+    api.delete("deletePayloadIOV/copy/Gain/0/0/10/0").ok()
+    api.delete("deleteGlobalTag/copy").ok()
+    assert api.get("globalTag/tag").content == before

@@ -1,0 +1,69 @@
+"""Settings from the environment."""
+
+import subprocess
+import sys
+
+import pytest
+
+from cdb import env
+from cdb.env import ConfigurationError
+
+
+@pytest.fixture
+def read(monkeypatch):
+    def read(**variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        return env.read.__wrapped__()
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "abc"), ("PORT", "0"), ("PORT", "65536"), ("CDB_IOV_MODE", "both"), ("CDB_MAX_BODY_BYTES", "-1"),
+        ("CDB_THREADS", "0"), ("DEBUG", "perhaps"), ("CDB_CONNECT_TIMEOUT_SECONDS", "soon"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_one_line_that_names_the_variable(read, name, value):
+    with pytest.raises(ConfigurationError) as caught:
+        read(**{name: value})
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_variable_counts_as_not_set(read):
+    assert read(PORT="", DEBUG="")["PORT"] == 8000
+
+
+def test_only_one_module_reads_the_environment():
+    found = subprocess.run(
+        ["grep", "-rlE", r"os\.(environ|getenv)", "cdb", "cdb_rest", "manage.py"],
+        cwd=env.ROOT,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    # Those other two name Django's settings module, which Django reads from there.
+    assert {name for name in found if name.endswith(".py")} == {"cdb/env.py", "cdb/command_line.py", "cdb/wsgi.py"}
+
+
+@pytest.mark.parametrize(
+    ("url", "part"),
+    [
+        ("postgresql://nobody@127.0.0.1:1/cdb", "can't reach the database at 127.0.0.1:1/cdb"),
+        ("postgresql://u:secret@127.0.0.1:1/cdb?connect_timeout=x", "127.0.0.1:1"),
+        ("mysql://u@h/d", "DATABASE_URL must look like"),
+        ("postgresql://u@h?nonsense=1", "DATABASE_URL is not valid"),
+        ("postgresql://u@h:port/d", "invalid integer value"),
+    ],
+)
+def test_a_wrong_database_is_one_line_without_traceback_or_password(url, part):
+    result = subprocess.run(
+        [sys.executable, "manage.py", "check_counts"], cwd=env.ROOT, capture_output=True, text=True,
+        env={"DATABASE_URL": url, "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert part in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "secret" not in result.stderr
