@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from django.db import Error, connection
+from django.db import Error, ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
@@ -18,7 +18,9 @@ def live(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """200 if the database answers and has every migration, else 503."""
     try:
-        applied = set(MigrationRecorder(connection).applied_migrations())
+        applied = set(MigrationRecorder(connection).migration_qs.values_list("app", "name"))
+    except ProgrammingError:
+        applied = set()  # not even the table of migrations is there
     except Error:
         return answer(503, "database_unavailable", "The database can't be reached.")
     missing = sorted(".".join(key) for key in _known_migrations() - applied)

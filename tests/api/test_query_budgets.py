@@ -1,0 +1,54 @@
+"""How many statements each GET route sends to the database: a fixed number, however many rows there are."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from cdb_rest.api.routes import ROUTES
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BUDGETS = json.loads((Path(__file__).parent / "query_budgets.json").read_text())
+
+
+def fill(build, count):
+    """`count` tags of `count` lists of `count` IOVs each."""
+    for tag_number in range(count):
+        tag = build.tag(f"tag{tag_number}")
+        for list_number in range(count):
+            payload_list = build.list(tag, f"Type{list_number}")
+            for major in range(count):
+                build.iov(payload_list, (major, 0))
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("path", BUDGETS)
+def test_budget(api, build, path, rows):
+    fill(build, rows)
+    payload_list = PayloadList.objects.first()
+    url = path.format(
+        tag_id=GlobalTag.objects.first().id,
+        list_id=payload_list.id,
+        list_name=payload_list.name,
+        iov_id=PayloadIOV.objects.first().id,
+    )
+    with CaptureQueriesContext(connection) as queries:
+        api.get(url).ok()
+    sent = "\n".join(query["sql"] for query in queries)
+    assert len(queries) == BUDGETS[path], f"{len(queries)} statements:\n{sent}"
+
+
+def test_every_get_route_has_a_budget():
+    def shape(path):
+        return re.sub(r"<str:\w+>|\{\w+\}|tag0|CDB_IOV_MODE", "*", path.split("?")[0])
+
+    budgeted = {shape(path) for path in BUDGETS}
+    missing = {
+        paths[0] for view, paths in ROUTES if hasattr(view, "get") and not budgeted & {shape(path) for path in paths}
+    }
+    assert missing == set()
