@@ -71,11 +71,15 @@ class _ByParent:
 
 def _global_tags(rows: QuerySet) -> Iterator[Element]:
     tags = documents(NestedGlobalTag, rows.order_by("id"))
-    lists_of_tags = PayloadList.objects.filter(global_tag__in=[tag["id"] for tag in tags])
-    lists = _ByParent(NestedPayloadList, lists_of_tags.order_by("global_tag_id", "id"), "global_tag")
+    ids = [tag["id"] for tag in tags]
+    lists = _ByParent(
+        NestedPayloadList,
+        PayloadList.objects.filter(global_tag__in=ids).order_by("global_tag_id", "id"),
+        "global_tag",
+    )
     iovs = _ByParent(
         PayloadIOVDocument,
-        PayloadIOV.objects.filter(payload_list__in=lists_of_tags).order_by(
+        PayloadIOV.objects.filter(payload_list__global_tag__in=ids).order_by(
             "payload_list__global_tag_id", "payload_list_id", "comb_iov"
         ),
         "payload_list",
