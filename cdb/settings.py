@@ -28,7 +28,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "cdb_rest.api.middleware.EdgeMiddleware",
-    "django.middleware.common.CommonMiddleware",  # Content-Length and the check of the host name
+    "django.middleware.common.CommonMiddleware",  # the check of the host name
     "whitenoise.middleware.WhiteNoiseMiddleware",
 ]
 

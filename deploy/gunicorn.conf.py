@@ -1,11 +1,8 @@
 """gunicorn's settings, each with its reason. `make run` starts gunicorn with this file."""
 
-import json
 import os
 
-import gunicorn.util
-
-from cdb import env
+from cdb import env, gunicorn_edge
 
 _values = env.read()
 
@@ -40,15 +37,6 @@ loglevel = "warning"
 # Managing gunicorn goes by signals; its control socket would be shared by all instances of one user.
 control_socket_disable = True
 
-
-def _write_json_error(sock, status_int, reason, mesg):
-    """Answer what gunicorn itself refuses, before the application sees it, in JSON too: clients parse every body."""
-    body = json.dumps({"detail": f"{reason}: {mesg}", "code": "malformed_request"})
-    head = (
-        f"HTTP/1.1 {status_int} {reason}\r\nConnection: close\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\n\r\n"
-    )
-    gunicorn.util.write_nonblock(sock, (head + body).encode("latin1"))
-
-
-gunicorn.util.write_error = _write_json_error
+# The one of gunicorn's two parsers that gunicorn_edge knows how to wrap.
+http_parser = "python"
+gunicorn_edge.install()

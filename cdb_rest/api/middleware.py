@@ -26,6 +26,8 @@ class EdgeMiddleware:
         response = self._refusal(request) or self.get_response(request)
         if request.META.get("CONTENT_LENGTH"):
             _discard_rest_of_body(request)
+        if not response.streaming:
+            response.headers.setdefault("Content-Length", str(len(response.content)))
         if request.method == "HEAD":
             response = _without_body(response)
         return response

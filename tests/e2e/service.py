@@ -1,0 +1,138 @@
+"""The whole service as a user runs it, in processes of its own."""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from cdb.env import ROOT
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Service:
+    """`manage.py run` with its own port, data directory and settings; `start_lines` is what
+    it printed until it served."""
+
+    def __init__(self, data: Path, **settings: str) -> None:
+        self.data = data
+        self.port = free_port()
+        hidden = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PYTEST")
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+        self.environment = clean | {"CDB_DATA_DIR": str(data), "PORT": str(self.port)} | settings
+        self.lines: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/api/cdb_rest/"
+
+    def start(self) -> "Service":
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "run"],
+            cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self.lines = []
+        ready = threading.Event()
+
+        def read() -> None:
+            for line in self.process.stdout:
+                self.lines.append(line.rstrip("\n"))
+                if line.startswith("Stop:"):
+                    ready.set()
+            ready.set()
+
+        threading.Thread(target=read, daemon=True).start()
+        assert ready.wait(60), self.lines
+        self.start_lines = list(self.lines)
+        assert any(line.startswith("Stop:") for line in self.start_lines), self.lines
+        return self
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def family(self) -> list[psutil.Process]:
+        """Every living process of this instance: the command, gunicorn and its workers, PostgreSQL and its children."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.status() == psutil.STATUS_ZOMBIE:
+                    continue
+                of_server = process.cwd() == str(self.data.resolve() / "postgres" / "data")
+                of_service = process.environ().get("CDB_DATA_DIR") == str(self.data) and process.pid != os.getpid()
+                if of_server or of_service:
+                    found.append(process)
+        return found
+
+    def kill_everything(self) -> None:
+        for process in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self.process.wait(10)
+
+
+class JobClient:
+    """Talks as the compiled clients do: a new connection for each call, no Accept-Encoding, no redirects followed, the
+    body parsed as JSON before anybody looks at the status."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.calls: list[str] = []
+
+    def call(self, method: str, path: str, body: Any = ...) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.putrequest(method, f"/api/cdb_rest/{path}", skip_accept_encoding=True)
+            connection.putheader("Accept", "*/*")
+            content = b""
+            if body is not ...:
+                content = json.dumps(body).encode()
+                connection.putheader("Content-Type", "application/json")
+            if method != "GET":
+                connection.putheader("Content-Length", str(len(content)))
+            connection.endheaders(content)
+            response = connection.getresponse()
+            parsed = json.loads(response.read())
+            assert response.getheader("Content-Encoding") is None
+            assert not 300 <= response.status < 400
+            self.calls.append(f"{method} {path.split('/')[0]}")
+            return response.status, parsed
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> Any:
+        status, parsed = self.call("GET", path)
+        assert status == 200, (path, status, parsed)
+        return parsed
+
+
+def raw(port: int, request: bytes, timeout: float = 30) -> tuple[int, dict[str, str], bytes]:
+    """Send bytes on a socket and read the answer to its end: status, headers, body."""
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
+        connection.sendall(request)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()

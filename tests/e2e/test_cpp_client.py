@@ -1,0 +1,174 @@
+"""The sequences of calls that the compiled C++ client makes, and its own test of locked tags."""
+
+import itertools
+
+import pytest
+
+from cdb_rest.domain.moment import OPEN
+from tests.e2e.service import JobClient
+
+COUNTER = itertools.count()
+
+
+class CppClient(JobClient):
+    """The compiled client's operations, each as the calls it makes for it. A refusal raises `RefusedError`."""
+
+    def write(self, method, path, body=...):
+        status, parsed = self.call(method, path, body)
+        if status != 200:
+            raise RefusedError(status, parsed)
+        return parsed
+
+    def global_tags(self):
+        return {tag["name"]: tag for tag in self.get("globalTags")}
+
+    def status_exists(self, name):
+        if name not in [status["name"] for status in self.get("gtstatus")]:
+            self.write("POST", "gtstatus", {"name": name})
+
+    def create_global_tag(self, name):
+        self.status_exists("unlocked")
+        self.write("POST", "gt", {"name": name, "status": "unlocked", "author": "anonymous"})
+
+    def change_status(self, name, status):
+        self.status_exists(status)
+        self.write("PUT", f"gt_change_status/{name}/{status}", None)
+
+    def clone(self, source, target):
+        self.write("POST", f"cloneGlobalTag/{source}/{target}", None)
+
+    def create_payload_type(self, name):
+        self.write("POST", "pt", {"name": name})
+
+    def insert_payload(self, tag, payload_type, url, start, end=None):
+        if tag not in self.global_tags():
+            raise RefusedError(404, tag)
+        if payload_type not in [one["name"] for one in self.get("pt")]:
+            raise RefusedError(404, payload_type)
+        if payload_type not in self.get(f"gtPayloadLists/{tag}"):
+            name = self.write("POST", "pl", {"payload_type": payload_type})["name"]
+            self.write("PUT", "pl_attach", {"global_tag": tag, "payload_list": name})
+        payload_list = self.get(f"gtPayloadLists/{tag}")[payload_type]
+        iov = {"payload_url": url, "checksum": "c" * 32, "major_iov": start[0], "minor_iov": start[1]}
+        if end:
+            iov |= {"major_iov_end": end[0], "minor_iov_end": end[1]}
+        created = self.write("POST", "piov", iov)
+        self.write("PUT", "piov_attach", {"payload_list": payload_list, "piov_id": created["id"]})
+
+    def payloads(self, tag, major, minor):
+        if tag not in self.global_tags():
+            raise RefusedError(404, tag)
+        found = {}
+        for row in self.get(f"payloadiovs/?gtName={tag}&majorIOV={major}&minorIOV={minor}"):
+            # By index, as compiled in.
+            inside = (row[6], row[7]) > (major, minor)
+            if inside:
+                found[row[0]] = (row[1], int(row[4]), int(row[5]))
+        return found
+
+    def delete_payload_type(self, name):
+        for tag in self.global_tags():
+            payload_list = self.get(f"gtPayloadLists/{tag}").get(name)
+            if payload_list:
+                self.write("DELETE", f"deletePayloadList/{payload_list}")
+        self.write("DELETE", f"deletePayloadType/{name}")
+
+
+class RefusedError(Exception):
+    pass
+
+
+@pytest.fixture
+def cpp(service):
+    return CppClient(service.port)
+
+
+@pytest.fixture
+def names():
+    number = next(COUNTER)
+    return f"cpp_tag_{number}", f"cpp_type_{number}"
+
+
+def test_create_insert_and_look_up_sees_its_own_write_at_once(cpp, names):
+    tag, payload_type = names
+    cpp.create_global_tag(tag)
+    cpp.create_payload_type(payload_type)
+    for run in range(5):
+        cpp.insert_payload(tag, payload_type, f"file{run}", (0, run * 10), (0, run * 10 + 10))
+        assert cpp.payloads(tag, 0, run * 10 + 9) == {payload_type: (f"file{run}", 0, run * 10)}
+    assert cpp.payloads(tag, 0, 50) == {}
+    assert cpp.global_tags()[tag]["payload_iov_count"] == 5
+    assert "POST pl" in cpp.calls and cpp.calls.count("POST pl") == 1
+
+
+def test_a_lookup_is_two_calls(cpp):
+    cpp.payloads("tiny", 3, 0)
+    assert cpp.calls == ["GET globalTags", "GET payloadiovs"]
+
+
+def test_the_client_s_own_test_of_locked_tags(cpp, names):
+    tag, payload_type = names
+    cpp.create_global_tag(tag)
+    cpp.create_payload_type(payload_type)
+    cpp.insert_payload(tag, payload_type, "first", (0, 10), (0, 20))
+    cpp.change_status(tag, "locked")
+    with pytest.raises(RefusedError) as refused:
+        cpp.insert_payload(tag, payload_type, "same start", (0, 10))
+    assert refused.value.args[0] == 409
+    cpp.insert_payload(tag, payload_type, "appended", (0, 20))
+    assert cpp.payloads(tag, 0, 15)[payload_type][0] == "first"
+    assert cpp.payloads(tag, OPEN - 1, 0)[payload_type][0] == "appended"
+    with pytest.raises(RefusedError) as refused:
+        cpp.write("DELETE", f"deleteGlobalTag/{tag}")
+    assert refused.value.args[0] == 409
+    cpp.change_status(tag, "unlocked")
+    cpp.write("DELETE", f"deleteGlobalTag/{tag}")
+    assert tag not in cpp.global_tags()
+
+
+def test_clone_and_change_the_clone(cpp, names):
+    tag, payload_type = names
+    cpp.create_global_tag(tag)
+    cpp.create_payload_type(payload_type)
+    cpp.insert_payload(tag, payload_type, "first", (0, 0), (0, 5))
+    cpp.clone(tag, f"{tag}_copy")
+    cpp.insert_payload(f"{tag}_copy", payload_type, "second", (0, 5))
+    assert cpp.payloads(tag, 0, 7) == {}
+    assert cpp.payloads(f"{tag}_copy", 0, 7)[payload_type][0] == "second"
+
+
+def test_delete_an_interval_by_start_and_by_start_and_end(cpp, names):
+    tag, payload_type = names
+    cpp.create_global_tag(tag)
+    cpp.create_payload_type(payload_type)
+    cpp.insert_payload(tag, payload_type, "closed", (1, 0), (2, 0))
+    cpp.insert_payload(tag, payload_type, "open", (2, 0))
+    cpp.write("DELETE", f"deletePayloadIOV/{tag}/{payload_type}/1/0/2/0")
+    cpp.write("DELETE", f"deletePayloadIOV/{tag}/{payload_type}/2/0")
+    assert cpp.payloads(tag, 3, 0) == {}
+
+
+def test_delete_a_payload_type_with_its_lists(cpp, names):
+    tag, payload_type = names
+    cpp.create_global_tag(tag)
+    cpp.create_payload_type(payload_type)
+    payload_list = cpp.write("POST", "pl", {"payload_type": payload_type})["name"]
+    cpp.write("PUT", "pl_attach", {"global_tag": tag, "payload_list": payload_list})
+    cpp.delete_payload_type(payload_type)
+    assert payload_type not in [one["name"] for one in cpp.get("pt")]
+
+
+def test_a_second_tag_of_that_name_is_refused_with_the_message_the_client_looks_for(cpp, names):
+    cpp.create_global_tag(names[0])
+    status, parsed = cpp.call("POST", "gt", {"name": names[0], "status": "unlocked"})
+    assert (status, parsed["name"]) == (400, ["global tag with this name already exists."])
+
+
+def test_64_bit_moments(cpp, names):
+    tag, payload_type = names
+    cpp.create_global_tag(tag)
+    cpp.create_payload_type(payload_type)
+    cpp.insert_payload(tag, payload_type, "time", (0, 1_700_000_000_123_456_789), (0, 1_700_000_000_123_456_790))
+    cpp.insert_payload(tag, payload_type, "next", (0, 1_700_000_000_123_456_790))
+    assert cpp.payloads(tag, 0, 1_700_000_000_123_456_789)[payload_type][0] == "time"
+    assert cpp.payloads(tag, 0, 1_700_000_000_123_456_790)[payload_type][0] == "next"

@@ -1,0 +1,167 @@
+"""HTTP itself, over a real socket: what no in-process client can show."""
+
+import json
+import os
+import socket
+import time
+
+import psutil
+import pytest
+
+from tests.e2e.service import JobClient, raw
+
+PREFIX = b"/api/cdb_rest/"
+
+
+def request(method, path, headers=b"", body=b""):
+    length = b"Content-Length: %d\r\n" % len(body) if body else b""
+    return b"%s %s%s HTTP/1.1\r\nHost: localhost\r\n%s%s\r\n%s" % (method, PREFIX, path, headers, length, body)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\n\r\n", 400),
+        (b"GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"get / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nbroken header\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: nonsense\r\n\r\n", 400),
+        (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20000 + b"\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", 400),
+        (request(b"GET", b"globalTag/%ff%fe"), 404),
+        (request(b"GET", b"globalTag/\xff\xfe"), 404),
+        (request(b"GET", b"globalTag/%00"), 400),
+        (request(b"BREW", b"globalTags"), 405),
+        (
+            request(b"POST", b"pt", b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", b"")[:-2]
+            + b"\r\n0\r\n\r\n",
+            400,
+        ),
+    ],
+)
+def test_what_is_refused_before_any_route_is_json_too(service, sent, status):
+    found, headers, body = raw(service.port, sent)
+    assert found == status, body
+    assert headers["content-type"] == "application/json"
+    error = json.loads(body)
+    assert error["detail"] and error["code"]
+
+
+def test_unescaped_utf_8_in_a_path_is_understood(service):
+    for name in ("Ösel", "with space", "Ö s % e#l"):
+        target = f"/api/cdb_rest/globalTag/{name}?light".encode().replace(b"#", b"%23").replace(b"% ", b"%25 ")
+        status, _, body = raw(service.port, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
+        assert status == 404 and f" {name}." in json.loads(body)["detail"]
+
+
+@pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"GET"])
+@pytest.mark.parametrize("path", [b"gt", b"globalTags", b"nothing/here", b"cloneGlobalTag/nobody/x"])
+@pytest.mark.parametrize("megabytes", [1, 40])
+def test_the_answer_to_a_body_that_nobody_wants_arrives(service, method, path, megabytes):
+    # The whole body is sent before the answer is read, as simple clients do; a reset connection would lose the answer.
+    status, headers, body = raw(
+        service.port, request(method, path, b"Content-Type: application/json\r\n", b" " * (megabytes << 20))
+    )
+    assert status in (200, 400, 404, 405, 413)
+    assert (status == 413) == (megabytes == 40)
+    assert headers["content-type"] == "application/json" and json.loads(body)
+
+
+def test_head_has_the_length_of_get_and_no_body(service):
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(request(b"HEAD", b"globalTags") + request(b"GET", b"globalTags", b"Connection: close\r\n"))
+        data = b""
+        while piece := connection.recv(65536):
+            data += piece
+    first, second, body = data.split(b"\r\n\r\n")
+    assert second.startswith(b"HTTP/1.1 200")
+    length = next(line for line in first.split(b"\r\n") if line.lower().startswith(b"content-length"))
+    assert length == b"Content-Length: %d" % len(body)
+
+
+def test_answers_are_complete_when_many_ask_at_once(service):
+    from concurrent.futures import ThreadPoolExecutor
+
+    def ask(number):
+        return JobClient(service.port).get(f"payloadiovs/?gtName=tiny&majorIOV={number % 10}&minorIOV=0")
+
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(ask, range(500)))
+    assert all([row[4] for row in answer] == [number % 10] * 10 for number, answer in enumerate(answers))
+
+
+def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(fresh):
+    service = fresh().start()
+    client = JobClient(service.port)
+    lookup = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
+    before = client.get(lookup)
+    postmaster = psutil.Process(int((service.data / "postgres/data/postmaster.pid").read_text().split()[0]))
+    postmaster.kill()
+    # Its children notice within a moment.
+    time.sleep(0.5)
+    for path in (lookup, "globalTags", "globalTag/tiny", "gt"):
+        status, error = client.call("GET", path)
+        assert (status, error["code"]) == (504, "database_unavailable"), error
+    status, error = client.call("POST", "gt", {"name": "x", "status": "unlocked"})
+    assert (status, error["code"]) == (504, "database_unavailable")
+    ready, _, _ = raw(service.port, b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    live, _, _ = raw(service.port, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert (ready, live) == (503, 200)
+    # Any command of manage.py brings the server up; a shell holds it.
+    import subprocess
+    import sys
+
+    from cdb.env import ROOT
+
+    shell = subprocess.Popen(
+        [sys.executable, "manage.py", "shell"], cwd=ROOT, env=service.environment, stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 20
+    while client.call("GET", lookup)[0] != 200 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    # Every thread of every worker had a connection that is lost by now.
+    assert all(client.get(lookup) == before for _ in range(100))
+    assert all(client.call("POST", "gt", {"name": f"x{n}", "status": "unlocked"})[0] == 200 for n in range(50))
+    shell.stdin.close()
+    shell.wait(30)
+
+
+@pytest.mark.slow
+def test_nested_answers_of_half_a_million_iovs_are_streamed_in_bounded_memory(fresh):
+    service = fresh(SCENARIO="heavy-usage").start()
+    workers = [process for process in service.family() if "gunicorn" in " ".join(process.cmdline())]
+    before = max(process.memory_info().rss for process in workers)
+    for path in (b"globalTag/heavy-usage", b"gt", b"pl", b"piov"):
+        iovs, highest = 0, 0
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.sendall(request(b"GET", path, b"Connection: close\r\n"))
+            tail = b""
+            while piece := connection.recv(1 << 20):
+                data = tail + piece
+                iovs += data.count(b'"payload_url"')
+                tail = data[-len(b'"payload_url"') + 1 :]
+                highest = max(highest, *(process.memory_info().rss for process in workers))
+        assert iovs == 500_000, path
+        assert highest - before < 60 << 20, path
+    client = JobClient(service.port)
+    # What only wants the status is answered from the tag's own row.
+    assert client.get("globalTag/heavy-usage?light")["payload_iov_count"] == 500_000
+    # A client that leaves half-way frees its thread and its transaction.
+    for _ in range(10 * (os.cpu_count() or 1)):
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.sendall(request(b"GET", b"gt"))
+            connection.recv(1000)
+    assert len(client.get("payloadiovs/?gtName=heavy-usage&majorIOV=4999&minorIOV=0")) == 100
+    deadline = time.monotonic() + 60
+    code = (
+        "from django.db import connection as c; u = c.cursor(); "
+        "u.execute(\"SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%' OR state = 'active'\"); "
+        "print('open:', u.fetchone()[0] - 1)"
+    )
+    while "open: 0" not in (found := service.manage("shell", "-c", code).stdout):
+        assert time.monotonic() < deadline, found

@@ -1,0 +1,165 @@
+"""`make run`: starting, stopping, being killed, and living beside others."""
+
+import json
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import urllib.request
+
+import pytest
+
+from cdb.env import ROOT
+from tests.e2e.service import JobClient
+
+
+def test_it_ends_its_start_with_the_url_a_lookup_that_works_and_how_to_stop(service):
+    url, lookup, stop = service.start_lines[-3:]
+    assert f"http://127.0.0.1:{service.port}" in url
+    assert "Ctrl-C" in stop
+    command = shlex.split(lookup.removeprefix("Try:"))
+    assert command[0] == "curl"
+    answer = subprocess.run([*command, "--silent"], capture_output=True, text=True, check=True).stdout
+    assert len(json.loads(answer)) == 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_all_that_it_started(fresh, number):
+    service = fresh().start()
+    assert any("postgres" in process.name() for process in service.family())
+    assert service.stop(number) == 0
+    assert service.family() == []
+
+
+def test_after_killing_everything_the_next_start_has_all_that_was_acknowledged(fresh):
+    service = fresh(SCENARIO="none").start()
+    for round_number in range(3):
+        status, _ = JobClient(service.port).call("POST", "gt", {"name": f"tag{round_number}", "status": "unlocked"})
+        assert status == 200
+        service.kill_everything()
+        service.start()
+        names = [tag["name"] for tag in JobClient(service.port).get("globalTags")]
+        assert names == [f"tag{number}" for number in range(round_number + 1)]
+
+
+def test_when_only_the_command_is_killed_the_rest_does_not_hinder_the_next_start(fresh):
+    service = fresh().start()
+    service.process.kill()
+    service.process.wait()
+    service.start()
+    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
+    service.stop()
+    assert service.family() == []
+
+
+def test_a_process_number_that_is_used_again_does_not_hinder_the_next_start(fresh):
+    service = fresh().start()
+    service.kill_everything()
+    record = service.data / "postgres" / "data" / "postmaster.pid"
+    lines = record.read_text().split("\n")
+    record.write_text("\n".join(["1", *lines[1:]]))
+    service.start()
+    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
+
+
+def test_two_run_side_by_side(fresh, service):
+    other = fresh("other", SCENARIO="none").start()
+    assert JobClient(other.port).get("globalTags") == []
+    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
+    other.stop()
+    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
+
+
+def test_commands_use_the_running_server_and_leave_it_running(service):
+    result = service.manage("seed_scenario", "tiny")
+    assert "is there already" in result.stdout
+    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
+
+
+def test_commands_start_the_server_where_none_runs_and_stop_it_again(fresh):
+    service = fresh()
+    assert service.manage("migrate").returncode == 0
+    assert "Global tag tiny made" in service.manage("seed_scenario", "tiny").stdout
+    assert service.family() == []
+
+
+def test_a_command_that_started_the_server_does_not_take_it_away_from_the_service(fresh):
+    service = fresh(SCENARIO="none")
+    command = subprocess.Popen(
+        ["python", "-c", "import sys; sys.argv[1:] = ['shell']; exec(open('manage.py').read())"],
+        executable=service_python(), cwd=ROOT, env=service.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    command.stdin.write("print('up')\n")
+    command.stdin.flush()
+    service.start()
+    command.stdin.close()
+    command.wait(30)
+    assert JobClient(service.port).get("globalTags") == []
+    service.stop()
+    assert service.family() == []
+
+
+def service_python():
+    import sys
+
+    return sys.executable
+
+
+def test_a_port_in_use_is_one_clear_line(fresh):
+    service = fresh()
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", service.port))
+        holder.listen()
+        result = service.manage("run")
+    assert result.returncode == 1
+    assert (
+        result.stderr.strip()
+        == f"CommandError: port {service.port} is in use; choose another one: make run PORT={service.port + 1}"
+    )
+    assert service.family() == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"SCENARIO": "huge"}, "SCENARIO must be none or one of tiny"),
+        ({"CDB_IOV_MODE": "both"}, "CDB_IOV_MODE"),
+        ({"DATABASE_URL": "postgresql://127.0.0.1:1/cdb"}, "can't reach the database at 127.0.0.1:1/cdb"),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_line(fresh, settings, part):
+    result = fresh(**settings).manage("run")
+    assert result.returncode == 1
+    assert part in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_an_external_database_is_used_and_none_is_started(fresh, service):
+    with_url = fresh(SCENARIO="none", DATABASE_URL=f"postgresql://cdb@/cdb?host={service.data}/postgres/socket").start()
+    assert "the one of DATABASE_URL" in with_url.start_lines[0]
+    assert JobClient(with_url.port).get("globalTags")[0]["name"] == "tiny"
+    assert not any("postgres" in process.name() for process in with_url.family())
+    with_url.stop()
+    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
+
+
+def test_a_data_directory_with_a_path_too_long_for_a_socket_works(fresh):
+    service = fresh("/".join(["long" * 10] * 3), SCENARIO="none").start()
+    assert JobClient(service.port).get("globalTags") == []
+    service.stop()
+    assert service.family() == []
+
+
+def test_the_documentation_page_is_served_with_all_its_assets_by_us(service):
+    base = f"http://127.0.0.1:{service.port}"
+    with urllib.request.urlopen(f"{base}/api/docs/") as answer:  # noqa: S310
+        page = answer.read().decode()
+    assets = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(assets) >= 3
+    for asset in assets:
+        assert asset.startswith("/static/"), asset
+        with urllib.request.urlopen(base + asset) as answer:  # noqa: S310
+            assert answer.status == 200 and answer.read(100)
+    # Within the page itself no address of elsewhere is loaded either.
+    assert not re.findall(r"(?:src|href|url)[=:(]\s*[\"']?https?://", page)
