@@ -13,6 +13,7 @@ from rest_framework.serializers import Serializer
 from cdb_rest.api.documents import Document, documents, one_of
 from cdb_rest.api.fields import parse_integer
 from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.moment import OPEN
 
 PAGE_SIZE = 25
 LARGEST_PAGE_SIZE = 1000
@@ -39,7 +40,7 @@ class Browser:
 
         Raises `InvalidInputError` if the page or its size is no number in range.
         """
-        number = _number(query, "page", default=1, largest=None)
+        number = _number(query, "page", default=1, largest=OPEN)
         size = _number(query, "page_size", default=PAGE_SIZE, largest=LARGEST_PAGE_SIZE)
         selected = {name: query[name] for name in self.filters if query.get(name)}
         rows = self.rows().filter(**{self.filters[name]: value for name, value in selected.items()})
@@ -99,11 +100,11 @@ def _page_of(shape: type[Serializer]) -> type[Serializer]:
     return type(f"{shape.__name__}Page", (Serializer,), members)
 
 
-def _number(query: QueryDict, name: str, *, default: int, largest: int | None) -> int:
+def _number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
     text = query.get(name)
     number = default if text is None else parse_integer(text)
-    if number is None or number < 1 or (largest is not None and number > largest):
-        message = f"{name} must be an integer from 1" + (f" to {largest}." if largest else ".")
+    if number is None or not 1 <= number <= largest:
+        message = f"{name} must be an integer from 1 to {largest}."
         raise InvalidInputError(message, {name: [message]})
     return number
 

@@ -46,7 +46,16 @@ def test_pages_part_the_rows(api, world):
 
 @pytest.mark.parametrize(
     "query",
-    ["page=0", "page=-1", "page=x", "page=", "page=1&page_size=0", "page=1&page_size=1001", "page=1&page_size=x"],
+    [
+        "page=0",
+        "page=30282521447003580268544",
+        "page=-1",
+        "page=x",
+        "page=",
+        "page=1&page_size=0",
+        "page=1&page_size=1001",
+        "page=1&page_size=x",
+    ],
 )
 def test_a_page_out_of_range_is_refused(api, query):
     api.get(f"pt?{query}").error(400, "invalid_input")

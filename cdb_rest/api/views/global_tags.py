@@ -86,7 +86,7 @@ class GlobalTagByNameView(APIView):
 class GlobalTagDeleteView(APIView):
     """Deleting a global tag with everything in it."""
 
-    @extend_schema(request=None, responses=Statement)
+    @extend_schema(request=None, responses={200: Statement})
     def delete(self, request: Request, name: str) -> Response:
         global_tags.delete_global_tag(name=name)
         return Response({"detail": f"Global tag {name} deleted."})

@@ -62,7 +62,7 @@ class PayloadIOVAttachView(APIView):
 class PayloadIOVDeleteView(APIView):
     """Deleting the payload IOV of a global tag and payload type that has exactly this start and end (open if left out)."""
 
-    @extend_schema(request=None, responses=Statement)
+    @extend_schema(request=None, responses={200: Statement})
     def delete(
         self,
         request: Request,

@@ -62,7 +62,7 @@ class PayloadListAttachView(APIView):
 class PayloadListDeleteView(APIView):
     """Deleting an empty payload list."""
 
-    @extend_schema(request=None, responses=Statement)
+    @extend_schema(request=None, responses={200: Statement})
     def delete(self, request: Request, name: str) -> Response:
         payload_lists.delete_payload_list(name=name)
         return Response({"detail": f"Payload list {name} deleted."})

@@ -32,7 +32,7 @@ class PayloadTypeListView(APIView):
 class PayloadTypeDeleteView(APIView):
     """Deleting a payload type that no payload list has."""
 
-    @extend_schema(request=None, responses=Statement)
+    @extend_schema(request=None, responses={200: Statement})
     def delete(self, request: Request, name: str) -> Response:
         payload_types.delete_payload_type(name=name)
         return Response({"detail": f"Payload type {name} deleted."})

@@ -1,0 +1,64 @@
+"""Every operation of the OpenAPI description, with generated requests, good and bad, against a running service."""
+
+import json
+
+import pytest
+import schemathesis
+from drf_spectacular.generators import SchemaGenerator
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from cdb_rest.api.json import dump
+from tests.e2e.service import JobClient, Service
+
+CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
+
+
+@pytest.fixture(scope="session")
+def fuzzed(tmp_path_factory):
+    """A service of its own: the fuzz deletes and creates at will."""
+    service = Service(tmp_path_factory.mktemp("fuzz")).start()
+    client = JobClient(service.port)
+    # Short names that generated requests may hit.
+    for name in ("0", "1", "a"):
+        client.call("POST", "gt", {"name": name, "status": "unlocked"})
+        client.call("POST", "pt", {"name": name})
+        client.call("POST", "pl", {"payload_type": name})
+    yield service
+    assert service.process.poll() is None
+    service.stop()
+
+
+DESCRIPTION = schemathesis.openapi.from_dict(json.loads(dump(SchemaGenerator().get_schema(public=True))))
+OPERATIONS = {operation.label: operation for operation in (found.ok() for found in DESCRIPTION.get_all_operations())}
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+@pytest.mark.parametrize("mode", GenerationMode)
+def test_no_request_gets_a_5xx_a_redirect_or_anything_but_json(fuzzed, label, mode):
+    @settings(
+        max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(OPERATIONS[label].as_strategy(generation_mode=mode))
+    def play(case):
+        response = case.call(base_url=f"http://127.0.0.1:{fuzzed.port}", allow_redirects=False)
+        assert not 300 <= response.status_code < 400
+        assert response.headers["content-type"] == ["application/json"]
+        body = json.loads(response.content)
+        if response.status_code != 200:
+            assert body["detail"] and body["code"]
+        case.validate_response(response, checks=CHECKS)
+
+    try:
+        play()
+    except Unsatisfiable:
+        # An operation without parameters has no wrong requests.
+        assert mode is GenerationMode.NEGATIVE
