@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run setup setup-dev test lint format bench load requirements
+.PHONY: help run setup setup-dev test lint format requirements
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -27,6 +27,7 @@ lint: setup-dev ## check style, the imports between the rooms, and that no migra
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports
 	@$(MANAGE) makemigrations --check --dry-run
+	@$(MANAGE) spectacular --validate --fail-on-warn --file /dev/null
 
 format: setup-dev ## put the code into the project's style
 	@.venv/bin/ruff check --fix .

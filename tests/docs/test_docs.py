@@ -1,0 +1,116 @@
+"""What the documentation lists is what there is."""
+
+import ast
+import re
+
+import pytest
+from django.core.management import get_commands
+
+from cdb.env import ROOT, VARIABLES
+from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
+from cdb_rest.api.errors import STATUS_OF
+from cdb_rest.api.routes import ROUTES
+from cdb_rest.domain.status import Status
+from cdb_rest.named_sql import DIRECTORY
+from cdb_rest.scenarios.definitions import SCENARIOS
+from cdb_rest.scenarios.generator import LAYOUTS
+
+NAMES_IN_DOCS = {
+    "tag_id": "id", "list_id": "id", "iov_id": "id", "global_tag": "tag", "payload_type": "payload type",
+    "major_end": "major end", "minor_end": "minor end",
+}  # fmt: skip
+
+
+def read(name):
+    return (ROOT / name).read_text()
+
+
+@pytest.mark.parametrize("path", [path for _, paths in ROUTES for path in paths])
+def test_every_route_is_in_the_table(path):
+    shown = re.sub(r"<str:(\w+)>", lambda match: f"<{NAMES_IN_DOCS.get(match[1], match[1])}>", path)
+    assert f"`{shown}`" in read("docs/api.md") or f"POST: `{shown}`" in read("docs/api.md")
+
+
+@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
+def test_every_setting_is_documented_with_its_default(variable):
+    default = ",".join(variable.default) if isinstance(variable.default, list) else str(variable.default)
+    default = default.lower() if isinstance(variable.default, bool) else default
+    row = next(line for line in read("README.md").splitlines() if line.startswith(f"| `{variable.name}`"))
+    assert row.split("|")[2].strip() == (f"`{default}`" if default else "")
+    assert f"{variable.name}={default}\n" in read(".env.example")
+    assert f"`{variable.name}`" in read("docs/operations.md")
+    assert not variable.public or f"`{variable.name}`" in read("docs/api.md")
+
+
+def error_codes():
+    """The codes of the error classes, and every literal that a function named answer gets as its second argument."""
+    codes = {error.code for error in STATUS_OF}
+    for file in (ROOT / "cdb_rest").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "answer" and len(node.args) > 1:
+                codes |= {node.args[1].value} if isinstance(node.args[1], ast.Constant) else set()
+    return codes | {"invalid_json", "unsupported_media_type", "method_not_allowed", "malformed_request"}
+
+
+@pytest.mark.parametrize("code", sorted(error_codes()))
+def test_every_error_code_is_in_the_table(code):
+    assert f"`{code}`" in read("docs/api.md")
+
+
+def test_no_error_code_is_documented_that_does_not_exist():
+    table = read("docs/api.md").split("## Errors")[1]
+    codes = {
+        code
+        for line in table.splitlines()
+        if line.startswith("| ")
+        for code in re.findall(r"`([a-z_]+)`", line.split("|")[2])
+    }
+    assert codes - {"code"} == error_codes()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda scenario: scenario.name)
+def test_every_scenario_is_in_the_table(scenario):
+    row = f"| `{scenario.name}` | {scenario.payload_types} | {scenario.iovs_per_type:,} | {scenario.iovs:,} |"
+    assert row in read("docs/operations.md")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_is_named(layout):
+    assert f"--layout {layout}" in read("docs/operations.md")
+
+
+@pytest.mark.parametrize("command", [name for name, app in get_commands().items() if app == "cdb_rest"])
+def test_every_command_is_in_the_table(command):
+    assert f"| `{command}` |" in read("docs/operations.md")
+
+
+@pytest.mark.parametrize("file", sorted(DIRECTORY.glob("*.sql")), ids=lambda file: file.name)
+def test_every_sql_file_is_listed_has_a_header_and_is_used(file):
+    assert f"`{file.name}`" in read("sql/README.md")
+    assert file.read_text().startswith("-- ")
+    used = [source for source in (ROOT / "cdb_rest").rglob("*.py") if f'"{file.stem}"' in source.read_text()]
+    assert used
+
+
+@pytest.mark.parametrize("status", Status)
+def test_every_status_is_in_the_table(status):
+    assert f"| `{status}` |" in read("docs/api.md")
+
+
+def test_sort_fields_and_filters_are_named():
+    browse = read("docs/api.md").split("## Browse mode")[1].split("\n## ")[0]
+    for browser in (GLOBAL_TAGS, PAYLOAD_TYPES, PAYLOAD_LISTS, PAYLOAD_IOVS):
+        for name in [*browser.sort, *browser.filters]:
+            assert f"`{name}`" in browse, name
+
+
+def test_make_help_lists_every_target():
+    makefile = read("Makefile")
+    targets = re.findall(r"^([a-z-]+):(.*)$", makefile, re.MULTILINE)
+    assert all("##" in rest for _, rest in targets)
+
+
+def test_links_between_documents_lead_somewhere():
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("sql/*.md")]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
