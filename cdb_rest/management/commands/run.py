@@ -1,5 +1,7 @@
 """manage.py run"""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -15,7 +17,6 @@ from cdb_rest.models import GlobalTag
 from cdb_rest.scenarios.definitions import SCENARIOS
 
 LOCK_SETUP = named_sql.load("lock_setup")
-UNLOCK_SETUP = named_sql.load("unlock_setup")
 
 
 class Command(BaseCommand):
@@ -49,15 +50,10 @@ class Command(BaseCommand):
     def _prepare_database(self, scenario: str) -> None:
         embedded = database.embedded()
         self._say(f"PostgreSQL: {f'embedded, data in {embedded.directory}' if embedded else 'the one of DATABASE_URL'}")
-        with connection.cursor() as cursor:
-            # Two that start together on one database take turns.
-            cursor.execute(LOCK_SETUP)
-            try:
-                call_command("migrate", verbosity=0, interactive=False)
-                if scenario != "none" and not GlobalTag.objects.exists():
-                    call_command("seed_scenario", scenario, stdout=self.stdout)
-            finally:
-                cursor.execute(UNLOCK_SETUP)
+        with _turn():
+            call_command("migrate", verbosity=0, interactive=False)
+            if scenario != "none" and not GlobalTag.objects.exists():
+                call_command("seed_scenario", scenario, stdout=self.stdout)
         connection.close()
 
     def _say_how(self, url: str) -> None:
@@ -72,3 +68,17 @@ class Command(BaseCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+
+@contextlib.contextmanager
+def _turn() -> Iterator[None]:
+    """Take turns with others that start on the same database: a lock that lasts as long as a transaction of its own."""
+    lock = connection.copy()
+    try:
+        lock.set_autocommit(False)
+        with lock.cursor() as cursor:
+            cursor.execute(LOCK_SETUP)
+        yield
+        lock.rollback()
+    finally:
+        lock.close()
