@@ -10,7 +10,7 @@ from cdb_rest.domain.attach import PlacedIOV, check_free
 from cdb_rest.domain.errors import InvalidInputError, OverlapError
 from cdb_rest.domain.status import Action
 from cdb_rest.models import PayloadIOV
-from cdb_rest.services.locks import check_tag, lock_payload_lists
+from cdb_rest.services.locks import check_tag, claim_counts, lock_payload_lists
 from cdb_rest.services.payload_iovs import check_interval, interval_of, placed
 
 EQUAL_STARTS = named_sql.load("equal_starts")
@@ -35,6 +35,7 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]]) -> int:
     iovs = [PayloadIOV(**row | {"payload_list": lists[row["payload_list"]]}) for row in rows]
     _check_rows(iovs)
     _check_equal_starts(iovs)
+    claim_counts(lists.values())
     PayloadIOV.objects.bulk_create(iovs, batch_size=ROWS_PER_INSERT)
     _check_free(iovs)
     return len(iovs)

@@ -60,6 +60,16 @@ def lock_payload_lists(names: Collection[str]) -> dict[str, PayloadList]:
     return lists
 
 
+def claim_counts(lists: Collection[PayloadList]) -> None:
+    """Lock the counts of the tags that these locked lists are attached to, before a write that changes several.
+
+    The triggers would lock them as well, but in the order in which the rows happen to come.
+    """
+    ids = {payload_list.global_tag_id for payload_list in lists} - {None}
+    if len(ids) > 1:
+        list(GlobalTag.objects.filter(id__in=ids).order_by("id").select_for_update(no_key=True).values_list("id"))
+
+
 def lock_payload_iov(iov_id: int) -> PayloadIOV:
     """Lock an IOV against other writers. Raises `PayloadIOVNotFoundError`."""
     iov = PayloadIOV.objects.filter(id=iov_id).select_for_update().first()

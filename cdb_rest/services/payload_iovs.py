@@ -11,7 +11,7 @@ from cdb_rest.domain.errors import InvalidInputError, PayloadIOVNotFoundError, P
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.domain.status import Action
 from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.services.locks import check_tag, lock_payload_iov, lock_payload_lists
+from cdb_rest.services.locks import check_tag, claim_counts, lock_payload_iov, lock_payload_lists
 
 
 @transaction.atomic
@@ -42,6 +42,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int) -> PayloadIOV:
         check_tag(source.global_tag, Action.ADD_IOV if source is target else Action.REMOVE_IOV)
     interval = interval_of(iov)
     check_free(interval, [placed(neighbour) for neighbour in PayloadIOV.objects.around(target, interval.start)])
+    claim_counts(lists.values())
     PayloadIOV.objects.filter(id=iov.id).update(payload_list=target, updated=Now())
     return iov
 

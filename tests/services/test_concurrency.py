@@ -7,7 +7,7 @@ from django.db import connection
 
 from cdb_rest.domain.errors import CdbError, OverlapError
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.services import global_tags, payload_iovs, payload_lists
+from cdb_rest.services import bulk, global_tags, payload_iovs, payload_lists
 from cdb_rest.services.counts import find_wrong_counts
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,3 +107,33 @@ def test_a_tag_does_not_lock_while_somebody_writes_into_it_and_neither_hangs(bui
         == attached
         == PayloadIOV.objects.filter(payload_list=payload_list).count()
     )
+
+
+def test_writers_to_several_tags_at_once_do_not_deadlock(build):
+    # Each writer has a list of its own in every tag, so that they meet at the tags alone.
+    tags = [build.tag(f"tag{number}") for number in range(4)]
+    lists = [[build.list(tag, f"Type{number}").name for tag in tags] for number in range(WRITERS)]
+    iovs = [build.iov(None, (10**6, 0), (10**6 + 1, 0)).id for _ in range(WRITERS)]
+
+    def order(number):
+        return [lists[number][(number + step * (1 if number % 2 else -1)) % 4] for step in range(4)]
+
+    def insert(number):
+        # More rows than one statement takes, so that a writer comes back for the next tag.
+        rows = [
+            {"payload_url": "u", "payload_list": name, "major_iov": major, "minor_iov": 0}
+            for name in order(number)
+            for major in range(bulk.ROWS_PER_INSERT)
+        ]
+        return bulk.insert_payload_iovs(rows=rows)
+
+    def steal(number):
+        return [
+            payload_iovs.attach_payload_iov(payload_list=name, iov_id=iovs[number])
+            for _ in range(4)
+            for name in order(number)
+        ]
+
+    results = together([lambda n=n: (insert if n % 2 else steal)(n) for n in range(WRITERS)])
+    assert not [result for result in results if isinstance(result, Exception)]
+    assert find_wrong_counts() == []

@@ -1,0 +1,55 @@
+"""deploy/setup.sh: what a user sees whose machine lacks something."""
+
+import os
+import subprocess
+
+import pytest
+
+from cdb.env import ROOT
+
+
+def setup(python, cwd=ROOT):
+    return subprocess.run(
+        [str(ROOT / "deploy" / "setup.sh"), "requirements.txt"], cwd=cwd, capture_output=True, text=True,
+        env={"PATH": os.environ["PATH"], "PYTHON": str(python)},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def fake_python(tmp_path):
+    """A Python that fails where its command line contains a text, and succeeds elsewhere."""
+
+    def make(text):
+        script = tmp_path / "python"
+        script.write_text(
+            f'#!/bin/sh\ncase "$*" in *"{text}"*) exit 1;; *-V*) echo Python 3.9.2;; *print*) echo 3.11;; esac\n'
+        )
+        script.chmod(0o755)
+        return script
+
+    return make
+
+
+def test_no_python(tmp_path):
+    result = setup("no-such-python", tmp_path)
+    assert result.returncode == 1
+    assert "no-such-python was not found" in result.stderr and "apt-get install python3 python3-venv" in result.stderr
+
+
+def test_an_old_python(fake_python, tmp_path):
+    result = setup(fake_python("version_info < (3, 11)"), tmp_path)
+    assert result.returncode == 1
+    assert "Python 3.11 or newer is needed" in result.stderr and "Python 3.9.2" in result.stderr
+
+
+def test_no_venv_module(fake_python, tmp_path):
+    result = setup(fake_python("import venv"), tmp_path)
+    assert result.returncode == 1
+    assert "apt-get install python3.11-venv" in result.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_a_second_run_has_nothing_to_do():
+    assert setup("python3").returncode == 0
+    result = setup("python3")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
