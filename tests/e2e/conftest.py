@@ -1,15 +1,17 @@
 """One running service for all end-to-end tests of a worker, and more for those that stop or kill theirs."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.e2e.service import JobClient, Service
 
 
 def pytest_collection_modifyitems(items):
-    # One worker runs them all, so that one service serves them.
+    # The tests of a file stay together, so that one service serves them.
     for item in items:
-        if "/e2e/" in str(item.path):
-            item.add_marker(pytest.mark.xdist_group("e2e"))
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")

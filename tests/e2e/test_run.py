@@ -1,11 +1,13 @@
 """`make run`: starting, stopping, being killed, and living beside others."""
 
+import contextlib
 import json
 import re
 import shlex
 import signal
 import socket
 import subprocess
+import sys
 import urllib.request
 
 import pytest
@@ -88,7 +90,7 @@ def test_a_command_that_started_the_server_does_not_take_it_away_from_the_servic
     service = fresh(SCENARIO="none")
     command = subprocess.Popen(
         ["python", "-c", "import sys; sys.argv[1:] = ['shell']; exec(open('manage.py').read())"],
-        executable=service_python(), cwd=ROOT, env=service.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        executable=sys.executable, cwd=ROOT, env=service.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     command.stdin.write("print('up')\n")
     command.stdin.flush()
@@ -98,12 +100,6 @@ def test_a_command_that_started_the_server_does_not_take_it_away_from_the_servic
     assert JobClient(service.port).get("globalTags") == []
     service.stop()
     assert service.family() == []
-
-
-def service_python():
-    import sys
-
-    return sys.executable
 
 
 def test_a_port_in_use_is_one_clear_line(fresh):
@@ -151,6 +147,13 @@ def test_a_data_directory_with_a_path_too_long_for_a_socket_works(fresh):
     assert service.family() == []
 
 
+def test_a_data_directory_with_an_awkward_name_works(fresh):
+    service = fresh("a b'c%d,\"é$HOME", SCENARIO="none").start()
+    assert JobClient(service.port).get("globalTags") == []
+    service.stop()
+    assert service.family() == []
+
+
 def test_the_documentation_page_is_served_with_all_its_assets_by_us(service):
     base = f"http://127.0.0.1:{service.port}"
     with urllib.request.urlopen(f"{base}/api/docs/") as answer:  # noqa: S310
@@ -163,3 +166,33 @@ def test_the_documentation_page_is_served_with_all_its_assets_by_us(service):
             assert answer.status == 200 and answer.read(100)
     # Within the page itself no address of elsewhere is loaded either.
     assert not re.findall(r"(?:src|href|url)[=:(]\s*[\"']?https?://", page)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 0.5, 0.8, 1.2, 1.6, 2.0])
+def test_a_signal_while_it_starts_stops_all_too(fresh, seconds):
+    service = fresh()
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "run"], cwd=ROOT, env=service.environment, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    process.terminate()
+    process.wait(60)
+    assert service.family() == []
+    service.start()
+    assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
+
+
+@pytest.mark.parametrize("seconds", [0.3, 0.6, 0.9, 1.2])
+def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(fresh, seconds):
+    service = fresh()
+    service.process = subprocess.Popen(
+        [sys.executable, "manage.py", "run"], cwd=ROOT, env=service.environment, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        service.process.wait(seconds)
+    service.kill_everything()
+    service.start()
+    assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10

