@@ -17,6 +17,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -167,14 +168,16 @@ class EmbeddedPostgres:
                     "dump and restore, or use another CDB_DATA_DIR"
                 )
             return
-        unfinished = self.directory / "data.unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
+        # A name of its own, because the initdb of a killed start may still be busy, and removes what it did not finish.
+        unfinished = self.directory / f"unfinished-{uuid.uuid4().hex}"
         # Byte order as collation: the same on every machine, whatever its C library.
         postgres_binaries.run(
             "initdb", "--username", USER, "--auth", "trust", "--encoding", "UTF8", "--locale-provider", "builtin",
             "--builtin-locale", "C.UTF-8", "--locale", "C", "--pgdata", str(unfinished),
         )  # fmt: skip
         unfinished.rename(self.data)
+        for leftover in self.directory.glob("unfinished-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
     def _start(self) -> None:
         # A list, in which quotes protect a path's commas.
