@@ -6,6 +6,8 @@ import signal
 import sys
 from collections.abc import Iterator
 
+from django.db import Error as DatabaseError
+
 from cdb import database
 from cdb.env import ConfigurationError
 
@@ -24,6 +26,12 @@ def main(arguments: list[str]) -> int:
             execute_from_command_line(arguments)
     except ConfigurationError as error:
         sys.stderr.write(f"cdb: {error}\n")
+        return 1
+    except DatabaseError as error:
+        if "--traceback" in arguments:
+            raise
+        reason = " ".join(str(error).split())
+        sys.stderr.write(f"cdb: the database refused: {reason} (--traceback shows where)\n")
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

@@ -1,6 +1,7 @@
 """Which PostgreSQL the service uses: the one that DATABASE_URL names, or the embedded one."""
 
 import contextlib
+import getpass
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,15 @@ def embedded() -> EmbeddedPostgres | None:
     return None if values["DATABASE_URL"] else EmbeddedPostgres(values["CDB_DATA_DIR"] / "postgres")
 
 
+# The server that this process keeps running.
+_in_use: EmbeddedPostgres | None = None
+
+
+def in_use() -> EmbeddedPostgres | None:
+    """The embedded server that this process keeps running, if any."""
+    return _in_use
+
+
 def url() -> str:
     """The libpq URL of the service's database."""
     server = embedded()
@@ -33,7 +43,8 @@ def settings() -> dict[str, Any]:
     parts = _parse(url())
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": parts.pop("dbname", ""),
+        # Where no name is given, libpq takes the user's.
+        "NAME": parts.pop("dbname", None) or parts.get("user") or getpass.getuser(),
         "USER": parts.pop("user", ""),
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
@@ -57,6 +68,8 @@ def available() -> Iterator[None]:
         yield
         return
     server.acquire()
+    global _in_use
+    _in_use = server
     try:
         yield
     finally:
@@ -73,7 +86,9 @@ def _parse(database_url: str) -> dict[str, str]:
     try:
         return parse_dsn(database_url)
     except psycopg2.ProgrammingError as error:
-        raise ConfigurationError(f"DATABASE_URL is not valid: {' '.join(str(error).split())}") from error
+        # Only what libpq says before it quotes: what it quotes may be a part of the password.
+        reason = str(error).split('"')[0].strip(" :\n")
+        raise ConfigurationError(f"DATABASE_URL is not valid: {reason} (special characters are written %XX)") from error
 
 
 def _check_reachable() -> None:

@@ -116,6 +116,19 @@ class EmbeddedPostgres:
             raise
         return started
 
+    def revive(self) -> bool:
+        """Start the server again if it has died under its users. Returns whether it had to be."""
+        try:
+            if psutil.Process(self._recorded_pid()).status() != psutil.STATUS_ZOMBIE:
+                return False
+        except (OSError, ValueError, psutil.Error):
+            pass
+        with self._control_lock():
+            if self._is_running():
+                return False
+            self._start()
+            return True
+
     def release(self) -> bool:
         """Stop using the server, and stop it if nobody else uses it. Returns whether it was stopped."""
         if self._use_lock is None:

@@ -5,6 +5,7 @@ is really set wins over it. An empty variable counts as not set.
 """
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -77,6 +78,13 @@ VARIABLES = (
     Variable("CDB_WORKERS", "int", 0, "gunicorn processes; 0: the number of cores plus one.", validate.Range(min=0)),
     Variable("CDB_THREADS", "int", 4, "Threads of each gunicorn process.", validate.Range(min=1)),
     Variable(
+        "CDB_LOCK_TIMEOUT_SECONDS",
+        "int",
+        10,
+        "How long a write may wait for another one before it is answered with 504.",
+        validate.Range(min=1),
+    ),
+    Variable(
         "CDB_CONNECT_TIMEOUT_SECONDS",
         "int",
         5,
@@ -100,6 +108,10 @@ def read() -> dict[str, Any]:
                 variable.name, variable.default, validate=variable.check
             )
         except EnvError as error:
-            raise ConfigurationError(" ".join(str(error).split())) from error
-    values["CDB_DATA_DIR"] = (ROOT / values["CDB_DATA_DIR"].expanduser()).resolve()
+            reason = re.sub(r"[\[\]']", "", " ".join(str(error).split()))
+            raise ConfigurationError(f"{reason} ({os.environ[variable.name]!r})") from error
+    try:
+        values["CDB_DATA_DIR"] = (ROOT / values["CDB_DATA_DIR"].expanduser()).resolve()
+    except RuntimeError as error:
+        raise ConfigurationError(f"CDB_DATA_DIR: {error}") from error
     return values

@@ -1,24 +1,33 @@
 """What gunicorn itself does with a request before the application sees it, brought in line with our contract.
 
-gunicorn offers no setting for either, so `install` replaces one function and wraps one method of it.
+gunicorn offers no setting for any of it, so `install` replaces one function and wraps three methods.
 """
 
 import json
 import re
+import struct
 from collections.abc import Callable
-from socket import socket
+from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socket
+from typing import Any
 
 import gunicorn.util
+from gunicorn.http.errors import InvalidRequestLine
 from gunicorn.http.message import Request
+from gunicorn.workers.gthread import TConn
 
 # What may not stand in a request's target as it is, but does in requests of clients that escape nothing.
 UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
 
+# A client that neither sends what it announced nor takes what it asked for gives its thread back after this time.
+SILENCE_SECONDS = 20
+
 
 def install() -> None:
-    """Answer refused requests in JSON, and understand paths that arrive unescaped."""
+    """Answer refused requests in JSON, understand paths that arrive unescaped, and wait for silent clients so long only."""
     gunicorn.util.write_error = write_json_error
     Request.parse_request_line = _escaping(Request.parse_request_line)
+    Request.parse = _refusing_silence(Request.parse)
+    TConn.__init__ = _limiting_waits(TConn.__init__)
 
 
 def write_json_error(connection: socket, status_int: int, reason: str, mesg: str) -> None:
@@ -49,3 +58,24 @@ def _escaping(parse: Callable[[Request, bytes], None]) -> Callable[[Request, byt
         parse(self, line_bytes)
 
     return parse_request_line
+
+
+def _limiting_waits(init: Callable[..., None]) -> Callable[..., None]:
+    def limited(self: TConn, cfg: Any, sock: socket, *rest: Any) -> None:
+        # A limit of the kernel's, because gunicorn switches the socket between blocking and not as it goes.
+        limit = struct.pack("ll", SILENCE_SECONDS, 0)
+        sock.setsockopt(SOL_SOCKET, SO_RCVTIMEO, limit)
+        sock.setsockopt(SOL_SOCKET, SO_SNDTIMEO, limit)
+        init(self, cfg, sock, *rest)
+
+    return limited
+
+
+def _refusing_silence(parse: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_or_refuse(self: Request, unreader: Any) -> Any:
+        try:
+            return parse(self, unreader)
+        except BlockingIOError as error:
+            raise InvalidRequestLine(f"nothing more came for {SILENCE_SECONDS} s") from error
+
+    return parse_or_refuse

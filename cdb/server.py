@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from cdb import env
 from cdb.env import ROOT, ConfigurationError
@@ -15,6 +16,7 @@ START_TIMEOUT_SECONDS = 60
 # A server that was stopped a moment ago may still hold the port.
 PORT_TIMEOUT_SECONDS = 5
 PR_SET_PDEATHSIG = 1
+LOOK_AFTER_SECONDS = 1
 
 
 class Server:
@@ -58,9 +60,13 @@ class Server:
                 raise ConfigurationError(f"gunicorn was not ready within {START_TIMEOUT_SECONDS} s")
             time.sleep(0.05)
 
-    def wait(self) -> int:
-        """Wait for gunicorn's end; returns its exit code."""
-        return self._process.wait()
+    def wait(self, look_after: Callable[[], None]) -> int:
+        """Wait for gunicorn's end, calling `look_after` every second; returns gunicorn's exit code."""
+        while True:
+            try:
+                return self._process.wait(LOOK_AFTER_SECONDS)
+            except subprocess.TimeoutExpired:
+                look_after()
 
     def stop(self) -> None:
         """Let requests in progress end, then stop; asked a second time, stop at once."""

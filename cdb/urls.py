@@ -18,11 +18,16 @@ urlpatterns = [
     path("api/cdb_rest/", include("cdb_rest.api.routes")),
     re_path(r"^health/live/?$", health.live),
     re_path(r"^health/ready/?$", health.ready),
-    re_path(r"^api/schema/?$", SpectacularJSONAPIView.as_view(renderer_classes=[JSONRenderer]), name="schema"),
-    re_path(r"^api/docs/?$", SpectacularSwaggerView.as_view(url_name="schema")),
+    re_path(
+        r"^api/schema/?$",
+        SpectacularJSONAPIView.as_view(renderer_classes=[JSONRenderer], http_method_names=["get", "head"]),
+        name="schema",
+    ),
+    re_path(r"^api/docs/?$", SpectacularSwaggerView.as_view(url_name="schema", http_method_names=["get", "head"])),
     path("", welcome),
     re_path("", errors.route_not_found),
 ]
 
 handler400 = errors.bad_request
+handler404 = errors.route_not_found
 handler500 = errors.server_error

@@ -37,6 +37,9 @@ loglevel = "warning"
 # Managing gunicorn goes by signals; its control socket would be shared by all instances of one user.
 control_socket_disable = True
 
+# No proxy tells us a path by a header, so a client's header of that name is dropped.
+forwarder_headers = ""
+
 # The one of gunicorn's two parsers that gunicorn_edge knows how to wrap.
 http_parser = "python"
 gunicorn_edge.install()

@@ -1,6 +1,6 @@
 """Errors of the database driver in the service's terms: by constraint name, or by what befell the connection."""
 
-from django.db import Error, IntegrityError, InterfaceError, OperationalError
+from django.db import Error, InterfaceError, OperationalError
 from psycopg2 import errorcodes
 
 from cdb_rest.domain.errors import (
@@ -11,6 +11,7 @@ from cdb_rest.domain.errors import (
     NameTakenError,
     OverlapError,
 )
+from cdb_rest.services.transactions import is_lost_race
 
 # Unique names: the constraint, and how the existing clients know the kind of object.
 NAME_CONSTRAINTS = {
@@ -28,7 +29,6 @@ CONSTRAINTS: dict[str, CdbError] = {
     "payload_iov_end_not_before_start": InvalidInputError("The end of an interval must not be before its start."),
     "payload_iov_revision_is_digits": InvalidInputError("A revision consists of digits."),
 }
-LOST_RACES = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED}
 # SQLSTATE classes: connection trouble, out of resources, operator intervention (shutdown, a cancelled statement), I/O.
 UNAVAILABLE_CLASSES = {"08", "53", "57", "58"}
 
@@ -42,11 +42,11 @@ def translate(error: Error) -> Exception:
         return NameTakenError(NAME_CONSTRAINTS[constraint])
     if constraint in CONSTRAINTS:
         return CONSTRAINTS[constraint]
-    if code in LOST_RACES or (isinstance(error, IntegrityError) and code == errorcodes.FOREIGN_KEY_VIOLATION):
+    if is_lost_race(error):
         return ConcurrentChangeError("Another request changed the same objects at the same moment; try again.")
     # A connection that breaks has no code to give.
     if code is None and isinstance(error, InterfaceError | OperationalError):
         return DatabaseUnavailableError("The database can't be reached; try again later.")
-    if code and code[:2] in UNAVAILABLE_CLASSES:
+    if code and (code[:2] in UNAVAILABLE_CLASSES or code == errorcodes.LOCK_NOT_AVAILABLE):
         return DatabaseUnavailableError("The database did not answer in time; try again later.")
     return error

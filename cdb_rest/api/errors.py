@@ -93,6 +93,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return answer(500, "internal_error", "An internal error occurred; it was logged.")
 
 
-def route_not_found(request: HttpRequest, **_: Any) -> HttpResponse:
+def route_not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The answer to a path that no route has."""
     return answer(404, "route_not_found", f"There is nothing at {request.path}.")

@@ -17,7 +17,10 @@ CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class TextField(serializers.CharField):
-    """A text; numbers are not taken for text."""
+    """A text, kept as it is; numbers are not taken for text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, **options)
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -33,8 +36,10 @@ class NameField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         name = super().to_internal_value(data)
-        if "/" in name or name in (".", "..") or CONTROL_CHARACTER.search(name):
-            raise serializers.ValidationError('A name must not contain "/" or control characters, nor be "." or "..".')
+        if "/" in name or name in (".", "..") or CONTROL_CHARACTER.search(name) or name != name.strip():
+            raise serializers.ValidationError(
+                'A name must not contain "/" or control characters, nor begin or end with a space, nor be "." or "..".'
+            )
         return name
 
 

@@ -1,6 +1,7 @@
 """What holds for every request, whatever its route: bodies within bounds and read to their end, HEAD, no NUL bytes."""
 
 import logging
+import time
 from collections.abc import Callable
 
 from django.conf import settings
@@ -14,6 +15,7 @@ logger = logging.getLogger(__name__)
 # reset, and the client loses the answer.
 DISCARD_LIMIT_BYTES = 256 * 1024 * 1024
 DISCARD_PIECE_BYTES = 64 * 1024
+DISCARD_SECONDS = 20
 
 
 class EdgeMiddleware:
@@ -23,8 +25,8 @@ class EdgeMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self._refusal(request) or self.get_response(request)
-        if request.META.get("CONTENT_LENGTH"):
+        response = _in_json(self._refusal(request) or self.get_response(request))
+        if request.META.get("CONTENT_LENGTH", "").isdecimal():
             _discard_rest_of_body(request)
         if not response.streaming:
             response.headers.setdefault("Content-Length", str(len(response.content)))
@@ -51,14 +53,23 @@ class EdgeMiddleware:
         return None
 
 
+def _in_json(response: HttpResponse) -> HttpResponse:
+    """The response itself, or for an error that some library worded otherwise, the same in JSON."""
+    if response.status_code < 400 or response.get("Content-Type", "").startswith("application/json"):
+        return response
+    substitute = answer(response.status_code, "refused", f"The request was refused: {response.reason_phrase}.")
+    if "Allow" in response:
+        substitute["Allow"] = response["Allow"]
+    return substitute
+
+
 def _discard_rest_of_body(request: HttpRequest) -> None:
-    discarded = 0
+    if int(request.META["CONTENT_LENGTH"]) > DISCARD_LIMIT_BYTES:
+        return
+    deadline = time.monotonic() + DISCARD_SECONDS
     try:
-        while discarded < DISCARD_LIMIT_BYTES:
-            piece = request._stream.read(DISCARD_PIECE_BYTES)
-            if not piece:
-                return
-            discarded += len(piece)
+        while time.monotonic() < deadline and request._stream.read(DISCARD_PIECE_BYTES):
+            pass
     except OSError:
         logger.debug("the client went away while its body was discarded")
 

@@ -3,7 +3,8 @@
 Lists and IOVs are sorted streams from one snapshot, merged on the way: a fixed number of queries, however many rows.
 """
 
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Generator, Iterable, Iterator
 
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
@@ -134,8 +135,9 @@ def _respond(pieces: Iterator[bytes]) -> StreamingHttpResponse:
     return StreamingHttpResponse(_Body(_in_snapshot(pieces)), content_type="application/json")
 
 
-def _in_snapshot(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    with snapshot():
+def _in_snapshot(pieces: Generator[bytes]) -> Iterator[bytes]:
+    # Closed before the transaction ends, because closing gives the cursors back, also when the client has left half-way.
+    with snapshot(), contextlib.closing(pieces):
         gathered: list[bytes] = []
         size = 0
         for piece in pieces:
@@ -159,5 +161,5 @@ class _Body:
         yield from self._pieces
 
     def close(self) -> None:
-        """End the transaction and give the cursors back, also when the client has left half-way."""
+        """Stop reading, wherever it is."""
         self._pieces.close()

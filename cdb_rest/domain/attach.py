@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cdb_rest.domain.errors import OverlapError
-from cdb_rest.domain.moment import Interval
+from cdb_rest.domain.moment import Interval, Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +27,19 @@ def check_free(new: Interval, neighbours: Iterable[PlacedIOV]) -> None:
             raise OverlapError(
                 f"The interval {new} overlaps {neighbour.interval} of payload IOV {neighbour.id} ({neighbour.payload_url})."
             )
+
+
+def check_keeps_defined(start: Moment, before: PlacedIOV | None, *, is_last: bool) -> None:
+    """Raise `OverlapError` if an IOV from `start` to the next start of its list would change what is defined there.
+
+    `before` is the last IOV that starts before it; `is_last` says that none starts after it. A list whose last IOV is open
+    may be carried on by a later open one, as online running does.
+    """
+    if before is None or not before.interval.contains(start):
+        return
+    if is_last and before.interval.is_open:
+        return
+    raise OverlapError(
+        f"Moment {start} lies in {before.interval} of payload IOV {before.id} ({before.payload_url}), "
+        "and what is defined in a protected global tag stays."
+    )

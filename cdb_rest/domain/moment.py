@@ -31,12 +31,15 @@ class Moment(NamedTuple):
         return f"({self.major}, {self.minor})"
 
 
+# The end of an open interval on the wire and in the tables, which is at the same time the last moment there is.
 END_OF_TIME = Moment(OPEN, OPEN)
+# The end of an open interval here: after the last moment, so that an open interval is half-open like any other.
+AFTER_ALL = Moment(OPEN + 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval of validity, half-open: `start` is inside, `end` is not, save that the end of time has no end.
+    """An interval of validity, half-open: `start` is inside, `end` is not. The end of an open one is `AFTER_ALL`.
 
     Build it from what stands on the wire with `from_wire`.
     """
@@ -46,28 +49,30 @@ class Interval:
 
     @classmethod
     def from_wire(cls, start: Moment, end: Moment, mode: Mode) -> "Interval":
-        """The interval that `start` and `end` mean in `mode`; empty, never negative, where the end is the start."""
-        if mode is Mode.DISCRETE and end != END_OF_TIME:
+        """The interval that `start` and `end` mean in `mode`; it may be empty."""
+        if end == END_OF_TIME:
+            return cls(start, AFTER_ALL)
+        if mode is Mode.DISCRETE:
             end = Moment(end.major, end.minor + 1) if end.minor < OPEN else Moment(end.major + 1, 0)
         return cls(start, end)
 
     @property
     def is_open(self) -> bool:
         """Whether the interval lasts to the end of time."""
-        return self.end == END_OF_TIME
+        return self.end == AFTER_ALL
 
     @property
     def is_empty(self) -> bool:
         """Whether no moment is inside."""
-        return self.end <= self.start and not self.is_open
+        return self.end <= self.start
 
     def contains(self, moment: Moment) -> bool:
         """Whether `moment` is inside."""
-        return self.start <= moment and (moment < self.end or self.is_open)
+        return self.start <= moment < self.end
 
     def overlaps(self, other: "Interval") -> bool:
         """Whether some moment is inside both (neither being empty)."""
-        return (self.start < other.end or other.is_open) and (other.start < self.end or self.is_open)
+        return self.start < other.end and other.start < self.end
 
     def __str__(self) -> str:
         return f"[{self.start}, {'open' if self.is_open else self.end})"

@@ -37,6 +37,11 @@ def check_permitted(*, tag: str, status: str, action: Action) -> None:
         raise TagLockedError(f"Global tag {tag} is {status}: {action.value}.")
 
 
+def is_protected(status: str) -> bool:
+    """Whether what is defined in a tag of that status stays as it is."""
+    return status != Status.UNLOCKED
+
+
 def check_status_change(*, tag: str, old: str, new: str) -> None:
     """Raise `TagFrozenError` or `StatusChangeRefusedError` if a tag of status `old` may not become `new`."""
     if old == Status.FROZEN:

@@ -1,30 +1,35 @@
 """Inserting many payload IOVs into payload lists at once."""
 
+import contextlib
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.domain.attach import PlacedIOV, check_free
+from cdb_rest.domain.attach import PlacedIOV, check_free, check_keeps_defined
 from cdb_rest.domain.errors import InvalidInputError, OverlapError
-from cdb_rest.domain.status import Action
-from cdb_rest.models import PayloadIOV
+from cdb_rest.domain.status import Action, is_protected
+from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services.locks import check_tag, claim_counts, lock_payload_lists
 from cdb_rest.services.payload_iovs import check_interval, interval_of, placed
+from cdb_rest.services.transactions import write
 
 EQUAL_STARTS = named_sql.load("equal_starts")
 NEIGHBOURS = named_sql.load("neighbours")
+SURROUNDINGS = named_sql.load("surroundings")
 # Rows of one INSERT: enough to make the round trips negligible, few enough to keep each statement small.
 ROWS_PER_INSERT = 1000
 
 
-@transaction.atomic
+@write
 def insert_payload_iovs(*, rows: list[dict[str, Any]]) -> int:
     """Insert many attached IOVs, all or none; returns their number.
 
     Each row has the columns of `PayloadIOV`, `payload_list` being a name. A row with an open end is valid from its
-    start to the next start of its list, whatever stands there; a row with an end must find its interval free.
+    start to the next start of its list, whatever stands there; a row with an end must find its interval free. In a
+    protected tag no row may change what is defined.
 
     Raises `InvalidInputError` with the rows that are wrong, `PayloadListNotFoundError`, `OverlapError`,
     `TagLockedError` or `TagFrozenError`.
@@ -35,6 +40,7 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]]) -> int:
     iovs = [PayloadIOV(**row | {"payload_list": lists[row["payload_list"]]}) for row in rows]
     _check_rows(iovs)
     _check_equal_starts(iovs)
+    _check_keeps_defined(iovs)
     claim_counts(lists.values())
     PayloadIOV.objects.bulk_create(iovs, batch_size=ROWS_PER_INSERT)
     _check_free(iovs)
@@ -60,16 +66,25 @@ def _check_rows(iovs: list[PayloadIOV]) -> None:
 
 def _check_equal_starts(iovs: list[PayloadIOV]) -> None:
     """Raise `OverlapError` if a list has an IOV with the start of one of the rows already."""
-    parameters = {
-        "list_ids": [iov.payload_list_id for iov in iovs],
-        "moments": [interval_of(iov).start.combined for iov in iovs],
-    }
     with connection.cursor() as cursor:
-        cursor.execute(EQUAL_STARTS, parameters)
+        cursor.execute(EQUAL_STARTS, _starts(iovs))
         for row, iov_id in cursor.fetchall():
             raise OverlapError(
                 f"Row {row}: payload IOV {iov_id} of {iovs[row].payload_list} starts at the same moment; nothing was stored."
             )
+
+
+def _check_keeps_defined(iovs: list[PayloadIOV]) -> None:
+    """Raise `OverlapError` if a row with an open end would change what is defined in a protected tag."""
+    rows = [row for row, iov in enumerate(iovs) if interval_of(iov).is_open and _is_protected(iov.payload_list)]
+    if not rows:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(SURROUNDINGS, _starts([iovs[row] for row in rows]))
+        for position, *columns, has_later in cursor.fetchall():
+            row = rows[position]
+            with _naming_row(row):
+                check_keeps_defined(interval_of(iovs[row]).start, _placed(columns), is_last=not has_later)
 
 
 def _check_free(iovs: list[PayloadIOV]) -> None:
@@ -81,10 +96,32 @@ def _check_free(iovs: list[PayloadIOV]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(NEIGHBOURS, {"iov_ids": list(bounded)})
         for iov_id, *columns in cursor.fetchall():
-            names = ("id", "payload_url", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
-            neighbours[iov_id].append(placed(PayloadIOV(**dict(zip(names, columns, strict=True)))))
+            neighbours[iov_id].append(_placed(columns))
     for iov_id, row in bounded.items():
-        try:
+        with _naming_row(row):
             check_free(interval_of(iovs[row]), neighbours[iov_id])
-        except OverlapError as error:
-            raise OverlapError(f"Row {row}: {error} Nothing was stored.") from error
+
+
+def _is_protected(payload_list: PayloadList) -> bool:
+    return payload_list.global_tag is not None and is_protected(payload_list.global_tag.status.name)
+
+
+def _starts(iovs: list[PayloadIOV]) -> dict[str, list]:
+    return {
+        "list_ids": [iov.payload_list_id for iov in iovs],
+        "moments": [interval_of(iov).start.combined for iov in iovs],
+    }
+
+
+def _placed(columns: list) -> PlacedIOV:
+    names = ("id", "payload_url", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+    return placed(PayloadIOV(**dict(zip(names, columns, strict=True))))
+
+
+@contextlib.contextmanager
+def _naming_row(row: int) -> Iterator[None]:
+    """Say in an `OverlapError` which row of the request is meant."""
+    try:
+        yield
+    except OverlapError as error:
+        raise OverlapError(f"Row {row}: {error} Nothing was stored.") from error

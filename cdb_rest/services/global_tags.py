@@ -1,37 +1,38 @@
 """Creating, cloning, changing and deleting global tags."""
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models.functions import Now
 
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
 from cdb_rest.domain.status import Action, Status, check_status_change
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
-from cdb_rest.services.locks import check_tag, lock_global_tags
+from cdb_rest.services.locks import check_tag, hold_global_tags, lock_global_tags
+from cdb_rest.services.transactions import write
 
 CLONE = named_sql.load("clone_global_tag")
 
 
-@transaction.atomic
+@write
 def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
     """Create a status. Raises `NameTakenError`, by way of the constraint."""
     return GlobalTagStatus.objects.create(name=name, description=description)
 
 
-@transaction.atomic
+@write
 def create_global_tag(*, name: str, status: str, author: str = "", description: str = "") -> GlobalTag:
     """Create an empty tag. Raises `StatusNotFoundError`, and `NameTakenError` by way of the constraint."""
     return GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
 
 
-@transaction.atomic
+@write
 def clone_global_tag(*, source: str, target: str) -> GlobalTag:
     """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, whatever the status of that.
 
     Raises `GlobalTagNotFoundError`, and `NameTakenError` by way of the constraint.
     """
     original = GlobalTag.objects.filter(name=source).first()
-    if original is None:
+    if original is None or not hold_global_tags([original.id]):
         raise GlobalTagNotFoundError(source)
     clone = create_global_tag(
         name=target, status=Status.UNLOCKED, author=original.author, description=original.description
@@ -41,7 +42,7 @@ def clone_global_tag(*, source: str, target: str) -> GlobalTag:
     return clone
 
 
-@transaction.atomic
+@write
 def change_status(*, name: str, status: str) -> GlobalTag:
     """Give a tag another status.
 
@@ -54,7 +55,7 @@ def change_status(*, name: str, status: str) -> GlobalTag:
     return GlobalTag.objects.select_related("status").get(id=tag.id)
 
 
-@transaction.atomic
+@write
 def delete_global_tag(*, name: str) -> None:
     """Delete a tag with its lists and their IOVs.
 

@@ -3,18 +3,23 @@
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models.functions import Now
 
 from cdb_rest.domain.attach import PlacedIOV, check_free
-from cdb_rest.domain.errors import InvalidInputError, PayloadIOVNotFoundError, PayloadListNotFoundError
+from cdb_rest.domain.errors import (
+    ConcurrentChangeError,
+    InvalidInputError,
+    PayloadIOVNotFoundError,
+    PayloadListNotFoundError,
+)
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.domain.status import Action
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services.locks import check_tag, claim_counts, lock_payload_iov, lock_payload_lists
+from cdb_rest.services.transactions import write
 
 
-@transaction.atomic
+@write
 def create_payload_iov(**values: Any) -> PayloadIOV:
     """Create a detached IOV from the columns of `PayloadIOV`. Raises `InvalidInputError` for an empty interval."""
     iov = PayloadIOV(**values)
@@ -23,7 +28,7 @@ def create_payload_iov(**values: Any) -> PayloadIOV:
     return iov
 
 
-@transaction.atomic
+@write
 def attach_payload_iov(*, payload_list: str, iov_id: int) -> PayloadIOV:
     """Attach an IOV to a list, where its interval must be free; attaching it again to its own list changes nothing.
 
@@ -36,6 +41,8 @@ def attach_payload_iov(*, payload_list: str, iov_id: int) -> PayloadIOV:
     lists = lock_payload_lists({payload_list, *current} - {None})
     target = lists[payload_list]
     iov = lock_payload_iov(iov_id)
+    if iov.payload_list_id not in {None, *(found.id for found in lists.values())}:
+        raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
     if iov.payload_list_id == target.id:
         return iov
     for source in lists.values():
@@ -47,7 +54,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int) -> PayloadIOV:
     return iov
 
 
-@transaction.atomic
+@write
 def delete_payload_iov(*, global_tag: str, payload_type: str, start: Moment, end: Moment = END_OF_TIME) -> None:
     """Delete the IOV of a tag and type that has exactly that start and end, as they stand on the wire.
 
@@ -61,6 +68,8 @@ def delete_payload_iov(*, global_tag: str, payload_type: str, start: Moment, end
     if name is None:
         raise PayloadListNotFoundError(f"of type {payload_type} in global tag {global_tag}")
     found = lock_payload_lists([name])[name]
+    if found.global_tag is None or found.global_tag.name != global_tag:
+        raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
     check_tag(found.global_tag, Action.REMOVE_IOV)
     deleted, _ = PayloadIOV.objects.filter(
         payload_list=found,

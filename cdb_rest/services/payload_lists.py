@@ -1,6 +1,6 @@
 """Creating, attaching and deleting payload lists."""
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models.functions import Now
 
 from cdb_rest import named_sql
@@ -14,11 +14,12 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.status import Action
 from cdb_rest.models import GlobalTag, PayloadList, PayloadType
 from cdb_rest.services.locks import check_tag, lock_payload_lists
+from cdb_rest.services.transactions import write
 
 CREATE = named_sql.load("create_payload_list")
 
 
-@transaction.atomic
+@write
 def create_payload_list(*, payload_type: str) -> PayloadList:
     """Create an empty, detached list named ``<payload type>_<id>``. Raises `PayloadTypeNotFoundError`."""
     found = PayloadType.objects.filter(name=payload_type).first()
@@ -29,7 +30,7 @@ def create_payload_list(*, payload_type: str) -> PayloadList:
         return PayloadList.objects.get(id=cursor.fetchone()[0])
 
 
-@transaction.atomic
+@write
 def attach_payload_list(*, global_tag: str, payload_list: str) -> PayloadList:
     """Attach a list to a tag; the list of the same type that was there is detached.
 
@@ -68,7 +69,7 @@ def attach_payload_list(*, global_tag: str, payload_list: str) -> PayloadList:
     return PayloadList.objects.get(id=list_id)
 
 
-@transaction.atomic
+@write
 def delete_payload_list(*, name: str) -> None:
     """Delete an empty list.
 

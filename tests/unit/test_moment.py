@@ -5,11 +5,13 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
+from cdb_rest.domain.moment import AFTER_ALL, END_OF_TIME, OPEN, Interval, Mode, Moment
 
 NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([OPEN - 1, OPEN]))
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
-INTERVALS = st.builds(lambda one, other: Interval(*sorted([one, other])), MOMENTS, MOMENTS)
+INTERVALS = st.builds(
+    lambda one, other, mode: Interval.from_wire(*sorted([one, other]), mode), MOMENTS, MOMENTS, st.sampled_from(Mode)
+)
 
 
 def test_moments_order_by_major_first():
@@ -26,10 +28,10 @@ def test_the_combined_moment_of_the_study():
     assert Moment(1_700_000_000, 12).combined == Decimal("1700000000.0000000000000000012")
 
 
-@given(INTERVALS, MOMENTS)
-def test_contains_is_start_inclusive_and_end_exclusive(interval, moment):
-    inside = interval.start <= moment < interval.end or (interval.is_open and interval.start <= moment)
-    assert interval.contains(moment) == inside
+@given(MOMENTS, MOMENTS, MOMENTS, st.sampled_from(Mode))
+def test_an_interval_contains_what_its_ends_on_the_wire_mean(start, end, moment, mode):
+    inside = moment >= start and (end == END_OF_TIME or moment < end or (mode is Mode.DISCRETE and moment == end))
+    assert Interval.from_wire(start, end, mode).contains(moment) == inside
 
 
 @given(INTERVALS, INTERVALS)
@@ -53,9 +55,11 @@ def test_discrete_ends_are_inside():
     assert Interval.from_wire(Moment(1, 2), Moment(3, 4), Mode.DISCRETE).end == Moment(3, 5)
     assert Interval.from_wire(Moment(1, 2), Moment(3, OPEN), Mode.DISCRETE).end == Moment(4, 0)
     assert Interval.from_wire(Moment(1, 2), Moment(OPEN, OPEN - 1), Mode.DISCRETE).end == END_OF_TIME
+    assert not Interval.from_wire(Moment(1, 2), Moment(OPEN, OPEN - 1), Mode.DISCRETE).contains(END_OF_TIME)
     assert Interval.from_wire(Moment(1, 2), END_OF_TIME, Mode.DISCRETE).is_open
     assert not Interval.from_wire(Moment(1, 2), Moment(1, 2), Mode.DISCRETE).is_empty
 
 
 def test_the_last_moment_can_be_covered():
-    assert Interval(END_OF_TIME, END_OF_TIME).contains(END_OF_TIME)
+    assert Interval.from_wire(END_OF_TIME, END_OF_TIME, Mode.CONTINUOUS) == Interval(END_OF_TIME, AFTER_ALL)
+    assert Interval(END_OF_TIME, AFTER_ALL).contains(END_OF_TIME)

@@ -37,7 +37,7 @@ class Command(BaseCommand):
             try:
                 server.start()
                 self._say_how(server.url)
-                code = server.wait()
+                code = server.wait(self._look_after_database)
             except (KeyboardInterrupt, SystemExit):
                 self._say("Stopping.")
                 return
@@ -55,6 +55,11 @@ class Command(BaseCommand):
             if scenario != "none" and not GlobalTag.objects.exists():
                 call_command("seed_scenario", scenario, stdout=self.stdout)
         connection.close()
+
+    def _look_after_database(self) -> None:
+        server = database.in_use()
+        if server and server.revive():
+            self._say("The embedded PostgreSQL had ended; it was started again.")
 
     def _say_how(self, url: str) -> None:
         tag = GlobalTag.objects.order_by("id").values_list("name", flat=True).first() or "NAME"
