@@ -87,7 +87,7 @@ def _parse(database_url: str) -> dict[str, str]:
         return parse_dsn(database_url)
     except psycopg2.ProgrammingError as error:
         # Only what libpq says before it quotes: what it quotes may be a part of the password.
-        reason = str(error).split('"')[0].strip(" :\n")
+        reason = str(error).removeprefix("invalid dsn: ").split('"')[0].strip(" :\n")
         raise ConfigurationError(f"DATABASE_URL is not valid: {reason} (special characters are written %XX)") from error
 
 

@@ -69,9 +69,12 @@ class EmbeddedPostgres:
 
     @property
     def socket_directory(self) -> Path:
-        """Where the server's socket is: beside the data, or under the temporary directory when that path is too long."""
+        """Where the server's socket is: beside the data, or under the temporary directory where that path can't serve.
+
+        It can't if it is too long, or has a comma, at which clients split a list of hosts.
+        """
         beside_the_data = self.directory / "socket"
-        if len(os.fsencode(beside_the_data)) <= LONGEST_SOCKET_DIRECTORY:
+        if len(os.fsencode(beside_the_data)) <= LONGEST_SOCKET_DIRECTORY and "," not in str(beside_the_data):
             return beside_the_data
         digest = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"cdb-{digest}"
@@ -119,7 +122,7 @@ class EmbeddedPostgres:
     def revive(self) -> bool:
         """Start the server again if it has died under its users. Returns whether it had to be."""
         try:
-            if psutil.Process(self._recorded_pid()).status() != psutil.STATUS_ZOMBIE:
+            if psutil.Process(self._recorded_pid()).cwd() == str(self.data.resolve()):
                 return False
         except (OSError, ValueError, psutil.Error):
             pass
@@ -193,7 +196,7 @@ class EmbeddedPostgres:
             shutil.rmtree(leftover, ignore_errors=True)
 
     def _start(self) -> None:
-        # A list, in which quotes protect a path's commas.
+        # A list, so its one element is quoted.
         quoted = str(self.socket_directory).replace('"', '""')
         options = self.options | {"unix_socket_directories": f'"{quoted}"'}
         # Kept, so that a server that ends before us does not stay behind as a dead process.

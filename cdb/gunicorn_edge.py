@@ -19,7 +19,7 @@ from gunicorn.workers.gthread import TConn
 UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
 
 # A client that neither sends what it announced nor takes what it asked for gives its thread back after this time.
-SILENCE_SECONDS = 20
+SILENCE_SECONDS = 15
 
 
 def install() -> None:

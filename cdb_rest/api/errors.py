@@ -54,6 +54,8 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
     if isinstance(error, exceptions.APIException) and type(error) in FRAMEWORK_CODES:
         return answer(error.status_code, FRAMEWORK_CODES[type(error)], str(error.detail))
     if isinstance(error, UnreadablePostError):
+        # Nobody needs to wait for the rest once more.
+        context["request"]._request.body_ended_early = True
         return answer(400, "incomplete_body", "The body ended before its announced length.")
     if settings.DEBUG:
         return None

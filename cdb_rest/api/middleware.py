@@ -26,7 +26,7 @@ class EdgeMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = _in_json(self._refusal(request) or self.get_response(request))
-        if request.META.get("CONTENT_LENGTH", "").isdecimal():
+        if request.META.get("CONTENT_LENGTH", "").isdecimal() and not getattr(request, "body_ended_early", False):
             _discard_rest_of_body(request)
         if not response.streaming:
             response.headers.setdefault("Content-Length", str(len(response.content)))

@@ -42,7 +42,7 @@ BODIES = {
 }
 NASTY_VALUES = [
     None, True, 5, -1, 2**63, 2**64, 10**30, 1.5, 1e300, "", " ", "5", "-5", "x" * 81, "x" * 256, "x" * 100_000, "a/b", "..",
-    "a\x00b", "a\nb", "\u0661", "1_0", [], [1], {}, {"a": 1}, "'; DROP TABLE", "%s", "%(a)s", "\U0001f600" * 80,
+    "a\x00b", "a\nb", " a", "a ", "\u0661", "1_0", [], [1], {}, {"a": 1}, "'; DROP TABLE", "%s", "%(a)s", "\U0001f600" * 80,
 ]  # fmt: skip
 FORMS = {
     "gt": {"name": "n", "status": "unlocked", "author": "a", "description": "d"},

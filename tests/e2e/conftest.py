@@ -1,5 +1,7 @@
 """One running service for all end-to-end tests of a worker, and more for those that stop or kill theirs."""
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,22 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def service(tmp_path_factory):
-    running = Service(tmp_path_factory.mktemp("service")).start()
+def new_directory():
+    """Makes directories outside of pytest's own, which pytest closes to other accounts, the server's among them."""
+    made = []
+
+    def make():
+        made.append(Path(tempfile.mkdtemp(prefix="cdb-e2e-")))
+        return made[-1]
+
+    yield make
+    for directory in made:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def service(new_directory):
+    running = Service(new_directory() / "data").start()
     yield running
     running.stop()
 
@@ -27,15 +43,15 @@ def client(service):
 
 
 @pytest.fixture
-def fresh(tmp_path):
+def fresh(new_directory):
     """Makes services of the test's own; what is left running at its end is killed."""
+    directory = new_directory()
     made = []
 
     def make(name="data", **settings):
-        made.append(Service(tmp_path / name, **settings))
+        made.append(Service(directory / name, **settings))
         return made[-1]
 
     yield make
     for one in made:
-        if hasattr(one, "process"):
-            one.kill_everything()
+        one.kill_everything()

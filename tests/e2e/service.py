@@ -91,7 +91,8 @@ class Service:
         for process in self.family():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        self.process.wait(10)
+        if hasattr(self, "process"):
+            self.process.wait(10)
 
 
 class JobClient:

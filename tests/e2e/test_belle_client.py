@@ -6,13 +6,13 @@ from tests.e2e.service import JobClient, Service
 
 
 @pytest.fixture(scope="module")
-def belle(tmp_path_factory):
+def belle(new_directory):
     settings = {
         "CDB_IOV_MODE": "discrete",
         "CDB_PAYLOAD_BASE_URL": "https://payloads.example/files",
         "SCENARIO": "none",
     }
-    service = Service(tmp_path_factory.mktemp("belle"), **settings).start()
+    service = Service(new_directory() / "data", **settings).start()
     client = JobClient(service.port)
     for status in ("TESTING", "PUBLISHED"):
         client.call("POST", "gtstatus", {"name": status})

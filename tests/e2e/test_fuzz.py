@@ -22,9 +22,9 @@ CHECKS = [not_a_server_error, content_type_conformance, response_schema_conforma
 
 
 @pytest.fixture(scope="session")
-def fuzzed(tmp_path_factory):
+def fuzzed(new_directory):
     """A service of its own: the fuzz deletes and creates at will."""
-    service = Service(tmp_path_factory.mktemp("fuzz")).start()
+    service = Service(new_directory() / "data").start()
     client = JobClient(service.port)
     # Short names that generated requests may hit.
     for name in ("0", "1", "a"):

@@ -8,6 +8,7 @@ import time
 import psutil
 import pytest
 
+from cdb.embedded_postgres import EmbeddedPostgres
 from tests.e2e.service import JobClient, raw
 
 PREFIX = b"/api/cdb_rest/"
@@ -36,6 +37,15 @@ def request(method, path, headers=b"", body=b""):
         (request(b"GET", b"globalTag/\xff\xfe"), 404),
         (request(b"GET", b"globalTag/%00"), 400),
         (request(b"BREW", b"globalTags"), 405),
+        (request(b"GET", b"nothing", b"SCRIPT_NAME: /foo\r\n"), 404),
+        (b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"OPTIONS /api/docs/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        (b"POST /api/schema HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        (
+            b"POST /static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui.css HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            405,
+        ),
         (
             request(b"POST", b"pt", b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n", b"")[:-2]
             + b"\r\n0\r\n\r\n",
@@ -94,13 +104,14 @@ def test_answers_are_complete_when_many_ask_at_once(service):
     assert all([row[4] for row in answer] == [number % 10] * 10 for number, answer in enumerate(answers))
 
 
-def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(fresh):
-    service = fresh().start()
+def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(fresh, new_directory):
+    server = EmbeddedPostgres(new_directory() / "elsewhere")
+    server.acquire()
+    service = fresh(DATABASE_URL=server.url).start()
     client = JobClient(service.port)
     lookup = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
     before = client.get(lookup)
-    postmaster = psutil.Process(int((service.data / "postgres/data/postmaster.pid").read_text().split()[0]))
-    postmaster.kill()
+    psutil.Process(int((server.data / "postmaster.pid").read_text().split()[0])).kill()
     # Its children notice within a moment.
     time.sleep(0.5)
     for path in (lookup, "globalTags", "globalTag/tiny", "gt"):
@@ -111,24 +122,39 @@ def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(f
     ready, _, _ = raw(service.port, b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
     live, _, _ = raw(service.port, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert (ready, live) == (503, 200)
-    # Any command of manage.py brings the server up; a shell holds it.
-    import subprocess
-    import sys
-
-    from cdb.env import ROOT
-
-    shell = subprocess.Popen(
-        [sys.executable, "manage.py", "shell"], cwd=ROOT, env=service.environment, stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    deadline = time.monotonic() + 20
-    while client.call("GET", lookup)[0] != 200 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    assert server.revive()
     # Every thread of every worker had a connection that is lost by now.
     assert all(client.get(lookup) == before for _ in range(100))
     assert all(client.call("POST", "gt", {"name": f"x{n}", "status": "unlocked"})[0] == 200 for n in range(50))
-    shell.stdin.close()
-    shell.wait(30)
+    service.stop()
+    server.release()
+
+
+@pytest.mark.slow
+def test_clients_that_fall_silent_do_not_hold_the_service_for_good(service):
+    begun = [request(b"POST", b"pt", b"Content-Type: application/json\r\nContent-Length: 50\r\n"), b"GET /api", b""]
+    silent = []
+    for number in range(9):
+        silent.append(socket.create_connection(("127.0.0.1", service.port), timeout=120))
+        silent[-1].sendall(begun[number % 3])
+    answered = 0
+    for number, connection in enumerate(silent):
+        data = b""
+        while piece := connection.recv(65536):
+            data += piece
+            if data.endswith(b"}"):
+                break
+        connection.close()
+        # One that has sent nothing is owed nothing; the others are told what was missing.
+        if number % 3 < 2:
+            head, _, body = data.partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 400") and json.loads(body)["code"] in (
+                "malformed_request",
+                "incomplete_body",
+            )
+            answered += 1
+    assert answered == 6
+    assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
 
 
 @pytest.mark.slow
@@ -157,6 +183,7 @@ def test_nested_answers_of_half_a_million_iovs_are_streamed_in_bounded_memory(fr
             connection.sendall(request(b"GET", b"gt"))
             connection.recv(1000)
     assert len(client.get("payloadiovs/?gtName=heavy-usage&majorIOV=4999&minorIOV=0")) == 100
+    assert not any("Exception ignored" in line for line in service.lines)
     deadline = time.monotonic() + 60
     code = (
         "from django.db import connection as c; u = c.cursor(); "

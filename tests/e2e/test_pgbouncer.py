@@ -16,22 +16,23 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def pooled(service, fresh, tmp_path):
+def pooled(service, fresh, new_directory):
     """A service that reaches the database of `service` through a pool of two server connections."""
     port = free_port()
+    directory = new_directory()
     sockets = service.data / "postgres" / "socket"
-    (tmp_path / "users.txt").write_text('"cdb" ""\n')
-    (tmp_path / "pgbouncer.ini").write_text(
+    (directory / "users.txt").write_text('"cdb" ""\n')
+    (directory / "pgbouncer.ini").write_text(
         f"[databases]\ncdb = host={sockets} dbname=cdb user=cdb\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = trust\n"
-        f"auth_file = {tmp_path}/users.txt\npool_mode = transaction\ndefault_pool_size = 2\n"
+        f"auth_file = {directory}/users.txt\npool_mode = transaction\ndefault_pool_size = 2\n"
     )
     # Like PostgreSQL it refuses to be root; the server's account may enter the socket's directory.
     owner = sockets.stat()
     as_root = os.geteuid() == 0
-    tmp_path.chmod(0o755)
+    directory.chmod(0o755)
     pool = subprocess.Popen(
-        ["pgbouncer", str(tmp_path / "pgbouncer.ini")],
+        ["pgbouncer", str(directory / "pgbouncer.ini")],
         user=owner.st_uid if as_root else None,
         group=owner.st_gid if as_root else None,
         extra_groups=[] if as_root else None,

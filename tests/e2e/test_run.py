@@ -8,8 +8,10 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 
+import psutil
 import pytest
 
 from cdb.env import ROOT
@@ -89,15 +91,29 @@ def test_commands_start_the_server_where_none_runs_and_stop_it_again(fresh):
 def test_a_command_that_started_the_server_does_not_take_it_away_from_the_service(fresh):
     service = fresh(SCENARIO="none")
     command = subprocess.Popen(
-        ["python", "-c", "import sys; sys.argv[1:] = ['shell']; exec(open('manage.py').read())"],
-        executable=sys.executable, cwd=ROOT, env=service.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "manage.py", "shell", "-c", "import sys; print('up', flush=True); sys.stdin.read()"],
+        cwd=ROOT, env=service.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    command.stdin.write("print('up')\n")
-    command.stdin.flush()
+    assert any(line == "up\n" for line in command.stdout)
     service.start()
     command.stdin.close()
-    command.wait(30)
+    assert command.wait(30) == 0
     assert JobClient(service.port).get("globalTags") == []
+    service.stop()
+    assert service.family() == []
+
+
+def test_a_server_that_dies_alone_is_started_again(fresh):
+    service = fresh().start()
+    client = JobClient(service.port)
+    before = client.get("globalTags")
+    postmaster = psutil.Process(int((service.data / "postgres/data/postmaster.pid").read_text().split()[0]))
+    postmaster.kill()
+    deadline = time.monotonic() + 30
+    while (answer := client.call("GET", "globalTags"))[0] != 200:
+        assert answer[0] == 504
+        assert time.monotonic() < deadline
+    assert answer[1] == before
     service.stop()
     assert service.family() == []
 
@@ -147,8 +163,9 @@ def test_a_data_directory_with_a_path_too_long_for_a_socket_works(fresh):
     assert service.family() == []
 
 
-def test_a_data_directory_with_an_awkward_name_works(fresh):
-    service = fresh("a b'c%d,\"é$HOME", SCENARIO="none").start()
+@pytest.mark.parametrize("name", ["a b'c%41d", 'a"b$HOMEé', "a#b?c&d", "a,b"])
+def test_a_data_directory_with_an_awkward_name_works(fresh, name):
+    service = fresh(name, SCENARIO="none").start()
     assert JobClient(service.port).get("globalTags") == []
     service.stop()
     assert service.family() == []

@@ -1,14 +1,17 @@
 """Writers at the same time, with real transactions on connections of their own."""
 
+import contextlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
 
-from cdb_rest.domain.errors import CdbError, OverlapError
+from cdb_rest.domain.errors import CdbError, ConcurrentChangeError, OverlapError, TagFrozenError
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import bulk, global_tags, payload_iovs, payload_lists
 from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.transactions import ATTEMPTS, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,3 +140,83 @@ def test_writers_to_several_tags_at_once_do_not_deadlock(build):
     results = together([lambda n=n: (insert if n % 2 else steal)(n) for n in range(WRITERS)])
     assert not [result for result in results if isinstance(result, Exception)]
     assert find_wrong_counts() == []
+
+
+@contextlib.contextmanager
+def held(statement, *parameters):
+    """Run a statement in a transaction of its own and keep that open inside the block."""
+    holder = connection.copy()
+    holder.set_autocommit(False)
+    with holder.cursor() as cursor:
+        cursor.execute(statement, parameters)
+    try:
+        yield
+    finally:
+        holder.rollback()
+        holder.close()
+
+
+def later(pool, call):
+    """Start a call, and give it the time to reach the lock that it will wait for."""
+    future = pool.submit(lambda: together([call])[0])
+    time.sleep(0.5)
+    return future
+
+
+def test_an_iov_that_enters_a_frozen_tag_while_its_attaching_waits_stays_there(build):
+    here, there = build.list(build.tag("frozen soon"), "Gain"), build.list(build.tag("other"), "Gain")
+    iov = build.iov(None, (0, 0))
+    with ThreadPoolExecutor(1) as pool:
+        with held('SELECT FROM "PayloadList" WHERE id = %s FOR UPDATE', there.id):
+            waiting = later(pool, lambda: payload_iovs.attach_payload_iov(payload_list=there.name, iov_id=iov.id))
+            payload_iovs.attach_payload_iov(payload_list=here.name, iov_id=iov.id)
+            global_tags.change_status(name="frozen soon", status="frozen")
+        assert isinstance(waiting.result(), TagFrozenError)
+    iov.refresh_from_db()
+    assert iov.payload_list_id == here.id
+
+
+def test_a_source_that_is_deleted_while_its_clone_waits_is_deleted_after_it(build):
+    tag = build.tag("source")
+    build.iov(build.list(tag, "Gain"), (0, 0))
+    with ThreadPoolExecutor(2) as pool:
+        with held('INSERT INTO "GlobalTag" (name, status_id) VALUES (%s, %s)', "target", tag.status_id):
+            cloning = later(pool, lambda: global_tags.clone_global_tag(source="source", target="target"))
+            deleting = later(pool, lambda: global_tags.delete_global_tag(name="source"))
+        assert isinstance(cloning.result(), GlobalTag)
+        assert deleting.result() is None
+    assert [(one.name, one.payload_iov_count) for one in GlobalTag.objects.all()] == [("target", 1)]
+
+
+def test_a_write_waits_for_another_one_only_so_long(build, api, settings):
+    settings.CDB_LOCK_TIMEOUT_SECONDS = 1
+    payload_list = build.list(build.tag())
+    iov = build.iov(None, (0, 0))
+    with held('SELECT FROM "PayloadList" WHERE id = %s FOR UPDATE', payload_list.id):
+        api.put("piov_attach", {"payload_list": payload_list.name, "piov_id": iov.id}).error(
+            504, "database_unavailable"
+        )
+    api.put("piov_attach", {"payload_list": payload_list.name, "piov_id": iov.id}).ok()
+
+
+def test_a_lost_race_is_played_again(build):
+    calls = []
+
+    @write
+    def loses_twice():
+        calls.append(1)
+        if len(calls) < 3:
+            raise ConcurrentChangeError("lost")
+        return "won"
+
+    assert loses_twice() == "won"
+
+    @write
+    def loses_always():
+        calls.append(1)
+        raise ConcurrentChangeError("lost")
+
+    calls.clear()
+    with pytest.raises(ConcurrentChangeError):
+        loses_always()
+    assert len(calls) == ATTEMPTS

@@ -80,3 +80,44 @@ def test_a_clone_of_a_frozen_tag_is_unlocked_and_leaves_the_source_alone(api, wo
     api.delete("deletePayloadIOV/copy/Gain/0/0/10/0").ok()
     api.delete("deleteGlobalTag/copy").ok()
     assert api.get("globalTag/tag").content == before
+
+
+@pytest.mark.parametrize("status", ["locked", "published"])
+def test_bulk_rows_do_not_change_what_is_defined_in_a_protected_tag(api, build, status):
+    tag = build.tag("tag")
+    closed, online = build.list(tag, "Closed"), build.list(tag, "Online")
+    build.iov(closed, (10, 0), (20, 0), url="first")
+    build.iov(closed, (30, 0), url="second")
+    build.iov(closed, (40, 0), url="third")
+    build.iov(online, (10, 0), url="running")
+    if status == "published":
+        api.post("gtstatus", {"name": status}).ok()
+    api.put(f"gt_change_status/tag/{status}").ok()
+
+    def insert(payload_list, *majors):
+        rows = [
+            {"payload_url": "new", "payload_list": payload_list.name, "major_iov": major, "minor_iov": 0}
+            for major in majors
+        ]
+        return api.post("bulk_piov", rows)
+
+    def answers():
+        moments = [*range(10, 20), *range(30, 50)]
+        return [api.get(f"payloadiovs/?gtName=tag&majorIOV={major}&minorIOV=0&strict=1").json[0] for major in moments]
+
+    before = answers()
+    for majors in ([15], [35], [50, 35], [19]):
+        detail = insert(closed, *majors).error(409, "iov_overlap")["detail"]
+        assert "is defined" in detail and "payload IOV" in detail
+    # Before all, in gaps, and online: after the start of a last one that is open, in whatever order.
+    assert insert(closed, 5, 20, 25, 50).ok()["count"] == 4
+    assert answers() == before
+    assert insert(online, 12, 11).ok()["count"] == 2
+    insert(online, 11).error(409)
+
+
+def test_the_same_rows_are_taken_by_an_unlocked_tag(api, build):
+    payload_list = build.list(build.tag("tag"))
+    build.iov(payload_list, (10, 0), (20, 0))
+    row = {"payload_url": "new", "payload_list": payload_list.name, "major_iov": 15, "minor_iov": 0}
+    api.post("bulk_piov", [row]).ok()

@@ -54,7 +54,9 @@ def test_only_one_module_reads_the_environment():
         ("postgresql://nobody@127.0.0.1:1/cdb", "can't reach the database at 127.0.0.1:1/cdb"),
         ("postgresql://u:secret@127.0.0.1:1/cdb?connect_timeout=x", "127.0.0.1:1"),
         ("mysql://u@h/d", "DATABASE_URL must look like"),
-        ("postgresql://u@h?nonsense=1", "DATABASE_URL is not valid"),
+        ("postgresql://u@h?nonsense=1", "DATABASE_URL is not valid: invalid URI query parameter"),
+        ("postgresql://u:secret%rd@h/d", "DATABASE_URL is not valid: invalid percent-encoded token"),
+        ("postgresql://127.0.0.1:1", "can't reach the database at 127.0.0.1:1/"),
         ("postgresql://u@h:port/d", "invalid integer value"),
     ],
 )
