@@ -14,7 +14,7 @@ from cdb.env import ROOT, ConfigurationError
 
 START_TIMEOUT_SECONDS = 60
 # A server that was stopped a moment ago may still hold the port.
-PORT_TIMEOUT_SECONDS = 5
+PORT_TIMEOUT_SECONDS = 3
 PR_SET_PDEATHSIG = 1
 LOOK_AFTER_SECONDS = 1
 

@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
@@ -38,7 +39,6 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
 # What HTTP itself can get wrong: the framework's class, our code.
 FRAMEWORK_CODES: dict[type[exceptions.APIException], str] = {
     exceptions.ParseError: "invalid_json",
-    exceptions.UnsupportedMediaType: "unsupported_media_type",
     exceptions.MethodNotAllowed: "method_not_allowed",
 }
 
@@ -48,9 +48,16 @@ RETRY_AFTER_SECONDS = 5
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
     """The answer to an exception in a view, as the framework's exception handler. None lets it through, in DEBUG."""
     if isinstance(error, DatabaseError):
-        error = translate(error)
+        reason, error = error, translate(error)
+        if isinstance(error, errors.DatabaseUnavailableError):
+            logger.warning("database unavailable: %s", " ".join(str(reason).split()))
     if isinstance(error, errors.CdbError):
         return _domain_answer(error)
+    if isinstance(error, exceptions.UnsupportedMediaType):
+        announced = context["request"].content_type
+        return answer(
+            415, "unsupported_media_type", f"Send the body with Content-Type: application/json, not {announced}."
+        )
     if isinstance(error, exceptions.APIException) and type(error) in FRAMEWORK_CODES:
         return answer(error.status_code, FRAMEWORK_CODES[type(error)], str(error.detail))
     if isinstance(error, UnreadablePostError):
@@ -70,6 +77,8 @@ def answer(status: int, code: str, detail: str, more: dict[str, Any] | None = No
     response["Cache-Control"] = "no-store"
     if status == 504:
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    # The framework's own line would say less than ours.
+    response._has_been_logged = True
     return response
 
 
@@ -87,7 +96,10 @@ def _domain_answer(error: errors.CdbError) -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's answer to what it refuses before any view, such as an unknown host name."""
-    return answer(400, "bad_request", "The request was refused: its host name or its form is not acceptable.")
+    if isinstance(exception, DisallowedHost):
+        host = request.META.get("HTTP_HOST", "")
+        return answer(400, "bad_request", f"This service is not known as {host}; CDB_ALLOWED_HOSTS lists its names.")
+    return answer(400, "bad_request", "The request was refused: its form is not acceptable.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

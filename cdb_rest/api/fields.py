@@ -43,7 +43,7 @@ class NameField(TextField):
         return name
 
 
-@extend_schema_field({"type": "integer", "minimum": 0, "maximum": OPEN})
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": OPEN, "example": 5})
 class NumberField(serializers.Field):
     """A number in 0…2^63-1, as a JSON number or as a string of digits."""
 
@@ -56,7 +56,7 @@ class NumberField(serializers.Field):
         return number
 
 
-@extend_schema_field({"type": "string", "pattern": "^[0-9]{1,19}$", "nullable": True})
+@extend_schema_field({"type": "string", "pattern": "^[0-9]{1,19}$", "nullable": True, "example": "1"})
 class RevisionField(serializers.Field):
     """A revision: digits, as a string or a number; kept as a string, leading zeros and all. Empty means none."""
 
@@ -130,7 +130,7 @@ def read_value(data: dict[str, Any], form: type[Input]) -> dict[str, Any]:
     if filled.is_valid():
         return dict(filled.validated_data)
     fields = plain_errors(filled)
-    raise InvalidInputError("; ".join(f"{name}: {' '.join(texts)}" for name, texts in fields.items()), fields)
+    raise InvalidInputError(" ".join(f"{name}: {' '.join(texts)}" for name, texts in fields.items()), fields)
 
 
 def plain_errors(form: Input) -> dict[str, list[str]]:

@@ -88,5 +88,5 @@ def read_bulk(request: Request) -> list[dict[str, Any]]:
         else:
             wrong.append({"row": index} | plain_errors(form))
     if wrong:
-        raise InvalidInputError(f"{len(wrong)} of {len(data)} rows are wrong; nothing was stored.", rows=wrong)
+        raise InvalidInputError(f"Wrong rows: {len(wrong)} of {len(data)}; nothing was stored.", rows=wrong)
     return rows

@@ -9,10 +9,9 @@ from cdb_rest.domain.moment import Interval, Moment
 
 @dataclass(frozen=True, slots=True)
 class PlacedIOV:
-    """An IOV that is part of a list: its id, its payload and its interval."""
+    """An IOV that is part of a list: what messages call it, and its interval."""
 
-    id: int
-    payload_url: str
+    name: str
     interval: Interval
 
 
@@ -24,9 +23,7 @@ def check_free(new: Interval, neighbours: Iterable[PlacedIOV]) -> None:
     """
     for neighbour in neighbours:
         if new.overlaps(neighbour.interval):
-            raise OverlapError(
-                f"The interval {new} overlaps {neighbour.interval} of payload IOV {neighbour.id} ({neighbour.payload_url})."
-            )
+            raise OverlapError(f"The interval {new} overlaps {neighbour.interval} of {neighbour.name}.")
 
 
 def check_keeps_defined(start: Moment, before: PlacedIOV | None, *, is_last: bool) -> None:
@@ -40,6 +37,6 @@ def check_keeps_defined(start: Moment, before: PlacedIOV | None, *, is_last: boo
     if is_last and before.interval.is_open:
         return
     raise OverlapError(
-        f"Moment {start} lies in {before.interval} of payload IOV {before.id} ({before.payload_url}), "
+        f"Moment {start} lies in {before.interval} of {before.name}, "
         "and what is defined in a protected global tag stays."
     )

@@ -46,6 +46,7 @@ class NotFoundError(CdbError):
 
     def __init__(self, name: object) -> None:
         super().__init__(f"There is no {self.kind} {name}.")
+        self.name = name
 
 
 class GlobalTagNotFoundError(NotFoundError):
@@ -56,10 +57,13 @@ class GlobalTagNotFoundError(NotFoundError):
 
 
 class StatusNotFoundError(NotFoundError):
-    """No global tag status has that name."""
+    """No global tag status has that name; the message lists those that there are."""
 
     code = "status_not_found"
     kind = "global tag status"
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        super().__init__(f"{name}; there are {', '.join(known)}")
 
 
 class PayloadTypeNotFoundError(NotFoundError):

@@ -9,7 +9,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.attach import PlacedIOV, check_free, check_keeps_defined
-from cdb_rest.domain.errors import InvalidInputError, OverlapError
+from cdb_rest.domain.errors import InvalidInputError, OverlapError, PayloadListNotFoundError
 from cdb_rest.domain.status import Action, is_protected
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services.locks import check_tag, claim_counts, lock_payload_lists
@@ -34,7 +34,7 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]]) -> int:
     Raises `InvalidInputError` with the rows that are wrong, `PayloadListNotFoundError`, `OverlapError`,
     `TagLockedError` or `TagFrozenError`.
     """
-    lists = lock_payload_lists({row["payload_list"] for row in rows}) if rows else {}
+    lists = _lock_lists(rows)
     for payload_list in lists.values():
         check_tag(payload_list.global_tag, Action.ADD_IOV)
     iovs = [PayloadIOV(**row | {"payload_list": lists[row["payload_list"]]}) for row in rows]
@@ -45,6 +45,15 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]]) -> int:
     PayloadIOV.objects.bulk_create(iovs, batch_size=ROWS_PER_INSERT)
     _check_free(iovs)
     return len(iovs)
+
+
+def _lock_lists(rows: list[dict[str, Any]]) -> dict[str, PayloadList]:
+    names = [row["payload_list"] for row in rows]
+    try:
+        return lock_payload_lists(set(names)) if names else {}
+    except PayloadListNotFoundError as error:
+        error.args = (f"Row {names.index(error.name)}: {error} Nothing was stored.",)
+        raise
 
 
 def _check_rows(iovs: list[PayloadIOV]) -> None:
@@ -61,7 +70,7 @@ def _check_rows(iovs: list[PayloadIOV]) -> None:
         except InvalidInputError as error:
             wrong.append({"row": index} | error.fields)
     if wrong:
-        raise InvalidInputError(f"{len(wrong)} of {len(iovs)} rows are wrong; nothing was stored.", rows=wrong)
+        raise InvalidInputError(f"Wrong rows: {len(wrong)} of {len(iovs)}; nothing was stored.", rows=wrong)
 
 
 def _check_equal_starts(iovs: list[PayloadIOV]) -> None:
@@ -92,11 +101,13 @@ def _check_free(iovs: list[PayloadIOV]) -> None:
     bounded = {iov.id: row for row, iov in enumerate(iovs) if not interval_of(iov).is_open}
     if not bounded:
         return
+    rows_of = {iov.id: row for row, iov in enumerate(iovs)}
     neighbours: dict[int, list[PlacedIOV]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(NEIGHBOURS, {"iov_ids": list(bounded)})
         for iov_id, *columns in cursor.fetchall():
-            neighbours[iov_id].append(_placed(columns))
+            beside = rows_of.get(columns[0])
+            neighbours[iov_id].append(_placed(columns, "" if beside is None else f"row {beside}"))
     for iov_id, row in bounded.items():
         with _naming_row(row):
             check_free(interval_of(iovs[row]), neighbours[iov_id])
@@ -113,9 +124,9 @@ def _starts(iovs: list[PayloadIOV]) -> dict[str, list]:
     }
 
 
-def _placed(columns: list) -> PlacedIOV:
-    names = ("id", "payload_url", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
-    return placed(PayloadIOV(**dict(zip(names, columns, strict=True))))
+def _placed(columns: list, name: str = "") -> PlacedIOV:
+    keys = ("id", "payload_url", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+    return placed(PayloadIOV(**dict(zip(keys, columns, strict=True))), name)
 
 
 @contextlib.contextmanager

@@ -75,5 +75,5 @@ def delete_global_tag(*, name: str) -> None:
 def _status(name: str) -> GlobalTagStatus:
     status = GlobalTagStatus.objects.filter(name=name).first()
     if status is None:
-        raise StatusNotFoundError(name)
+        raise StatusNotFoundError(name, list(GlobalTagStatus.objects.order_by("id").values_list("name", flat=True)))
     return status

@@ -76,7 +76,8 @@ def delete_payload_iov(*, global_tag: str, payload_type: str, start: Moment, end
         major_iov=start.major, minor_iov=start.minor, major_iov_end=end.major, minor_iov_end=end.minor,
     ).delete()  # fmt: skip
     if not deleted:
-        raise PayloadIOVNotFoundError(f"from {start} to {end} in payload list {name}")
+        until = "an open end" if end == END_OF_TIME else end
+        raise PayloadIOVNotFoundError(f"from exactly {start} to {until} in payload list {name}")
 
 
 def interval_of(iov: PayloadIOV) -> Interval:
@@ -96,6 +97,6 @@ def check_interval(iov: PayloadIOV) -> None:
         raise InvalidInputError(message, {"major_iov_end": [message]})
 
 
-def placed(iov: PayloadIOV) -> PlacedIOV:
-    """The row as the rules of the domain see it."""
-    return PlacedIOV(iov.id, iov.payload_url, interval_of(iov))
+def placed(iov: PayloadIOV, name: str = "") -> PlacedIOV:
+    """The row as the rules of the domain see it; messages call it `name`, or payload IOV with its id."""
+    return PlacedIOV(f"{name or f'payload IOV {iov.id}'} ({iov.payload_url})", interval_of(iov))

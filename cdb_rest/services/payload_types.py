@@ -17,6 +17,7 @@ def delete_payload_type(*, name: str) -> None:
     payload_type = PayloadType.objects.filter(name=name).select_for_update().first()
     if payload_type is None:
         raise PayloadTypeNotFoundError(name)
-    if payload_type.payload_lists.exists():
-        raise PayloadTypeInUseError(f"Payload type {name} is in use by payload lists.")
+    users = payload_type.payload_lists.order_by("id").values_list("name", flat=True)[:3]
+    if users:
+        raise PayloadTypeInUseError(f"Payload type {name} is in use by payload lists, such as {', '.join(users)}.")
     payload_type.delete()

@@ -39,16 +39,17 @@ class GlobalTagListView(APIView):
 class _CreatesGlobalTag(APIView):
     @extend_schema(request=GlobalTagInput, responses=GlobalTagDocument)
     def post(self, request: Request) -> Response:
+        """Create an empty global tag."""
         tag = global_tags.create_global_tag(**read_body(request, GlobalTagInput))
         return Response(_one(GlobalTagDocument, tag))
 
 
 class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
-    """All global tags with their counts, or a page of them; creating one."""
+    """All global tags with their counts, or a page of them."""
 
 
 class NestedGlobalTagListView(_CreatesGlobalTag):
-    """All global tags with everything in them, or a page of them with their counts; creating one."""
+    """All global tags with everything in them, or a page of them with their counts."""
 
     @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GLOBAL_TAGS.list_or_page(NestedGlobalTag))
     def get(self, request: Request) -> Response | StreamingHttpResponse:
@@ -110,7 +111,7 @@ class GlobalTagStatusChangeView(APIView):
 
 
 class GlobalTagStatusListView(APIView):
-    """All statuses; creating one."""
+    """All statuses."""
 
     @extend_schema(responses=NamedDocument(many=True))
     def get(self, request: Request) -> Response:
@@ -118,6 +119,7 @@ class GlobalTagStatusListView(APIView):
 
     @extend_schema(request=NamedInput, responses=NamedDocument)
     def post(self, request: Request) -> Response:
+        """Create a status of the experiment's own; it protects like locked."""
         status = global_tags.create_status(**read_body(request, NamedInput))
         return Response(document(NamedDocument, GlobalTagStatus.objects.filter(id=status.id)))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,9 +17,23 @@ from cdb_rest.lookup.question import COLUMNS, Question
 
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
 QUERY = [
-    OpenApiParameter("gtName", str, required=True, description="Name of the global tag."),
-    OpenApiParameter("majorIOV", NUMBER, required=True, description="First half of the moment."),
-    OpenApiParameter("minorIOV", NUMBER, required=True, description="Second half of the moment."),
+    OpenApiParameter(
+        "gtName", str, required=True, description="Name of the global tag.", examples=[OpenApiExample("tag", "tiny")]
+    ),
+    OpenApiParameter(
+        "majorIOV",
+        NUMBER,
+        required=True,
+        description="First half of the moment.",
+        examples=[OpenApiExample("major", 5)],
+    ),
+    OpenApiParameter(
+        "minorIOV",
+        NUMBER,
+        required=True,
+        description="Second half of the moment.",
+        examples=[OpenApiExample("minor", 0)],
+    ),
     OpenApiParameter("shape", str, enum=["list", "dict"], description="Rows as arrays (default) or as objects."),
     OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs whose validity is over."),
 ]

@@ -1,7 +1,7 @@
 """Views of payload IOVs."""
 
 from django.http import StreamingHttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,9 +17,19 @@ from cdb_rest.domain.moment import END_OF_TIME
 from cdb_rest.models import PayloadIOV
 from cdb_rest.services import bulk, payload_iovs
 
+VALUES = {
+    "payload_url": "gains/run5.root",
+    "checksum": "9e107d9d372bb682",
+    "size": 1024,
+    "major_iov": 5,
+    "minor_iov": 0,
+}
+EXAMPLE = OpenApiExample("An IOV with an open end", VALUES, request_only=True)
+BULK_EXAMPLE = OpenApiExample("IOVs with open ends", VALUES | {"payload_list": "Gain_1"}, request_only=True)
+
 
 class PayloadIOVListView(APIView):
-    """All payload IOVs, or a page of them; creating one."""
+    """All payload IOVs, or a page of them."""
 
     @extend_schema(parameters=PAYLOAD_IOVS.parameters(), responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument))
     def get(self, request: Request) -> Response | StreamingHttpResponse:
@@ -27,8 +37,9 @@ class PayloadIOVListView(APIView):
             return Response(PAYLOAD_IOVS.page(request.query_params))
         return streams.payload_iovs(PayloadIOV.objects.all())
 
-    @extend_schema(request=PayloadIOVInput, responses=PayloadIOVDocument)
+    @extend_schema(request=PayloadIOVInput, responses=PayloadIOVDocument, examples=[EXAMPLE])
     def post(self, request: Request) -> Response:
+        """Create a detached payload IOV; an end that is left out is open."""
         return Response(_one(payload_iovs.create_payload_iov(**read_body(request, PayloadIOVInput)).id))
 
 
@@ -43,10 +54,10 @@ class PayloadIOVByIdView(APIView):
 class PayloadIOVBulkView(APIView):
     """Inserting many payload IOVs into payload lists, all or none."""
 
-    @extend_schema(request=BulkPayloadIOVInput(many=True), responses=BulkResult)
+    @extend_schema(request=BulkPayloadIOVInput(many=True), responses=BulkResult, examples=[BULK_EXAMPLE])
     def post(self, request: Request) -> Response:
         count = bulk.insert_payload_iovs(rows=read_bulk(request))
-        return Response({"detail": f"{count} payload IOVs inserted.", "count": count})
+        return Response({"detail": f"Payload IOVs inserted: {count}.", "count": count})
 
 
 class PayloadIOVAttachView(APIView):

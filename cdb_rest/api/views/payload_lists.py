@@ -18,7 +18,7 @@ from cdb_rest.services import payload_lists
 
 
 class PayloadListListView(APIView):
-    """All payload lists with their IOVs, or a page of them with their counts; creating one."""
+    """All payload lists with their IOVs, or a page of them with their counts."""
 
     @extend_schema(parameters=PAYLOAD_LISTS.parameters(), responses=PAYLOAD_LISTS.list_or_page(NestedPayloadList))
     def get(self, request: Request) -> Response | StreamingHttpResponse:
@@ -28,6 +28,7 @@ class PayloadListListView(APIView):
 
     @extend_schema(request=PayloadListInput, responses=PayloadListDocument)
     def post(self, request: Request) -> Response:
+        """Create an empty, detached payload list, named after its type and its id."""
         return Response(_one(payload_lists.create_payload_list(**read_body(request, PayloadListInput))))
 
 

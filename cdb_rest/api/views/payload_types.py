@@ -15,7 +15,7 @@ from cdb_rest.services import payload_types
 
 
 class PayloadTypeListView(APIView):
-    """All payload types, or a page of them; creating one."""
+    """All payload types, or a page of them."""
 
     @extend_schema(parameters=PAYLOAD_TYPES.parameters(), responses=PAYLOAD_TYPES.list_or_page(NamedDocument))
     def get(self, request: Request) -> Response:
@@ -25,6 +25,7 @@ class PayloadTypeListView(APIView):
 
     @extend_schema(request=NamedInput, responses=NamedDocument)
     def post(self, request: Request) -> Response:
+        """Create a payload type."""
         created = payload_types.create_payload_type(**read_body(request, NamedInput))
         return Response(document(NamedDocument, PayloadType.objects.filter(id=created.id)))
 
