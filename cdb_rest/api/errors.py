@@ -1,6 +1,7 @@
 """The one table from what can go wrong to how HTTP says it, and the one place that turns exceptions into answers."""
 
 import logging
+import traceback
 from typing import Any
 
 from django.conf import settings
@@ -45,8 +46,8 @@ FRAMEWORK_CODES: dict[type[exceptions.APIException], str] = {
 RETRY_AFTER_SECONDS = 5
 
 
-def handle(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """The answer to an exception in a view, as the framework's exception handler. None lets it through, in DEBUG."""
+def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
+    """The answer to an exception in a view, as the framework's exception handler; with the traceback in DEBUG."""
     if isinstance(error, DatabaseError):
         reason, error = error, translate(error)
         if isinstance(error, errors.DatabaseUnavailableError):
@@ -64,10 +65,9 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
         # Nobody needs to wait for the rest once more.
         context["request"]._request.body_ended_early = True
         return answer(400, "incomplete_body", "The body ended before its announced length.")
-    if settings.DEBUG:
-        return None
     logger.error("unexpected %s", type(error).__name__, exc_info=error)
-    return answer(500, "internal_error", "An internal error occurred; it was logged.")
+    more = {"traceback": traceback.format_exception(error)} if settings.DEBUG else None
+    return answer(500, "internal_error", "An internal error occurred; it was logged.", more)
 
 
 def answer(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:

@@ -226,7 +226,10 @@ def test_answers_are_not_compressed(api, build):
     assert "Content-Encoding" not in api.get("globalTags", accept_encoding="gzip").headers
 
 
-def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog):
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog, settings, debug):
+    settings.DEBUG = debug
+
     def fail(*_, **__):
         raise ZeroDivisionError
 
@@ -234,3 +237,4 @@ def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog):
     error = api.get("payloadiovs/?gtName=a&majorIOV=0&minorIOV=0").error(500, "internal_error")
     assert "ZeroDivisionError" in caplog.text
     assert "Zero" not in error["detail"]
+    assert ("traceback" in error) == debug

@@ -24,8 +24,8 @@ def test_it_ends_its_start_with_the_url_a_lookup_that_works_and_how_to_stop(serv
     assert "Ctrl-C" in stop
     command = shlex.split(lookup.removeprefix("Try:"))
     assert command[0] == "curl"
-    answer = subprocess.run([*command, "--silent"], capture_output=True, text=True, check=True).stdout
-    assert len(json.loads(answer)) == 10
+    with urllib.request.urlopen(command[-1]) as answer:  # noqa: S310
+        assert len(json.load(answer)) == 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
