@@ -118,6 +118,13 @@ def test_in_discrete_mode_the_end_is_inside(ask, build, settings):
     assert urls(ask(2, 6, strict=1)) == []
 
 
+def test_in_discrete_mode_the_last_end_but_one_is_not_open(ask, build, settings):
+    settings.CDB_IOV_MODE = "discrete"
+    build.iov(build.list(build.tag()), (1, 0), (OPEN, OPEN - 1), url="a")
+    assert urls(ask(OPEN, OPEN - 1, strict=1)) == ["a"]
+    assert urls(ask(OPEN, OPEN, strict=1)) == []
+
+
 def test_an_open_end_is_never_over(ask, build):
     build.iov(build.list(build.tag()), (1, 0), url="a")
     assert urls(ask(OPEN, OPEN, strict=1)) == ["a"]
