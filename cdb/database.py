@@ -75,9 +75,12 @@ def available() -> Iterator[None]:
     finally:
         # An impatient second Ctrl-C must not leave the server behind.
         previous = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
-        server.release()
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        try:
+            server.release()
+        finally:
+            _in_use = None
+            for number, handler in previous.items():
+                signal.signal(number, handler)
 
 
 def _parse(database_url: str) -> dict[str, str]:

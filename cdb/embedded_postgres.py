@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -38,6 +39,7 @@ ORPHANS_TIMEOUT_SECONDS = 30
 
 OPTIONS = {
     "listen_addresses": "",
+    "port": postgres_binaries.PORT,
     "unix_socket_permissions": "0700",
     # Room for a few instances of the service beside commands and tests.
     "max_connections": "200",
@@ -85,30 +87,20 @@ class EmbeddedPostgres:
         return self._url_of(DATABASE)
 
     def _url_of(self, database: str) -> str:
-        return f"postgresql://{USER}@/{database}?host={quote(str(self.socket_directory))}"
+        return f"postgresql://{USER}@/{database}?host={quote(str(self.socket_directory))}&port={postgres_binaries.PORT}"
 
-    @contextlib.contextmanager
-    def running(self) -> Iterator[bool]:
-        """Keep the server running inside the block; yields whether this call started it.
+    def acquire(self) -> None:
+        """Start the server unless it runs, and register as one of its users.
 
         Raises `ConfigurationError` with one line when the server can't be made or started.
         """
-        started = self.acquire()
-        try:
-            yield started
-        finally:
-            self.release()
-
-    def acquire(self) -> bool:
-        """Start the server unless it runs, and register as one of its users. Returns whether it had to be started."""
         try:
             self._make_directories()
             with self._control_lock():
                 self._use_lock = os.open(self.directory / "users.lock", os.O_RDWR | os.O_CREAT, 0o600)
                 fcntl.flock(self._use_lock, fcntl.LOCK_SH)
                 self._initialise()
-                started = not self._is_running()
-                if started:
+                if not self._is_running():
                     self._start()
                 self._create_database()
         except BaseException as error:
@@ -117,7 +109,6 @@ class EmbeddedPostgres:
                 reason = " ".join(str(error).split())
                 raise ConfigurationError(f"can't use {self.directory} for the embedded PostgreSQL: {reason}") from error
             raise
-        return started
 
     def revive(self) -> bool:
         """Start the server again if it has died under its users. Returns whether it had to be."""
@@ -126,25 +117,26 @@ class EmbeddedPostgres:
                 return False
         except (OSError, ValueError, psutil.Error):
             pass
-        with self._control_lock():
-            if self._is_running():
-                return False
-            self._start()
-            return True
+        try:
+            with self._control_lock():
+                if self._is_running():
+                    return False
+                self._start()
+                return True
+        except OSError as error:
+            raise ConfigurationError(f"can't start it again: {error}") from error
 
-    def release(self) -> bool:
-        """Stop using the server, and stop it if nobody else uses it. Returns whether it was stopped."""
+    def release(self) -> None:
+        """Stop using the server, and stop it if nobody else uses it."""
         if self._use_lock is None:
-            return False
+            return
         with self._control_lock():
             try:
                 # Turning the shared lock into the exclusive one works only for the last user.
                 fcntl.flock(self._use_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-            else:
                 self._stop()
-                return True
+            except BlockingIOError:
+                pass
             finally:
                 os.close(self._use_lock)
                 self._use_lock = None
@@ -162,16 +154,21 @@ class EmbeddedPostgres:
     def _make_directories(self) -> None:
         account = postgres_binaries.account()
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.socket_directory.mkdir(mode=0o700, exist_ok=True)
         if account:
-            os.chown(self.directory, account.pw_uid, account.pw_gid)
-            os.chown(self.socket_directory, account.pw_uid, account.pw_gid)
+            os.chown(self.directory, account.pw_uid, account.pw_gid, follow_symlinks=False)
             postgres_binaries.let_pass(self.directory)
             postgres_binaries.let_pass(postgres_binaries.BINARIES)
-        owner = account.pw_uid if account else os.geteuid()
-        status = self.socket_directory.lstat()
-        if status.st_uid != owner or status.st_mode & 0o077:
-            raise ConfigurationError(f"{self.socket_directory} must belong to uid {owner} with mode 0700; remove it")
+        # The socket's directory may be in a place that others write to, so one that is there already is not trusted.
+        try:
+            self.socket_directory.mkdir(mode=0o700)
+            if account:
+                os.chown(self.socket_directory, account.pw_uid, account.pw_gid, follow_symlinks=False)
+        except FileExistsError:
+            owner = account.pw_uid if account else os.geteuid()
+            status = self.socket_directory.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o077:
+                message = f"{self.socket_directory} must be a directory of uid {owner} with mode 0700; remove it"
+                raise ConfigurationError(message) from None
 
     def _initialise(self) -> None:
         """Make the data directory; it gets its name only when it is complete, so a kill in between leaves no half."""
@@ -229,8 +226,8 @@ class EmbeddedPostgres:
         """Whether the recorded server is alive and ours; the record of one that was killed is cleared away."""
         try:
             pid = self._recorded_pid()
-            if psutil.Process(pid).cwd() == str(self.data.resolve()):
-                return self._answers(pid)
+            if psutil.Process(pid).cwd() == str(self.data.resolve()) and self._answers(pid):
+                return True
         except FileNotFoundError:
             return False
         except (ValueError, psutil.Error):

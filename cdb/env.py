@@ -1,7 +1,7 @@
 """The configuration that comes from outside: one visible row for each environment variable.
 
 This module is the only reader of ``os.environ``. A ``.env`` file in the project's root is read too; a variable that
-is really set wins over it. An empty variable counts as not set.
+is really set wins over it. An empty variable counts as not set, wherever it stands.
 """
 
 import os
@@ -33,6 +33,7 @@ class Variable:
 
 
 VARIABLES = (
+    Variable("CDB_ENV_FILE", "str", ".env", "File, from the project's root, that further settings are read from."),
     Variable(
         "DATABASE_URL", "str", "", "PostgreSQL to use, as a libpq URL; empty: the embedded server under `CDB_DATA_DIR`."
     ),
@@ -98,11 +99,11 @@ VARIABLES = (
 def read() -> dict[str, Any]:
     """Read every variable, typed and checked. Raises `ConfigurationError` that names the first wrong one."""
     env = Env()
-    env.read_env(str(ROOT / ".env"), recurse=False)
+    _forget_empty()
+    env.read_env(str(ROOT / os.environ.get("CDB_ENV_FILE", ".env")), recurse=False)
+    _forget_empty()
     values = {}
     for variable in VARIABLES:
-        if not os.environ.get(variable.name):
-            os.environ.pop(variable.name, None)
         try:
             values[variable.name] = getattr(env, variable.kind)(
                 variable.name, variable.default, validate=variable.check
@@ -114,4 +115,18 @@ def read() -> dict[str, Any]:
         values["CDB_DATA_DIR"] = (ROOT / values["CDB_DATA_DIR"].expanduser()).resolve()
     except RuntimeError as error:
         raise ConfigurationError(f"CDB_DATA_DIR: {error}") from error
+    if not values["DATABASE_URL"]:
+        _forget_libpq()
     return values
+
+
+def _forget_empty() -> None:
+    for variable in VARIABLES:
+        if not os.environ.get(variable.name):
+            os.environ.pop(variable.name, None)
+
+
+def _forget_libpq() -> None:
+    """Drop libpq's own variables, such as PGPORT: they would divert connections meant for the embedded server."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]

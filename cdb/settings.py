@@ -9,10 +9,10 @@ from cdb import database, env
 
 _values = env.read()
 
-BASE_DIR = env.ROOT
 DATA_DIR = _values["CDB_DATA_DIR"]
 DEBUG = _values["DEBUG"]
-ALLOWED_HOSTS = _values["CDB_ALLOWED_HOSTS"]
+# This machine may always ask, if only for the service's health.
+ALLOWED_HOSTS = [*_values["CDB_ALLOWED_HOSTS"], "127.0.0.1"]
 
 ROOT_URLCONF = "cdb.urls"
 WSGI_APPLICATION = "cdb.wsgi.application"
@@ -49,6 +49,8 @@ WHITENOISE_AUTOREFRESH = False
 
 # The edge middleware holds bodies against the limit and answers 413; Django's own limit would answer 400.
 DATA_UPLOAD_MAX_MEMORY_SIZE = None
+# The length of a URL is bounded already.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = None
 CDB_MAX_BODY_BYTES = _values["CDB_MAX_BODY_BYTES"]
 
 CDB_LOCK_TIMEOUT_SECONDS = _values["CDB_LOCK_TIMEOUT_SECONDS"]

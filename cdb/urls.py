@@ -1,18 +1,11 @@
 """All routes of the service."""
 
-from django.http import HttpRequest, JsonResponse
 from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
 
 from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import health
-
-
-def welcome(request: HttpRequest) -> JsonResponse:
-    """What a visitor of the bare address may want."""
-    return JsonResponse({"service": "cdb", "api": "/api/cdb_rest/", "docs": "/api/docs/", "schema": "/api/schema/"})
-
 
 urlpatterns = [
     path("api/cdb_rest/", include("cdb_rest.api.routes")),
@@ -24,7 +17,7 @@ urlpatterns = [
         name="schema",
     ),
     re_path(r"^api/docs/?$", SpectacularSwaggerView.as_view(url_name="schema", http_method_names=["get", "head"])),
-    path("", welcome),
+    path("", health.welcome),
     re_path("", errors.route_not_found),
 ]
 

@@ -13,8 +13,10 @@ bind = f"127.0.0.1:{_values['PORT']}"
 # Threads, because a request mostly waits for the database; each keeps a database connection of its own, so that
 # workers x threads must stay below what the database accepts.
 worker_class = "gthread"
-workers = _values["CDB_WORKERS"] or (os.cpu_count() or 1) + 1
 threads = _values["CDB_THREADS"]
+# One more than the cores that we may use, because a process does not compute all the time; on a large machine as many as
+# the 200 connections of the embedded server allow.
+workers = _values["CDB_WORKERS"] or max(1, min(len(os.sched_getaffinity(0)) + 1, 160 // threads))
 # The application is loaded once and shared by all workers; no connection is open by then.
 preload_app = True
 

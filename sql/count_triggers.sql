@@ -1,7 +1,7 @@
 -- Triggers that keep the counts: of IOVs in each payload list, of lists and IOVs in each global tag.
 -- They work on whole statements, so that a bulk insert pays once, and hold for every writer, this service or not.
 -- A change of a list's count is itself a change of the list, which carries on to its tag.
-CREATE FUNCTION cdb_count_iovs() RETURNS trigger LANGUAGE plpgsql AS $function$
+CREATE OR REPLACE FUNCTION cdb_count_iovs() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         UPDATE "PayloadList" AS list SET iov_count = list.iov_count + change.iovs
@@ -31,7 +31,7 @@ BEGIN
 END
 $function$;
 
-CREATE FUNCTION cdb_count_lists() RETURNS trigger LANGUAGE plpgsql AS $function$
+CREATE OR REPLACE FUNCTION cdb_count_lists() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         UPDATE "GlobalTag" AS tag
@@ -72,20 +72,20 @@ BEGIN
 END
 $function$;
 
-CREATE TRIGGER cdb_count_inserted_iovs AFTER INSERT ON "PayloadIOV"
+CREATE OR REPLACE TRIGGER cdb_count_inserted_iovs AFTER INSERT ON "PayloadIOV"
     REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
-CREATE TRIGGER cdb_count_updated_iovs AFTER UPDATE ON "PayloadIOV"
+CREATE OR REPLACE TRIGGER cdb_count_updated_iovs AFTER UPDATE ON "PayloadIOV"
     REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
-CREATE TRIGGER cdb_count_deleted_iovs AFTER DELETE ON "PayloadIOV"
+CREATE OR REPLACE TRIGGER cdb_count_deleted_iovs AFTER DELETE ON "PayloadIOV"
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
-CREATE TRIGGER cdb_count_truncated_iovs AFTER TRUNCATE ON "PayloadIOV"
+CREATE OR REPLACE TRIGGER cdb_count_truncated_iovs AFTER TRUNCATE ON "PayloadIOV"
     FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
 
-CREATE TRIGGER cdb_count_inserted_lists AFTER INSERT ON "PayloadList"
+CREATE OR REPLACE TRIGGER cdb_count_inserted_lists AFTER INSERT ON "PayloadList"
     REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();
-CREATE TRIGGER cdb_count_updated_lists AFTER UPDATE ON "PayloadList"
+CREATE OR REPLACE TRIGGER cdb_count_updated_lists AFTER UPDATE ON "PayloadList"
     REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();
-CREATE TRIGGER cdb_count_deleted_lists AFTER DELETE ON "PayloadList"
+CREATE OR REPLACE TRIGGER cdb_count_deleted_lists AFTER DELETE ON "PayloadList"
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();
-CREATE TRIGGER cdb_count_truncated_lists AFTER TRUNCATE ON "PayloadList"
+CREATE OR REPLACE TRIGGER cdb_count_truncated_lists AFTER TRUNCATE ON "PayloadList"
     FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();

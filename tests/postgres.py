@@ -16,6 +16,7 @@ FAST = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "1GB"}
 # A developer's own settings must not decide what the tests see.
 for name in [name for name in os.environ if name.startswith("CDB_") or name in ("DEBUG", "PORT", "SCENARIO")]:
     del os.environ[name]
+os.environ["CDB_ENV_FILE"] = os.devnull
 
 _directory = None
 if not os.environ.get("DATABASE_URL"):
@@ -25,7 +26,6 @@ if not os.environ.get("DATABASE_URL"):
     _server = EmbeddedPostgres(_directory / "postgres", FAST)
     _server.acquire()
     os.environ["DATABASE_URL"] = _server.url
-    os.environ["CDB_TEST_DIR"] = str(_directory)
 
 
 def pytest_unconfigure() -> None:

@@ -10,9 +10,9 @@ from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
-from cdb_rest.api.driver_errors import translate
 from cdb_rest.api.json import dump
 from cdb_rest.domain import errors
+from cdb_rest.services.driver_errors import translate
 
 logger = logging.getLogger(__name__)
 

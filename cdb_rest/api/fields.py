@@ -129,10 +129,12 @@ def read_value(data: dict[str, Any], form: type[Input]) -> dict[str, Any]:
     filled = form(data=data)
     if filled.is_valid():
         return dict(filled.validated_data)
-    fields = plain_errors(filled)
+    fields = plain_errors(filled.errors)
     raise InvalidInputError(" ".join(f"{name}: {' '.join(texts)}" for name, texts in fields.items()), fields)
 
 
-def plain_errors(form: Input) -> dict[str, list[str]]:
-    """The errors of a form as lists of sentences by field."""
-    return {name: [str(text) for text in texts] for name, texts in form.errors.items()}
+def plain_errors(errors: dict[str, Any] | list) -> dict[str, list[str]]:
+    """A form's errors as lists of sentences by field; those of a whole that is no object are under its own key."""
+    if not isinstance(errors, dict):
+        errors = {"non_field_errors": errors}
+    return {name: [str(text) for text in texts] for name, texts in errors.items()}

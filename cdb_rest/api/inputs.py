@@ -77,16 +77,8 @@ def read_bulk(request: Request) -> list[dict[str, Any]]:
     data = request.data
     if not isinstance(data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")
-    rows, wrong = [], []
-    for index, item in enumerate(data):
-        if not isinstance(item, dict):
-            wrong.append({"row": index, "row_error": ["A JSON object is required."]})
-            continue
-        form = BulkPayloadIOVInput(data=item)
-        if form.is_valid():
-            rows.append(dict(form.validated_data))
-        else:
-            wrong.append({"row": index} | plain_errors(form))
-    if wrong:
-        raise InvalidInputError(f"Wrong rows: {len(wrong)} of {len(data)}; nothing was stored.", rows=wrong)
-    return rows
+    form = BulkPayloadIOVInput(data=data, many=True)
+    if form.is_valid():
+        return [dict(row) for row in form.validated_data]
+    wrong = [{"row": row} | plain_errors(errors) for row, errors in sorted(form.errors.items())]
+    raise InvalidInputError(f"Wrong rows: {len(wrong)} of {len(data)}; nothing was stored.", rows=wrong)

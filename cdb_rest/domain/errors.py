@@ -44,8 +44,8 @@ class NotFoundError(CdbError):
     code = "not_found"
     kind = "object"
 
-    def __init__(self, name: object) -> None:
-        super().__init__(f"There is no {self.kind} {name}.")
+    def __init__(self, name: object, where: str = "") -> None:
+        super().__init__(f"{where}There is no {self.kind} {name}.")
         self.name = name
 
 

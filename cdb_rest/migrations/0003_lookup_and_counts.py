@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
             "DROP FUNCTION cdb_lookup(text, bigint, bigint, boolean, boolean, boolean)",
         ),
         migrations.RunSQL([(named_sql.load("count_triggers"), None)], named_sql.load("drop_count_triggers")),
-        # An adopted database has rows that no trigger has seen.
+        # Rows may be there that no trigger has seen.
         migrations.RunSQL([(named_sql.load("repair_list_counts"), None)], migrations.RunSQL.noop),
         migrations.RunSQL([(named_sql.load("repair_tag_counts"), None)], migrations.RunSQL.noop),
     ]

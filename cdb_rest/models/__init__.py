@@ -1,6 +1,6 @@
 """Tables with their constraints and indexes, and querysets for what one table can answer.
 
-Table and column names are those of nopayloaddb, so that its databases can be adopted and its published SQL still runs.
+Table and column names are those of nopayloaddb, so that the SQL that was published for it still runs.
 """
 
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from django.db import connection, transaction
+from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.status import Status
@@ -12,6 +12,7 @@ from cdb_rest.scenarios.definitions import Scenario
 from cdb_rest.scenarios.generator import Row, rows
 from cdb_rest.services.global_tags import create_global_tag
 from cdb_rest.services.payload_lists import attach_payload_list, create_payload_list
+from cdb_rest.services.transactions import write as one_transaction
 
 COPY = named_sql.load("copy_payload_iovs")
 REFRESH = named_sql.load("refresh_after_seeding")
@@ -19,11 +20,11 @@ REFRESH = named_sql.load("refresh_after_seeding")
 ROWS_PER_PIECE = 2000
 
 
-@transaction.atomic
+@one_transaction
 def write(scenario: Scenario, *, tag: str, layout: str, seed: int, progress: Callable[[int], None]) -> GlobalTag:
     """Create the tag `tag` with the rows of a scenario; `progress` is told of each number of rows that went in.
 
-    Raises `NameTakenError`, by way of the constraint, if the tag exists.
+    Raises `NameTakenError` if the tag exists.
     """
     created = create_global_tag(name=tag, status=Status.UNLOCKED, author="seed_scenario", description=scenario.meaning)
     for payload_type, type_rows in rows(scenario, layout=layout, seed=seed):

@@ -17,8 +17,8 @@ from cdb_rest.services.payload_iovs import check_interval, interval_of, placed
 from cdb_rest.services.transactions import write
 
 EQUAL_STARTS = named_sql.load("equal_starts")
-NEIGHBOURS = named_sql.load("neighbours")
-SURROUNDINGS = named_sql.load("surroundings")
+BESIDE_INSERTED = named_sql.load("beside_inserted_iovs")
+BEFORE_NEW_STARTS = named_sql.load("before_new_starts")
 # Rows of one INSERT: enough to make the round trips negligible, few enough to keep each statement small.
 ROWS_PER_INSERT = 1000
 
@@ -50,10 +50,9 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]]) -> int:
 def _lock_lists(rows: list[dict[str, Any]]) -> dict[str, PayloadList]:
     names = [row["payload_list"] for row in rows]
     try:
-        return lock_payload_lists(set(names)) if names else {}
+        return lock_payload_lists(list(dict.fromkeys(names))) if names else {}
     except PayloadListNotFoundError as error:
-        error.args = (f"Row {names.index(error.name)}: {error} Nothing was stored.",)
-        raise
+        raise PayloadListNotFoundError(error.name, f"Row {names.index(error.name)}: ") from error
 
 
 def _check_rows(iovs: list[PayloadIOV]) -> None:
@@ -89,7 +88,7 @@ def _check_keeps_defined(iovs: list[PayloadIOV]) -> None:
     if not rows:
         return
     with connection.cursor() as cursor:
-        cursor.execute(SURROUNDINGS, _starts([iovs[row] for row in rows]))
+        cursor.execute(BEFORE_NEW_STARTS, _starts([iovs[row] for row in rows]))
         for position, *columns, has_later in cursor.fetchall():
             row = rows[position]
             with _naming_row(row):
@@ -104,7 +103,7 @@ def _check_free(iovs: list[PayloadIOV]) -> None:
     rows_of = {iov.id: row for row, iov in enumerate(iovs)}
     neighbours: dict[int, list[PlacedIOV]] = defaultdict(list)
     with connection.cursor() as cursor:
-        cursor.execute(NEIGHBOURS, {"iov_ids": list(bounded)})
+        cursor.execute(BESIDE_INSERTED, {"iov_ids": list(bounded)})
         for iov_id, *columns in cursor.fetchall():
             beside = rows_of.get(columns[0])
             neighbours[iov_id].append(_placed(columns, "" if beside is None else f"row {beside}"))

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from django.db import connection, transaction
+from django.db import connection
 
 from cdb_rest import named_sql
+from cdb_rest.services.transactions import write
 
 WRONG_COUNTS = named_sql.load("wrong_counts")
 REPAIR_LIST_COUNTS = named_sql.load("repair_list_counts")
@@ -30,7 +31,7 @@ def find_wrong_counts() -> list[WrongCount]:
         return [WrongCount(*row) for row in cursor.fetchall()]
 
 
-@transaction.atomic
+@write
 def repair_counts() -> list[WrongCount]:
     """Set every wrong count right and return what was wrong. Writers wait meanwhile, readers do not."""
     with connection.cursor() as cursor:

@@ -15,13 +15,13 @@ CLONE = named_sql.load("clone_global_tag")
 
 @write
 def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
-    """Create a status. Raises `NameTakenError`, by way of the constraint."""
+    """Create a status. Raises `NameTakenError`."""
     return GlobalTagStatus.objects.create(name=name, description=description)
 
 
 @write
 def create_global_tag(*, name: str, status: str, author: str = "", description: str = "") -> GlobalTag:
-    """Create an empty tag. Raises `StatusNotFoundError`, and `NameTakenError` by way of the constraint."""
+    """Create an empty tag. Raises `StatusNotFoundError` or `NameTakenError`."""
     return GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
 
 
@@ -29,7 +29,7 @@ def create_global_tag(*, name: str, status: str, author: str = "", description: 
 def clone_global_tag(*, source: str, target: str) -> GlobalTag:
     """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, whatever the status of that.
 
-    Raises `GlobalTagNotFoundError`, and `NameTakenError` by way of the constraint.
+    Raises `GlobalTagNotFoundError` or `NameTakenError`.
     """
     original = GlobalTag.objects.filter(name=source).first()
     if original is None or not hold_global_tags([original.id]):

@@ -35,7 +35,7 @@ def hold_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
         return {}
     with connection.cursor() as cursor:
         cursor.execute(HOLD_GLOBAL_TAGS, {"tag_ids": sorted(ids)})
-        found = [tag_id for tag_id, _ in cursor.fetchall()]
+        found = [tag_id for (tag_id,) in cursor.fetchall()]
     return {tag.id: tag for tag in GlobalTag.objects.filter(id__in=found).select_related("status")}
 
 

@@ -51,6 +51,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int) -> PayloadIOV:
     check_free(interval, [placed(neighbour) for neighbour in PayloadIOV.objects.around(target, interval.start)])
     claim_counts(lists.values())
     PayloadIOV.objects.filter(id=iov.id).update(payload_list=target, updated=Now())
+    iov.payload_list = target
     return iov
 
 

@@ -12,7 +12,7 @@ from cdb_rest.domain.errors import (
     PayloadTypeNotFoundError,
 )
 from cdb_rest.domain.status import Action
-from cdb_rest.models import GlobalTag, PayloadList, PayloadType
+from cdb_rest.models import GlobalTag, PayloadList
 from cdb_rest.services.locks import check_tag, lock_payload_lists
 from cdb_rest.services.transactions import write
 
@@ -22,12 +22,12 @@ CREATE = named_sql.load("create_payload_list")
 @write
 def create_payload_list(*, payload_type: str) -> PayloadList:
     """Create an empty, detached list named ``<payload type>_<id>``. Raises `PayloadTypeNotFoundError`."""
-    found = PayloadType.objects.filter(name=payload_type).first()
-    if found is None:
-        raise PayloadTypeNotFoundError(payload_type)
     with connection.cursor() as cursor:
-        cursor.execute(CREATE, {"payload_type_id": found.id})
-        return PayloadList.objects.get(id=cursor.fetchone()[0])
+        cursor.execute(CREATE, {"payload_type": payload_type})
+        created = cursor.fetchone()
+    if created is None:
+        raise PayloadTypeNotFoundError(payload_type)
+    return PayloadList.objects.get(id=created[0])
 
 
 @write

@@ -7,7 +7,7 @@ from cdb_rest.services.transactions import write
 
 @write
 def create_payload_type(*, name: str, description: str = "") -> PayloadType:
-    """Create a payload type. Raises `NameTakenError`, by way of the constraint."""
+    """Create a payload type. Raises `NameTakenError`."""
     return PayloadType.objects.create(name=name, description=description)
 
 

@@ -24,8 +24,7 @@ IOV = [
 ]  # fmt: skip
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
-# The paths under which each thing may be asked for; every test takes each of them.
-both = pytest.mark.parametrize
+parametrize = pytest.mark.parametrize
 
 
 def keys(document):
@@ -45,7 +44,7 @@ def world(build):
     return {"tag": tag, "gain": gain, "detached": detached}
 
 
-@both("path", ["globalTags", "global-tags"])
+@parametrize("path", ["globalTags", "global-tags"])
 def test_list_of_global_tags(api, world, build, path):
     build.tag("second", "frozen")
     first, second = api.get(path).ok()
@@ -60,7 +59,7 @@ def test_list_of_global_tags(api, world, build, path):
     assert TIME.fullmatch(first["created"]) and TIME.fullmatch(first["updated"])
 
 
-@both("path", ["globalTag/run24", "global-tags/run24", "gt/{id}"])
+@parametrize("path", ["globalTag/run24", "global-tags/run24", "gt/{id}"])
 def test_nested_global_tag(api, world, path):
     tag = api.get(path.format(id=world["tag"].id)).ok()
     assert keys(tag) == NESTED_TAG
@@ -74,7 +73,7 @@ def test_nested_global_tag(api, world, path):
     assert noise["payload_iov"] == []
 
 
-@both("path", ["globalTag/run24?light", "globalTag/run24?light=1", "global-tags/run24?light=no"])
+@parametrize("path", ["globalTag/run24?light", "globalTag/run24?light=1", "global-tags/run24?light=no"])
 def test_light_global_tag(api, world, path):
     tag = api.get(path).ok()
     assert keys(tag) == FLAT_TAG
@@ -109,7 +108,7 @@ def test_nested_answers_of_an_empty_database_are_empty_lists(api):
     assert api.get("gt").ok() == api.get("pl").ok() == api.get("piov").ok() == api.get("globalTags").ok() == []
 
 
-@both("path", ["gt", "global-tags"])
+@parametrize("path", ["gt", "global-tags"])
 def test_create_global_tag(api, path):
     tag = api.post(path, {"name": "new", "status": "unlocked", "author": "me", "description": "mine"}).ok()
     assert keys(tag) == TAG
@@ -117,7 +116,7 @@ def test_create_global_tag(api, path):
     assert api.get("globalTag/new?light").ok()["author"] == "me"
 
 
-@both("path", ["gt", "global-tags"])
+@parametrize("path", ["gt", "global-tags"])
 def test_a_duplicate_name_is_reported_as_clients_expect_it(api, path):
     body = {"name": "new", "status": "unlocked"}
     api.post(path, body).ok()
@@ -125,13 +124,13 @@ def test_a_duplicate_name_is_reported_as_clients_expect_it(api, path):
     assert error["name"] == ["global tag with this name already exists."]
 
 
-@both(("path", "kind"), [("pt", "payload type"), ("gtstatus", "global tag status")])
+@parametrize(("path", "kind"), [("pt", "payload type"), ("gtstatus", "global tag status")])
 def test_other_duplicate_names_too(api, path, kind):
     api.post(path, {"name": "new"}).ok()
     assert api.post(path, {"name": "new"}).error(400)["name"] == [f"{kind} with this name already exists."]
 
 
-@both("path", ["deleteGlobalTag/run24", "global-tags/run24/delete"])
+@parametrize("path", ["deleteGlobalTag/run24", "global-tags/run24/delete"])
 def test_delete_global_tag(api, world, path):
     assert keys(api.delete(path).ok()) == ["detail"]
     api.get("globalTag/run24").error(404, "global_tag_not_found")
@@ -141,8 +140,8 @@ def test_delete_global_tag(api, world, path):
     assert [iov["payload_url"] for iov in api.get("piov").ok()] == ["loose"]
 
 
-@both("path", ["cloneGlobalTag/run24/copy", "global-tags/run24/clone/copy"])
-@both("raw", [b"", b"null", b"{}"])
+@parametrize("path", ["cloneGlobalTag/run24/copy", "global-tags/run24/clone/copy"])
+@parametrize("raw", [b"", b"null", b"{}"])
 def test_clone_global_tag(api, world, path, raw):
     api.put("gt_change_status/run24/frozen").ok()
     clone = api("POST", path, raw=raw).ok()
@@ -168,8 +167,8 @@ def test_clone_global_tag(api, world, path, raw):
     api.post(f"cloneGlobalTag/run24/{'x' * 81}").error(400, "invalid_input")
 
 
-@both("path", ["gt_change_status/run24/locked", "global-tags/run24/change-status/locked"])
-@both("raw", [b"", b"null", b"{}"])
+@parametrize("path", ["gt_change_status/run24/locked", "global-tags/run24/change-status/locked"])
+@parametrize("raw", [b"", b"null", b"{}"])
 def test_change_status(api, world, path, raw):
     tag = api("PUT", path, raw=raw).ok()
     assert keys(tag) == TAG
@@ -179,7 +178,7 @@ def test_change_status(api, world, path, raw):
     api.put("gt_change_status/nobody/locked").error(404, "global_tag_not_found")
 
 
-@both("path", ["gtstatus", "global-tags/statuses"])
+@parametrize("path", ["gtstatus", "global-tags/statuses"])
 def test_statuses(api, path):
     assert [status["name"] for status in api.get(path).ok()] == ["unlocked", "locked", "frozen"]
     status = api.post(path, {"name": "online"}).ok()
@@ -187,7 +186,7 @@ def test_statuses(api, path):
     assert api.get(path).ok()[-1] == status
 
 
-@both("path", ["gtPayloadLists/run24", "global-tags/run24/payload-lists"])
+@parametrize("path", ["gtPayloadLists/run24", "global-tags/run24/payload-lists"])
 def test_payload_lists_of_a_global_tag(api, world, build, path):
     assert api.get(path).ok() == {"Gain": world["gain"].name, "Noise": f"Noise_{world['gain'].id + 1}"}
     build.tag("empty")
@@ -195,14 +194,14 @@ def test_payload_lists_of_a_global_tag(api, world, build, path):
     api.get("gtPayloadLists/nobody").error(404, "global_tag_not_found")
 
 
-@both("path", ["pt", "payload-types"])
+@parametrize("path", ["pt", "payload-types"])
 def test_payload_types(api, path):
     created = api.post(path, {"name": "Gain", "description": "of the calorimeter"}).ok()
     assert keys(created) == NAMED
     assert api.get(path).ok() == [created]
 
 
-@both("path", ["deletePayloadType/{}", "payload-types/{}/delete"])
+@parametrize("path", ["deletePayloadType/{}", "payload-types/{}/delete"])
 def test_delete_payload_type(api, world, path):
     api.delete(path.format("Gain")).error(409, "payload_type_in_use")
     api.post("pt", {"name": "Unused"}).ok()
@@ -210,7 +209,7 @@ def test_delete_payload_type(api, world, path):
     api.delete(path.format("Unused")).error(404, "payload_type_not_found")
 
 
-@both("path", ["pl", "payload-lists"])
+@parametrize("path", ["pl", "payload-lists"])
 def test_create_payload_list(api, path):
     api.post("pt", {"name": "Gain"}).ok()
     made = api.post(path, {"payload_type": "Gain"}).ok()
@@ -227,14 +226,14 @@ def test_a_list_of_the_longest_type_name_can_be_made(api):
     assert api.get(f"payload-lists/by-name/{made['name']}").ok()["id"] == made["id"]
 
 
-@both("path", ["pl", "payload-lists"])
+@parametrize("path", ["pl", "payload-lists"])
 def test_nested_payload_lists(api, world, path):
     lists = api.get(path).ok()
     assert all(keys(one) == NESTED_LIST for one in lists)
     assert [(one["global_tag"], len(one["payload_iov"])) for one in lists] == [("run24", 2), ("run24", 0), (None, 0)]
 
 
-@both("path", ["pl/{}", "payload-lists/{}"])
+@parametrize("path", ["pl/{}", "payload-lists/{}"])
 def test_nested_payload_list_by_id(api, world, path):
     one = api.get(path.format(world["gain"].id)).ok()
     assert keys(one) == NESTED_LIST
@@ -251,7 +250,7 @@ def test_payload_list_by_name(api, world):
     api.get("payload-lists/by-name/nothing").error(404, "payload_list_not_found")
 
 
-@both("path", ["pl_attach", "payload-lists/attach"])
+@parametrize("path", ["pl_attach", "payload-lists/attach"])
 def test_attach_payload_list_in_place_of_the_old_one(api, world, path):
     body = {"global_tag": "run24", "payload_list": world["detached"].name}
     attached = api.put(path, body).ok()
@@ -264,14 +263,14 @@ def test_attach_payload_list_in_place_of_the_old_one(api, world, path):
     api.put(path, body | {"payload_list": "nothing"}).error(404, "payload_list_not_found")
 
 
-@both("path", ["deletePayloadList/{}", "payload-lists/{}/delete"])
+@parametrize("path", ["deletePayloadList/{}", "payload-lists/{}/delete"])
 def test_delete_payload_list(api, world, path):
     api.delete(path.format(world["gain"].name)).error(409, "payload_list_not_empty")
     assert keys(api.delete(path.format(world["detached"].name)).ok()) == ["detail"]
     api.delete(path.format(world["detached"].name)).error(404, "payload_list_not_found")
 
 
-@both("path", ["piov", "payload-iovs"])
+@parametrize("path", ["piov", "payload-iovs"])
 def test_create_payload_iov(api, path):
     body = {"payload_url": "file", "checksum": "abc", "major_iov": 1, "minor_iov": 2}
     iov = api.post(path, body).ok()
@@ -292,7 +291,7 @@ def test_the_combined_moment_shows_every_digit(api):
     assert last["comb_iov"] == "9223372036854775807.9223372036854775806"[:20] + "9223372036854775806"
 
 
-@both("path", ["piov/{}", "payload-iovs/{}"])
+@parametrize("path", ["piov/{}", "payload-iovs/{}"])
 def test_payload_iov_by_id(api, world, path):
     known = PayloadIOV.objects.get(payload_url="early")
     iov = api.get(path.format(known.id)).ok()
@@ -302,7 +301,7 @@ def test_payload_iov_by_id(api, world, path):
     api.get(path.format("abc")).error(400, "invalid_input")
 
 
-@both("path", ["bulk_piov", "payload-iovs/bulk"])
+@parametrize("path", ["bulk_piov", "payload-iovs/bulk"])
 def test_bulk_insert(api, world, path):
     row = {"payload_url": "b", "payload_list": world["detached"].name, "minor_iov": 0}
     rows = [
@@ -335,7 +334,7 @@ def test_bulk_is_all_or_nothing_and_names_the_wrong_rows(api, world):
     assert api.get(f"payload-lists/by-name/{world['detached'].name}").ok()["iov_count"] == 0
 
 
-@both("path", ["piov_attach", "payload-iovs/attach"])
+@parametrize("path", ["piov_attach", "payload-iovs/attach"])
 def test_attach_payload_iov(api, world, path):
     iov = PayloadIOV.objects.get(payload_url="loose")
     body = {"payload_list": world["detached"].name, "piov_id": iov.id}
@@ -355,7 +354,7 @@ def test_attaching_where_it_would_overlap_is_refused_and_names_the_other(api, wo
     assert "early" in detail and "[(0, 0), (10, 0))" in detail and "[(5, 5), open)" in detail
 
 
-@both("path", ["deletePayloadIOV/run24/Gain/{}", "payload-iovs/run24/Gain/{}/delete"])
+@parametrize("path", ["deletePayloadIOV/run24/Gain/{}", "payload-iovs/run24/Gain/{}/delete"])
 def test_delete_payload_iov_by_exact_start_and_end(api, world, path):
     for unlike in ["0/0", "0/0/10/1", "0/1/10/0", "10/0/11/0"]:
         api.delete(path.format(unlike)).error(404, "payload_iov_not_found")
@@ -367,7 +366,7 @@ def test_delete_payload_iov_by_exact_start_and_end(api, world, path):
     api.delete("deletePayloadIOV/nobody/Gain/0/0").error(404, "payload_list_not_found")
 
 
-@both("path", ["user_settings/{}", "settings/{}"])
+@parametrize("path", ["user_settings/{}", "settings/{}"])
 def test_public_settings_have_their_defaults(api, path):
     assert api.get(path.format("CDB_IOV_MODE")).ok() == {"CDB_IOV_MODE": "continuous"}
     assert api.get(path.format("CDB_PAYLOAD_BASE_URL")).ok() == {"CDB_PAYLOAD_BASE_URL": ""}
@@ -389,7 +388,7 @@ def concrete_paths():
             )
 
 
-@both(("view", "path"), list(concrete_paths()))
+@parametrize(("view", "path"), list(concrete_paths()))
 def test_both_spellings_give_the_same_answer_and_none_redirects(api, world, view, path):
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "FOO"):
         first, second = (api(method, spelling) for spelling in (path.rstrip("/"), path.rstrip("/") + "/"))
@@ -400,7 +399,7 @@ def test_both_spellings_give_the_same_answer_and_none_redirects(api, world, view
             assert first.headers["Allow"]
 
 
-@both("path", sorted({path for view, path in concrete_paths() if hasattr(view, "get")}))
+@parametrize("path", sorted({path for view, path in concrete_paths() if hasattr(view, "get")}))
 def test_head_is_get_without_the_body(api, world, path):
     query = "?gtName=run24&majorIOV=1&minorIOV=1"
     get, head = api("GET", path + query), api("HEAD", path + query)

@@ -22,11 +22,13 @@ def fill(build, count):
         tag = build.tag(f"tag{tag_number}")
         for list_number in range(count):
             payload_list = build.list(tag, f"Type{list_number}")
-            for major in range(count):
-                build.iov(payload_list, (major, 0))
+            PayloadIOV.objects.bulk_create(
+                PayloadIOV(payload_list=payload_list, payload_url="u", major_iov=major, minor_iov=0)
+                for major in range(count)
+            )
 
 
-@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("rows", [1, 10])
 @pytest.mark.parametrize("path", BUDGETS)
 def test_budget(api, build, path, rows):
     fill(build, rows)

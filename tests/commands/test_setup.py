@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -49,7 +50,11 @@ def test_no_venv_module(fake_python, tmp_path):
     assert not (tmp_path / ".venv").exists()
 
 
-def test_a_second_run_has_nothing_to_do():
-    assert setup("python3").returncode == 0
-    result = setup("python3")
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+def test_a_second_run_has_nothing_to_do(tmp_path):
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("# nothing is needed\n")
+    first, second = setup(sys.executable, tmp_path), setup(sys.executable, tmp_path)
+    assert (first.returncode, first.stdout) == (0, "Making .venv\nInstalling requirements.txt\n"), first.stderr
+    assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
+    requirements.write_text("# still nothing\n")
+    assert setup(sys.executable, tmp_path).stdout == "Installing requirements.txt\n"

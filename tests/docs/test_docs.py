@@ -37,7 +37,8 @@ def test_every_setting_is_documented_with_its_default(variable):
     default = default.lower() if isinstance(variable.default, bool) else default
     row = next(line for line in read("README.md").splitlines() if line.startswith(f"| `{variable.name}`"))
     assert row.split("|")[2].strip() == (f"`{default}`" if default else "")
-    assert f"{variable.name}={default}\n" in read(".env.example")
+    # The file can't say where it is itself.
+    assert variable.name == "CDB_ENV_FILE" or f"{variable.name}={default}\n" in read(".env.example")
     assert not variable.public or f"`{variable.name}`" in read("docs/api.md")
 
 

@@ -32,7 +32,9 @@ class Service:
         self.port = free_port()
         hidden = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PYTEST")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
-        self.environment = clean | {"CDB_DATA_DIR": str(data), "PORT": str(self.port)} | settings
+        self.environment = (
+            clean | {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(data), "PORT": str(self.port)} | settings
+        )
         self.lines: list[str] = []
 
     @property

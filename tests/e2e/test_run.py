@@ -213,3 +213,15 @@ def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(fres
     service.kill_everything()
     service.start()
     assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
+
+
+def test_the_names_of_other_hosts_do_not_keep_it_from_starting(fresh):
+    service = fresh(CDB_ALLOWED_HOSTS="cdb.example.org").start()
+    assert len(JobClient(service.port).get("globalTags")) == 1
+
+
+def test_variables_of_libpq_do_not_divert_it(fresh):
+    service = fresh(PGPORT="5433", PGHOSTADDR="127.0.0.1", PGDATABASE="elsewhere").start()
+    assert len(JobClient(service.port).get("globalTags")) == 1
+    service.stop()
+    assert service.family() == []

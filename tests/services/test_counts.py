@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.moment import Moment
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import bulk, global_tags, payload_iovs, payload_lists
 from cdb_rest.services.counts import find_wrong_counts
@@ -51,8 +52,8 @@ def write(action, first, second, third):
         payload_iovs.delete_payload_iov(
             global_tag=iov.payload_list.global_tag.name,
             payload_type=iov.payload_list.payload_type.name,
-            start=payload_iovs.interval_of(iov).start,
-            end=payload_iovs.interval_of(iov).end,
+            start=Moment(iov.major_iov, iov.minor_iov),
+            end=Moment(iov.major_iov_end, iov.minor_iov_end),
         )
     elif action == "clone" and tag:
         global_tags.clone_global_tag(source=tag.name, target=TAGS[first % 3])

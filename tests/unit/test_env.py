@@ -33,6 +33,14 @@ def test_a_wrong_value_is_one_line_that_names_the_variable(read, name, value):
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_gives_what_the_environment_does_not(read, tmp_path, monkeypatch):
+    file = tmp_path / "settings"
+    file.write_text("PORT=9000\nCDB_THREADS=7\nCDB_WORKERS=\n")
+    monkeypatch.setenv("CDB_WORKERS", "3")
+    values = read(CDB_ENV_FILE=str(file), PORT="", CDB_THREADS="2")
+    assert (values["PORT"], values["CDB_THREADS"], values["CDB_WORKERS"]) == (9000, 2, 3)
+
+
 def test_an_empty_variable_counts_as_not_set(read):
     assert read(PORT="", DEBUG="")["PORT"] == 8000
 
@@ -63,7 +71,7 @@ def test_only_one_module_reads_the_environment():
 def test_a_wrong_database_is_one_line_without_traceback_or_password(url, part):
     result = subprocess.run(
         [sys.executable, "manage.py", "check_counts"], cwd=env.ROOT, capture_output=True, text=True,
-        env={"DATABASE_URL": url, "PATH": "/usr/bin:/bin"},
+        env={"DATABASE_URL": url, "PATH": "/usr/bin:/bin", "CDB_ENV_FILE": "/dev/null"},
     )  # fmt: skip
     assert result.returncode == 1
     assert part in result.stderr

@@ -2,10 +2,10 @@
 
 import inspect
 
-from cdb_rest.api.driver_errors import CONSTRAINTS, NAME_CONSTRAINTS
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.domain import errors
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.services.driver_errors import CONSTRAINTS, NAME_CONSTRAINTS
 
 
 def classes():

@@ -129,8 +129,7 @@ class PayloadListsOfGlobalTagView(APIView):
 
     @extend_schema(responses={200: {"type": "object", "additionalProperties": {"type": "string"}}})
     def get(self, request: Request, name: str) -> Response:
-        lists = PayloadList.objects.filter(global_tag__name=name).values_list("payload_type__name", "name")
-        found = dict(sorted(lists))
+        found = PayloadList.objects.names_by_type(name)
         if not found and not GlobalTag.objects.filter(name=name).exists():
             raise GlobalTagNotFoundError(name)
         return Response(found)

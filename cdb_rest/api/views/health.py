@@ -10,6 +10,11 @@ from django.http import HttpRequest, JsonResponse
 from cdb_rest.api.errors import answer
 
 
+def welcome(request: HttpRequest) -> JsonResponse:
+    """What a visitor of the bare address may want."""
+    return JsonResponse({"service": "cdb", "api": "/api/cdb_rest/", "docs": "/api/docs/", "schema": "/api/schema/"})
+
+
 def live(request: HttpRequest) -> JsonResponse:
     """200 as long as the process answers at all."""
     return JsonResponse({"status": "live"})

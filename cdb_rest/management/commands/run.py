@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
@@ -58,16 +57,19 @@ class Command(BaseCommand):
 
     def _look_after_database(self) -> None:
         server = database.in_use()
-        if server and server.revive():
-            self._say("The embedded PostgreSQL had ended; it was started again.")
+        try:
+            if server and server.revive():
+                self._say("The embedded PostgreSQL had ended; it was started again.")
+        except ConfigurationError as error:
+            # It is tried again in a second.
+            self._say(f"The embedded PostgreSQL has ended: {error}")
 
     def _say_how(self, url: str) -> None:
         tag = GlobalTag.objects.order_by("id").values_list("name", flat=True).first() or "NAME"
         connection.close()
-        host = "" if {"127.0.0.1", "*"} & set(settings.ALLOWED_HOSTS) else f" -H 'Host: {settings.ALLOWED_HOSTS[0]}'"
         lookup = f"{url}/api/cdb_rest/payloadiovs/?gtName={tag}&majorIOV=5&minorIOV=0"
         self._say(f"Serving at {url} (API description: {url}/api/docs/)")
-        self._say(f"Try:  curl{host} '{lookup}'")
+        self._say(f"Try:  curl '{lookup}'")
         self._say("Stop: Ctrl-C")
 
     def _say(self, line: str) -> None:

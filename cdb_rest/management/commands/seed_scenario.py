@@ -4,9 +4,9 @@ import time
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import IntegrityError
 from tqdm import tqdm
 
+from cdb_rest.domain.errors import CdbError
 from cdb_rest.models import GlobalTag
 from cdb_rest.models.names import NAME_LENGTH
 from cdb_rest.scenarios.definitions import SCENARIOS
@@ -49,8 +49,8 @@ class Command(BaseCommand):
         try:
             with tqdm(total=chosen.iovs, unit="IOV", unit_scale=True, desc=tag, disable=None, leave=False) as bar:
                 created = write(chosen, tag=tag, layout=layout, seed=seed, progress=bar.update)
-        except IntegrityError as error:
-            raise CommandError(f"Global tag {tag} was created by somebody else meanwhile.") from error
+        except CdbError as error:
+            raise CommandError(str(error)) from error
         refresh_statistics()
         self._say(created, f"made in {time.monotonic() - begin:.1f} s ({layout} layout, seed {seed})")
 

@@ -11,7 +11,6 @@ from cdb_rest.domain.errors import (
     NameTakenError,
     OverlapError,
 )
-from cdb_rest.services.transactions import is_lost_race
 
 # Unique names: the constraint, and how the existing clients know the kind of object.
 NAME_CONSTRAINTS = {
@@ -29,6 +28,7 @@ CONSTRAINTS: dict[str, CdbError] = {
     "payload_iov_end_not_before_start": InvalidInputError("The end of an interval must not be before its start."),
     "payload_iov_revision_is_digits": InvalidInputError("A revision consists of digits."),
 }
+LOST_RACES = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED, errorcodes.FOREIGN_KEY_VIOLATION}
 # SQLSTATE classes: connection trouble, out of resources, operator intervention (shutdown, a cancelled statement), I/O.
 UNAVAILABLE_CLASSES = {"08", "53", "57", "58"}
 
@@ -42,7 +42,7 @@ def translate(error: Error) -> Exception:
         return NameTakenError(NAME_CONSTRAINTS[constraint])
     if constraint in CONSTRAINTS:
         return CONSTRAINTS[constraint]
-    if is_lost_race(error):
+    if code in LOST_RACES:
         return ConcurrentChangeError("Another request changed the same objects at the same moment; try again.")
     # A connection that breaks has no code to give.
     if code is None and isinstance(error, InterfaceError | OperationalError):
