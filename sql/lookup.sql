@@ -19,6 +19,12 @@ SELECT '[' || coalesce(string_agg(
         )
     END::text,
     ',' ORDER BY payload_type.name COLLATE "C"
+) FILTER (WHERE
+    NOT %(only_valid)s
+    OR (iov.major_iov_end, iov.minor_iov_end) > (%(major)s, %(minor)s)
+    OR (%(inclusive)s AND (iov.major_iov_end, iov.minor_iov_end) = (%(major)s, %(minor)s))
+    -- The largest pair means "open": nothing is after it, not even itself.
+    OR (iov.major_iov_end, iov.minor_iov_end) = (9223372036854775807, 9223372036854775807)
 ), '') || ']'
 FROM "PayloadList" AS list
 JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
@@ -30,10 +36,3 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS iov
 WHERE list.global_tag_id = %(tag_id)s
-  AND (
-    NOT %(only_valid)s
-    OR (iov.major_iov_end, iov.minor_iov_end) > (%(major)s, %(minor)s)
-    OR (%(inclusive)s AND (iov.major_iov_end, iov.minor_iov_end) = (%(major)s, %(minor)s))
-    -- The largest pair means "open": nothing is after it, not even itself.
-    OR (iov.major_iov_end, iov.minor_iov_end) = (9223372036854775807, 9223372036854775807)
-  )

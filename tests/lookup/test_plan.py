@@ -72,11 +72,13 @@ def test_an_index_only_scan_by_index_condition_alone_stops_at_its_first_row(tag)
     with connection.cursor() as cursor:
         cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList"')
     with transaction.atomic():
-        scan = probe(explain(tag.id, function_settings()))
+        plan = explain(tag.id, function_settings())
+    # With two lists to choose from, PostgreSQL may well look at both; what must never be filtered are IOVs.
+    assert {node.get("Relation Name") for node in nodes(plan) if "Filter" in node} <= {"PayloadList", "PayloadType"}
+    scan = probe(plan)
     assert scan["Node Type"] == "Index Only Scan"
     assert scan["Index Name"] == "payload_iov_lookup"
     assert "payload_list_id" in scan["Index Cond"] and "comb_iov <=" in scan["Index Cond"]
-    assert "Filter" not in scan
     assert scan["Heap Fetches"] == 0
     assert scan["Actual Rows"] == 1 and scan["Actual Loops"] == 2
 
