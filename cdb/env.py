@@ -63,9 +63,17 @@ VARIABLES = (
     Variable(
         "CDB_MAX_BODY_BYTES",
         "int",
-        32 * 1024 * 1024,
+        16 * 1024 * 1024,
         "Largest request body that is accepted; more is answered with 413.",
         validate.Range(min=1024),
+        public=True,
+    ),
+    Variable(
+        "CDB_MAX_BULK_ROWS",
+        "int",
+        50_000,
+        "Most rows of one bulk request; more is answered with 413.",
+        validate.Range(min=1),
         public=True,
     ),
     Variable("CDB_ALLOWED_HOSTS", "list", ["localhost", "127.0.0.1", "[::1]"], "Host names the service answers to."),

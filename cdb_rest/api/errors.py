@@ -33,6 +33,7 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.PayloadTypeInUseError: 409,
     errors.PayloadListNotEmptyError: 409,
     errors.ConcurrentChangeError: 409,
+    errors.TooManyRowsError: 413,
     # The one status that existing clients try again, after a random pause.
     errors.DatabaseUnavailableError: 504,
 }

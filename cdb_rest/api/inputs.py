@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from django.conf import settings
 from rest_framework.request import Request
 
 from cdb_rest.api.fields import Input, NameField, NumberField, RevisionField, TextField, plain_errors
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import ROWS_NAMED, InvalidInputError, TooManyRowsError, wrong_rows
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.models.names import LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
+
+ROWS_VALIDATED_AT_ONCE = 1000
 
 
 class NameInput(Input):
@@ -73,12 +76,25 @@ class PayloadIOVAttachInput(Input):
 
 
 def read_bulk(request: Request) -> list[dict[str, Any]]:
-    """The rows of a bulk request. Raises `InvalidInputError` with every wrong row and its index."""
+    """The rows of a bulk request. Raises `TooManyRowsError`, or `InvalidInputError` with the first wrong rows by index."""
     data = request.data
     if not isinstance(data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")
-    form = BulkPayloadIOVInput(data=data, many=True)
-    if form.is_valid():
-        return [dict(row) for row in form.validated_data]
-    wrong = [{"row": row} | plain_errors(errors) for row, errors in sorted(form.errors.items())]
-    raise InvalidInputError(f"Wrong rows: {len(wrong)} of {len(data)}; nothing was stored.", rows=wrong)
+    if len(data) > settings.CDB_MAX_BULK_ROWS:
+        raise TooManyRowsError(
+            f"The body has {len(data)} rows; at most {settings.CDB_MAX_BULK_ROWS} are accepted at once."
+        )
+    rows: list[dict[str, Any]] = []
+    wrong: list[dict[str, Any]] = []
+    # In parts, so that a body with nothing right in it costs little more than one.
+    for first in range(0, len(data), ROWS_VALIDATED_AT_ONCE):
+        form = BulkPayloadIOVInput(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True)
+        if form.is_valid():
+            rows += (dict(row) for row in form.validated_data)
+            continue
+        wrong += ({"row": first + row} | plain_errors(errors) for row, errors in sorted(form.errors.items()))
+        if len(wrong) >= ROWS_NAMED:
+            break
+    if wrong:
+        raise wrong_rows(wrong, len(data))
+    return rows

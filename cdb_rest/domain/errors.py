@@ -29,6 +29,22 @@ class InvalidInputError(CdbError):
         self.rows = rows or []
 
 
+# Wrong rows that an error names; more would only make the answer large.
+ROWS_NAMED = 100
+
+
+def wrong_rows(rows: list[dict], total: int) -> InvalidInputError:
+    """The error for the wrong rows of a bulk request of `total` rows; it names the first ones."""
+    count = len(rows) if len(rows) < ROWS_NAMED else f"{ROWS_NAMED} or more"
+    return InvalidInputError(f"Wrong rows: {count} of {total}; nothing was stored.", rows=rows[:ROWS_NAMED])
+
+
+class TooManyRowsError(CdbError):
+    """A bulk request has more rows than are accepted at once; send them in parts."""
+
+    code = "too_many_rows"
+
+
 class NameTakenError(CdbError):
     """Another object of this kind has that name already."""
 

@@ -9,7 +9,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.attach import PlacedIOV, check_free, check_keeps_defined
-from cdb_rest.domain.errors import InvalidInputError, OverlapError, PayloadListNotFoundError
+from cdb_rest.domain.errors import InvalidInputError, OverlapError, PayloadListNotFoundError, wrong_rows
 from cdb_rest.domain.status import Action, is_protected
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services.locks import check_tag, claim_counts, lock_payload_lists
@@ -69,7 +69,7 @@ def _check_rows(iovs: list[PayloadIOV]) -> None:
         except InvalidInputError as error:
             wrong.append({"row": index} | error.fields)
     if wrong:
-        raise InvalidInputError(f"Wrong rows: {len(wrong)} of {len(iovs)}; nothing was stored.", rows=wrong)
+        raise wrong_rows(wrong, len(iovs))
 
 
 def _check_equal_starts(iovs: list[PayloadIOV]) -> None:
