@@ -50,9 +50,7 @@ RETRY_AFTER_SECONDS = 5
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
     """The answer to an exception in a view, as the framework's exception handler; with the traceback in DEBUG."""
     if isinstance(error, DatabaseError):
-        reason, error = error, translate(error)
-        if isinstance(error, errors.DatabaseUnavailableError):
-            logger.warning("database unavailable: %s", " ".join(str(reason).split()))
+        error = translate(error)
     if isinstance(error, errors.CdbError):
         return _domain_answer(error)
     if isinstance(error, exceptions.UnsupportedMediaType):

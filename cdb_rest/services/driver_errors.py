@@ -1,5 +1,7 @@
 """Errors of the database driver in the service's terms: by constraint name, or by what befell the connection."""
 
+import logging
+
 from django.db import Error, InterfaceError, OperationalError
 from psycopg2 import errorcodes
 
@@ -12,6 +14,8 @@ from cdb_rest.domain.errors import (
     OverlapError,
 )
 
+logger = logging.getLogger(__name__)
+
 # Unique names: the constraint, and how the existing clients know the kind of object.
 NAME_CONSTRAINTS = {
     "global_tag_name": "global tag",
@@ -19,14 +23,15 @@ NAME_CONSTRAINTS = {
     "payload_type_name": "payload type",
     "payload_list_name": "payload list",
 }
-CONSTRAINTS: dict[str, CdbError] = {
-    "payload_list_one_per_tag_and_type": ConcurrentChangeError(
-        "Another payload list of this type was attached at the same moment; try again."
+CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
+    "payload_list_one_per_tag_and_type": (
+        ConcurrentChangeError,
+        "Another payload list of this type was attached at the same moment; try again.",
     ),
-    "payload_iov_lookup": OverlapError("An IOV of the payload list starts at the same moment."),
-    "payload_iov_not_negative": InvalidInputError("Moments and sizes must not be negative."),
-    "payload_iov_end_not_before_start": InvalidInputError("The end of an interval must not be before its start."),
-    "payload_iov_revision_is_digits": InvalidInputError("A revision consists of digits."),
+    "payload_iov_lookup": (OverlapError, "An IOV of the payload list starts at the same moment."),
+    "payload_iov_not_negative": (InvalidInputError, "Moments and sizes must not be negative."),
+    "payload_iov_end_not_before_start": (InvalidInputError, "The end of an interval must not be before its start."),
+    "payload_iov_revision_is_digits": (InvalidInputError, "A revision consists of digits."),
 }
 LOST_RACES = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED, errorcodes.FOREIGN_KEY_VIOLATION}
 # SQLSTATE classes: connection trouble, out of resources, operator intervention (shutdown, a cancelled statement), I/O.
@@ -41,12 +46,19 @@ def translate(error: Error) -> Exception:
     if constraint in NAME_CONSTRAINTS:
         return NameTakenError(NAME_CONSTRAINTS[constraint])
     if constraint in CONSTRAINTS:
-        return CONSTRAINTS[constraint]
+        error_class, message = CONSTRAINTS[constraint]
+        return error_class(message)
     if code in LOST_RACES:
         return ConcurrentChangeError("Another request changed the same objects at the same moment; try again.")
     # A connection that breaks has no code to give.
     if code is None and isinstance(error, InterfaceError | OperationalError):
-        return DatabaseUnavailableError("The database can't be reached; try again later.")
+        return _unavailable(error, "The database can't be reached; try again later.")
     if code and (code[:2] in UNAVAILABLE_CLASSES or code == errorcodes.LOCK_NOT_AVAILABLE):
-        return DatabaseUnavailableError("The database did not answer in time; try again later.")
+        return _unavailable(error, "The database did not answer in time; try again later.")
     return error
+
+
+def _unavailable(error: Error, message: str) -> DatabaseUnavailableError:
+    """The error for the caller; the operator's log gets the driver's reason."""
+    logger.warning("database unavailable: %s", " ".join(str(error).split()))
+    return DatabaseUnavailableError(message)

@@ -7,7 +7,7 @@ from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
 from cdb_rest.domain.status import Action, Status, check_status_change
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
-from cdb_rest.services.locks import check_tag, hold_global_tags, lock_global_tags
+from cdb_rest.services.locks import check_tag, hold_global_tags, lock_global_tag
 from cdb_rest.services.transactions import write
 
 CLONE = named_sql.load("clone_global_tag")
@@ -48,7 +48,7 @@ def change_status(*, name: str, status: str) -> GlobalTag:
 
     Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError` or `StatusChangeRefusedError`.
     """
-    tag = lock_global_tags([name])[name]
+    tag = lock_global_tag(name)
     new = _status(status)
     check_status_change(tag=tag.name, old=tag.status.name, new=new.name)
     GlobalTag.objects.filter(id=tag.id).update(status=new, updated=Now())
@@ -61,14 +61,13 @@ def delete_global_tag(*, name: str) -> None:
 
     Raises `GlobalTagNotFoundError`, `TagLockedError` or `TagFrozenError`.
     """
-    tag = lock_global_tags([name])[name]
+    tag = lock_global_tag(name)
     check_tag(tag, Action.DELETE)
     lists = list(
         PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update().values_list("id", flat=True)
     )
-    # One statement each; Django's own cascade would fetch every row first.
-    PayloadIOV.objects.filter(payload_list__in=lists)._raw_delete(using="default")
-    PayloadList.objects.filter(id__in=lists)._raw_delete(using="default")
+    PayloadIOV.objects.filter(payload_list__in=lists).delete()
+    PayloadList.objects.filter(id__in=lists).delete()
     tag.delete()
 
 

@@ -17,13 +17,12 @@ from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 HOLD_GLOBAL_TAGS = named_sql.load("hold_global_tags")
 
 
-def lock_global_tags(names: Collection[str]) -> dict[str, GlobalTag]:
-    """Lock tags against every other writer, by name. Raises `GlobalTagNotFoundError`."""
-    tags = {tag.name: tag for tag in GlobalTag.objects.filter(name__in=names).order_by("id").select_for_update()}
-    for name in names:
-        if name not in tags:
-            raise GlobalTagNotFoundError(name)
-    return tags
+def lock_global_tag(name: str) -> GlobalTag:
+    """Lock a tag against every other writer, by name. Raises `GlobalTagNotFoundError`."""
+    tag = GlobalTag.objects.filter(name=name).select_for_update().first()
+    if tag is None:
+        raise GlobalTagNotFoundError(name)
+    return tag
 
 
 def hold_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:

@@ -47,4 +47,7 @@ def _run(service: Callable, *arguments: Any, **values: Any) -> Any:
                 cursor.execute(LIMIT_LOCK_WAIT, {"milliseconds": str(settings.CDB_LOCK_TIMEOUT_SECONDS * 1000)})
             return service(*arguments, **values)
     except Error as error:
-        raise translate(error) from error
+        translated = translate(error)
+        if translated is error:
+            raise
+        raise translated from error

@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection
+from django.db import ProgrammingError, connection
 
 from cdb_rest.domain.errors import CdbError, ConcurrentChangeError, OverlapError, TagFrozenError
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
@@ -220,3 +220,14 @@ def test_a_lost_race_is_played_again(build):
     with pytest.raises(ConcurrentChangeError):
         loses_always()
     assert len(calls) == ATTEMPTS
+
+
+def test_a_bug_in_a_write_keeps_its_cause(build):
+    @write
+    def asks_nonsense():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT nonsense")
+
+    with pytest.raises(ProgrammingError) as caught:
+        asks_nonsense()
+    assert caught.value.__cause__ is not caught.value

@@ -1,8 +1,11 @@
 """What may be done to tags of each status, by every way in."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.models import PayloadIOV
+from cdb_rest.services import global_tags
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -121,3 +124,21 @@ def test_the_same_rows_are_taken_by_an_unlocked_tag(api, build):
     build.iov(payload_list, (10, 0), (20, 0))
     row = {"payload_url": "new", "payload_list": payload_list.name, "major_iov": 15, "minor_iov": 0}
     api.post("bulk_piov", [row]).ok()
+
+
+def test_deleting_a_tag_fetches_none_of_its_iovs(build):
+    statements = []
+    for count in (1, 30):
+        payload_list = build.list(build.tag(f"with {count}"))
+        for major in range(count):
+            build.iov(payload_list, (major, 0))
+        with CaptureQueriesContext(connection) as queries:
+            global_tags.delete_global_tag(name=f"with {count}")
+        statements.append([" ".join(query["sql"].split()[:3]) for query in queries])
+    assert statements[0] == statements[1]
+    # Django looks for IOVs that protect the lists only when they are gone.
+    kinds = [
+        next(part for part in ('DELETE FROM "PayloadIOV"', 'SELECT "PayloadIOV"', "") if one.startswith(part))
+        for one in statements[0]
+    ]
+    assert kinds.index('DELETE FROM "PayloadIOV"') < kinds.index('SELECT "PayloadIOV"')

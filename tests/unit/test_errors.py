@@ -1,11 +1,15 @@
 """The error table."""
 
 import inspect
+from types import SimpleNamespace
+
+import pytest
+from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError
 
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.domain import errors
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
-from cdb_rest.services.driver_errors import CONSTRAINTS, NAME_CONSTRAINTS
+from cdb_rest.services.driver_errors import CONSTRAINTS, NAME_CONSTRAINTS, translate
 
 
 def classes():
@@ -24,3 +28,44 @@ def test_every_constraint_has_an_error():
     models = (GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType)
     declared = {constraint.name for model in models for constraint in model._meta.constraints}
     assert declared == set(CONSTRAINTS) | set(NAME_CONSTRAINTS)
+
+
+def driver_error(wrapper, code=None, constraint=None):
+    """An error as Django raises it, around one of the driver."""
+    error = wrapper("what the driver said")
+    error.__cause__ = DriverError(code, constraint)
+    return error
+
+
+class DriverError(Exception):
+    def __init__(self, code, constraint):
+        self.pgcode = code
+        self.diag = SimpleNamespace(constraint_name=constraint)
+
+
+def test_each_translation_is_an_error_of_its_own():
+    # A shared instance would carry the traceback and cause of one request into another.
+    for constraint in [*CONSTRAINTS, *NAME_CONSTRAINTS]:
+        first, second = (translate(driver_error(IntegrityError, "23505", constraint)) for _ in range(2))
+        assert isinstance(first, errors.CdbError) and first is not second
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "code"),
+    [
+        (OperationalError, None),
+        (InterfaceError, None),
+        (OperationalError, "57014"),
+        (OperationalError, "57P01"),
+        (OperationalError, "55P03"),
+    ],
+)
+def test_an_unavailable_database_is_said_to_the_caller_and_its_reason_to_the_log(wrapper, code, caplog):
+    translated = translate(driver_error(wrapper, code))
+    assert isinstance(translated, errors.DatabaseUnavailableError)
+    assert "what the driver said" in caplog.text and "driver" not in str(translated)
+
+
+def test_what_can_only_be_a_bug_is_left_as_it_is():
+    bug = driver_error(ProgrammingError, "42601")
+    assert translate(bug) is bug

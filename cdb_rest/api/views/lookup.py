@@ -16,24 +16,18 @@ from cdb_rest.lookup import lateral, orm
 from cdb_rest.lookup.question import COLUMNS, Question
 
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
+
+
+def _required(name: str, kind: type | dict, description: str, example: str | int) -> OpenApiParameter:
+    return OpenApiParameter(
+        name, kind, required=True, description=description, examples=[OpenApiExample("in the scenario tiny", example)]
+    )
+
+
 QUERY = [
-    OpenApiParameter(
-        "gtName", str, required=True, description="Name of the global tag.", examples=[OpenApiExample("tag", "tiny")]
-    ),
-    OpenApiParameter(
-        "majorIOV",
-        NUMBER,
-        required=True,
-        description="First half of the moment.",
-        examples=[OpenApiExample("major", 5)],
-    ),
-    OpenApiParameter(
-        "minorIOV",
-        NUMBER,
-        required=True,
-        description="Second half of the moment.",
-        examples=[OpenApiExample("minor", 0)],
-    ),
+    _required("gtName", str, "Name of the global tag.", "tiny"),
+    _required("majorIOV", NUMBER, "First half of the moment.", 5),
+    _required("minorIOV", NUMBER, "Second half of the moment.", 0),
     OpenApiParameter("shape", str, enum=["list", "dict"], description="Rows as arrays (default) or as objects."),
     OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs whose validity is over."),
 ]
