@@ -13,29 +13,22 @@ import fcntl
 import hashlib
 import os
 import shutil
-import signal
 import stat
-import subprocess
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import psutil
 import psycopg2
 
 from cdb import postgres_binaries
 from cdb.env import ConfigurationError
+from cdb.postgres_process import PostgresProcess
 
 DATABASE = USER = "cdb"
 # A socket's path must fit into 107 bytes; the server names it ".s.PGSQL.5432".
 LONGEST_SOCKET_DIRECTORY = 90
-# Crash recovery after a kill may replay much before the server answers.
-START_TIMEOUT_SECONDS = 600
-STOP_TIMEOUT_SECONDS = 60
-ORPHANS_TIMEOUT_SECONDS = 30
 
 OPTIONS = {
     "listen_addresses": "",
@@ -64,10 +57,13 @@ class EmbeddedPostgres:
     def __init__(self, directory: Path, options: dict[str, str] | None = None) -> None:
         self.directory = directory
         self.data = directory / "data"
-        self.log = directory / "server.log"
-        self.options = OPTIONS | (options or {})
         self._use_lock: int | None = None
-        self._server: subprocess.Popen | None = None
+        self._process = PostgresProcess(
+            data=self.data,
+            log=directory / "server.log",
+            socket_directory=self.socket_directory,
+            options=OPTIONS | (options or {}),
+        )
 
     @property
     def socket_directory(self) -> Path:
@@ -100,8 +96,8 @@ class EmbeddedPostgres:
                 self._use_lock = os.open(self.directory / "users.lock", os.O_RDWR | os.O_CREAT, 0o600)
                 fcntl.flock(self._use_lock, fcntl.LOCK_SH)
                 self._initialise()
-                if not self._is_running():
-                    self._start()
+                if not self._process.is_running():
+                    self._process.start()
                 self._create_database()
         except BaseException as error:
             self.release()
@@ -112,16 +108,13 @@ class EmbeddedPostgres:
 
     def revive(self) -> bool:
         """Start the server again if it has died under its users. Returns whether it had to be."""
-        try:
-            if psutil.Process(self._recorded_pid()).cwd() == str(self.data.resolve()):
-                return False
-        except (OSError, ValueError, psutil.Error):
-            pass
+        if self._process.is_alive():
+            return False
         try:
             with self._control_lock():
-                if self._is_running():
+                if self._process.is_running():
                     return False
-                self._start()
+                self._process.start()
                 return True
         except OSError as error:
             raise ConfigurationError(f"can't start it again: {error}") from error
@@ -134,7 +127,7 @@ class EmbeddedPostgres:
             try:
                 # Turning the shared lock into the exclusive one works only for the last user.
                 fcntl.flock(self._use_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._stop()
+                self._process.stop()
             except BlockingIOError:
                 pass
             finally:
@@ -191,76 +184,6 @@ class EmbeddedPostgres:
         unfinished.rename(self.data)
         for leftover in self.directory.glob("unfinished-*"):
             shutil.rmtree(leftover, ignore_errors=True)
-
-    def _start(self) -> None:
-        # A list, so its one element is quoted.
-        quoted = str(self.socket_directory).replace('"', '""')
-        options = self.options | {"unix_socket_directories": f'"{quoted}"'}
-        # Kept, so that a server that ends before us does not stay behind as a dead process.
-        self._server = postgres_binaries.start_server(self.data, self.log, options)
-        if not self._answers(self._server.pid):
-            said = [line for line in self.log.read_text(errors="replace").splitlines() if "FATAL" in line]
-            raise ConfigurationError(
-                f"the embedded PostgreSQL did not start: {said[-1] if said else 'see'} ({self.log})"
-            )
-
-    def _stop(self) -> None:
-        if self._server and self._server.poll() is None:
-            # It may be so young that it has left no record yet.
-            server = psutil.Process(self._server.pid)
-        elif self._is_running():
-            server = psutil.Process(self._recorded_pid())
-        else:
-            return
-        # A fast shutdown: connections are closed, and all is written to disk.
-        server.send_signal(signal.SIGINT)
-        try:
-            server.wait(STOP_TIMEOUT_SECONDS)
-        except psutil.TimeoutExpired as error:
-            raise ConfigurationError(f"the embedded PostgreSQL does not stop; see {self.log}") from error
-
-    def _recorded_pid(self) -> int:
-        return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
-
-    def _is_running(self) -> bool:
-        """Whether the recorded server is alive and ours; the record of one that was killed is cleared away."""
-        try:
-            pid = self._recorded_pid()
-            if psutil.Process(pid).cwd() == str(self.data.resolve()) and self._answers(pid):
-                return True
-        except FileNotFoundError:
-            return False
-        except (ValueError, psutil.Error):
-            pass
-        self._wait_for_orphans()
-        # The number may belong to another program by now, or to a dead process that nobody has collected; PostgreSQL
-        # would take either for the server. It keeps a record of the same kind beside its socket.
-        for leftover in (self.data / "postmaster.pid", *self.socket_directory.glob(".s.PGSQL.*")):
-            leftover.unlink(missing_ok=True)
-        return False
-
-    def _wait_for_orphans(self) -> None:
-        """Wait until the children of a killed server have noticed and let go of its data."""
-        data = str(self.data.resolve())
-        deadline = time.monotonic() + ORPHANS_TIMEOUT_SECONDS
-        while any(process.info["cwd"] == data for process in psutil.process_iter(["cwd"])):
-            if time.monotonic() > deadline:
-                raise ConfigurationError(f"processes of a server that was killed still use {self.data}")
-            time.sleep(0.1)
-
-    def _answers(self, pid: int) -> bool:
-        """Whether the live server `pid` takes connections, waiting for one that still starts, recovers or stops."""
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-                    return False
-            except psutil.NoSuchProcess:
-                return False
-            if postgres_binaries.accepts_connections(self.socket_directory):
-                return True
-            time.sleep(0.05)
-        raise ConfigurationError(f"the embedded PostgreSQL (process {pid}) does not answer; see {self.log}")
 
     def _create_database(self) -> None:
         with contextlib.closing(psycopg2.connect(self._url_of("postgres"))) as connection:

@@ -1,0 +1,16 @@
+"""Fixtures of the tests of the API."""
+
+import pytest
+
+
+@pytest.fixture
+def world(build):
+    """A tag with two lists, one of them with two IOVs; a detached list and a detached IOV."""
+    tag = build.tag("run24")
+    gain = build.list(tag, "Gain")
+    build.list(tag, "Noise")
+    build.iov(gain, (0, 0), (10, 0), url="early", extra="3")
+    build.iov(gain, (10, 0), url="late")
+    detached = build.list(None, "Gain")
+    build.iov(None, (5, 5), url="loose")
+    return {"tag": tag, "gain": gain, "detached": detached}

@@ -1,0 +1,19 @@
+"""The shapes of the documents that existing clients read: their keys, in order."""
+
+import re
+
+FLAT_TAG = ["id", "name", "author", "status", "payload_lists_count", "payload_iov_count", "created", "updated"]
+TAG = ["id", "name", "author", "status", "created", "updated"]
+NESTED_TAG = ["id", "name", "author", "status", "payload_lists", "created", "updated"]
+NAMED = ["id", "name", "created"]
+LIST = ["id", "name", "global_tag", "payload_type", "created"]
+NESTED_LIST = ["id", "name", "global_tag", "payload_type", "payload_iov", "created"]
+IOV = [
+    "id", "payload_url", "checksum", "size", "major_iov", "minor_iov", "comb_iov", "major_iov_end", "minor_iov_end",
+    "payload_list", "revision", "inserted",
+]  # fmt: skip
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+def keys(document):
+    return list(document)

@@ -1,0 +1,158 @@
+"""The routes of global tags and statuses, as existing clients know them: shapes and status codes."""
+
+import pytest
+
+from tests.api.shapes import FLAT_TAG, IOV, NAMED, NESTED_LIST, NESTED_TAG, TAG, TIME, keys
+
+pytestmark = pytest.mark.django_db(transaction=True)
+parametrize = pytest.mark.parametrize
+
+
+@parametrize("path", ["globalTags", "global-tags"])
+def test_list_of_global_tags(api, world, build, path):
+    build.tag("second", "frozen")
+    first, second = api.get(path).ok()
+    assert keys(first) == FLAT_TAG
+    assert (first["name"], first["status"], first["payload_lists_count"], first["payload_iov_count"]) == (
+        "run24",
+        "unlocked",
+        2,
+        2,
+    )
+    assert (second["name"], second["status"], second["payload_lists_count"]) == ("second", "frozen", 0)
+    assert TIME.fullmatch(first["created"]) and TIME.fullmatch(first["updated"])
+
+
+@parametrize("path", ["globalTag/run24", "global-tags/run24", "gt/{id}"])
+def test_nested_global_tag(api, world, path):
+    tag = api.get(path.format(id=world["tag"].id)).ok()
+    assert keys(tag) == NESTED_TAG
+    assert keys(tag["status"]) == ["id", "name", "description", "created"]
+    assert tag["status"]["name"] == "unlocked"
+    gain, noise = tag["payload_lists"]
+    assert keys(gain) == keys(noise) == NESTED_LIST
+    assert (gain["payload_type"], gain["global_tag"]) == ("Gain", "run24")
+    assert [iov["payload_url"] for iov in gain["payload_iov"]] == ["early", "late"]
+    assert keys(gain["payload_iov"][0]) == IOV
+    assert noise["payload_iov"] == []
+
+
+@parametrize("path", ["globalTag/run24?light", "globalTag/run24?light=1", "global-tags/run24?light=no"])
+def test_light_global_tag(api, world, path):
+    tag = api.get(path).ok()
+    assert keys(tag) == FLAT_TAG
+    assert tag["payload_iov_count"] == 2
+
+
+def test_nested_list_of_all_global_tags(api, world, build):
+    # The second tag's list is older than the first tag's lists, so ids of tags and lists run crosswise.
+    second = build.tag("second")
+    world["detached"].global_tag = second
+    world["detached"].save()
+    build.iov(world["detached"], (1, 1), url="other")
+    third = build.list(world["tag"], "Third")
+    build.iov(third, (7, 7), url="third")
+    build.tag("empty")
+    tags = api.get("gt").ok()
+    assert [tag["name"] for tag in tags] == ["run24", "second", "empty"]
+    found = {
+        tag["name"]: {
+            one["payload_type"]: [iov["payload_url"] for iov in one["payload_iov"]] for one in tag["payload_lists"]
+        }
+        for tag in tags
+    }
+    assert found == {
+        "run24": {"Gain": ["early", "late"], "Noise": [], "Third": ["third"]},
+        "second": {"Gain": ["other"]},
+        "empty": {},
+    }
+
+
+def test_nested_answers_of_an_empty_database_are_empty_lists(api):
+    assert api.get("gt").ok() == api.get("pl").ok() == api.get("piov").ok() == api.get("globalTags").ok() == []
+
+
+@parametrize("path", ["gt", "global-tags"])
+def test_create_global_tag(api, path):
+    tag = api.post(path, {"name": "new", "status": "unlocked", "author": "me", "description": "mine"}).ok()
+    assert keys(tag) == TAG
+    assert (tag["name"], tag["status"], tag["author"]) == ("new", "unlocked", "me")
+    assert api.get("globalTag/new?light").ok()["author"] == "me"
+
+
+@parametrize("path", ["gt", "global-tags"])
+def test_a_duplicate_name_is_reported_as_clients_expect_it(api, path):
+    body = {"name": "new", "status": "unlocked"}
+    api.post(path, body).ok()
+    error = api.post(path, body).error(400, "name_taken")
+    assert error["name"] == ["global tag with this name already exists."]
+
+
+@parametrize(("path", "kind"), [("pt", "payload type"), ("gtstatus", "global tag status")])
+def test_other_duplicate_names_too(api, path, kind):
+    api.post(path, {"name": "new"}).ok()
+    assert api.post(path, {"name": "new"}).error(400)["name"] == [f"{kind} with this name already exists."]
+
+
+@parametrize("path", ["deleteGlobalTag/run24", "global-tags/run24/delete"])
+def test_delete_global_tag(api, world, path):
+    assert keys(api.delete(path).ok()) == ["detail"]
+    api.get("globalTag/run24").error(404, "global_tag_not_found")
+    api.delete(path).error(404, "global_tag_not_found")
+    # Its lists and their IOVs go with it; what was never part of it stays.
+    assert [one["name"] for one in api.get("pl").ok()] == [world["detached"].name]
+    assert [iov["payload_url"] for iov in api.get("piov").ok()] == ["loose"]
+
+
+@parametrize("path", ["cloneGlobalTag/run24/copy", "global-tags/run24/clone/copy"])
+@parametrize("raw", [b"", b"null", b"{}"])
+def test_clone_global_tag(api, world, path, raw):
+    api.put("gt_change_status/run24/frozen").ok()
+    clone = api("POST", path, raw=raw).ok()
+    assert keys(clone) == FLAT_TAG
+    assert (clone["name"], clone["status"], clone["payload_lists_count"], clone["payload_iov_count"]) == (
+        "copy",
+        "unlocked",
+        2,
+        2,
+    )
+    source, copy = (api.get(f"globalTag/{name}").ok()["payload_lists"] for name in ("run24", "copy"))
+    for one, other in zip(source, copy, strict=True):
+        assert one["id"] != other["id"]
+        assert other["name"] == f"{one['payload_type']}_{other['id']}"
+        assert [
+            {k: v for k, v in iov.items() if k not in ("id", "payload_list", "inserted")} for iov in one["payload_iov"]
+        ] == [
+            {k: v for k, v in iov.items() if k not in ("id", "payload_list", "inserted")}
+            for iov in other["payload_iov"]
+        ]
+    api.post(path).error(400, "name_taken")
+    api.post("cloneGlobalTag/nobody/else").error(404, "global_tag_not_found")
+    api.post(f"cloneGlobalTag/run24/{'x' * 81}").error(400, "invalid_input")
+
+
+@parametrize("path", ["gt_change_status/run24/locked", "global-tags/run24/change-status/locked"])
+@parametrize("raw", [b"", b"null", b"{}"])
+def test_change_status(api, world, path, raw):
+    tag = api("PUT", path, raw=raw).ok()
+    assert keys(tag) == TAG
+    assert tag["status"] == "locked"
+    assert tag["updated"] > tag["created"]
+    api.put("gt_change_status/run24/nonsense").error(404, "status_not_found")
+    api.put("gt_change_status/nobody/locked").error(404, "global_tag_not_found")
+
+
+@parametrize("path", ["gtstatus", "global-tags/statuses"])
+def test_statuses(api, path):
+    assert [status["name"] for status in api.get(path).ok()] == ["unlocked", "locked", "frozen"]
+    status = api.post(path, {"name": "online"}).ok()
+    assert keys(status) == NAMED
+    assert api.get(path).ok()[-1] == status
+
+
+@parametrize("path", ["gtPayloadLists/run24", "global-tags/run24/payload-lists"])
+def test_payload_lists_of_a_global_tag(api, world, build, path):
+    assert api.get(path).ok() == {"Gain": world["gain"].name, "Noise": f"Noise_{world['gain'].id + 1}"}
+    build.tag("empty")
+    assert api.get("gtPayloadLists/empty").ok() == {}
+    api.get("gtPayloadLists/nobody").error(404, "global_tag_not_found")

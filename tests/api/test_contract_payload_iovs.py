@@ -1,0 +1,106 @@
+"""The routes of payload IOVs, as existing clients know them: shapes and status codes."""
+
+import pytest
+
+from cdb_rest.domain.moment import OPEN
+from cdb_rest.models import PayloadIOV
+from tests.api.shapes import IOV, keys
+
+pytestmark = pytest.mark.django_db(transaction=True)
+parametrize = pytest.mark.parametrize
+
+
+@parametrize("path", ["piov", "payload-iovs"])
+def test_create_payload_iov(api, path):
+    body = {"payload_url": "file", "checksum": "abc", "major_iov": 1, "minor_iov": 2}
+    iov = api.post(path, body).ok()
+    assert keys(iov) == IOV
+    assert iov["comb_iov"] == "1.0000000000000000002"
+    assert (iov["major_iov_end"], iov["minor_iov_end"], iov["payload_list"]) == (OPEN, OPEN, None)
+    assert (iov["size"], iov["revision"]) == (0, None)
+    full = body | {"major_iov_end": 5, "minor_iov_end": 0, "size": 7, "revision": 12}
+    iov = api.post(path, full).ok()
+    assert (iov["major_iov_end"], iov["minor_iov_end"], iov["size"], iov["revision"]) == (5, 0, 7, "12")
+    assert api.get(path).ok()[-1] == iov
+
+
+def test_the_combined_moment_shows_every_digit(api):
+    zero = api.post("piov", {"payload_url": "f", "checksum": "", "major_iov": 0, "minor_iov": 0}).ok()
+    assert zero["comb_iov"] == "0.0000000000000000000"
+    last = api.post("piov", {"payload_url": "f", "checksum": "", "major_iov": OPEN, "minor_iov": OPEN - 1}).ok()
+    assert last["comb_iov"] == "9223372036854775807.9223372036854775806"[:20] + "9223372036854775806"
+
+
+@parametrize("path", ["piov/{}", "payload-iovs/{}"])
+def test_payload_iov_by_id(api, world, path):
+    known = PayloadIOV.objects.get(payload_url="early")
+    iov = api.get(path.format(known.id)).ok()
+    assert keys(iov) == IOV
+    assert (iov["payload_list"], iov["revision"]) == (world["gain"].name, "3")
+    api.get(path.format(10**9)).error(404, "payload_iov_not_found")
+    api.get(path.format("abc")).error(400, "invalid_input")
+
+
+@parametrize("path", ["bulk_piov", "payload-iovs/bulk"])
+def test_bulk_insert(api, world, path):
+    row = {"payload_url": "b", "payload_list": world["detached"].name, "minor_iov": 0}
+    rows = [
+        row | {"major_iov": 1, "checksum": "x", "size": 9, "revision": "4", "major_iov_end": 2, "minor_iov_end": 0},
+        row | {"major_iov": 2},
+    ]
+    assert api.post(path, rows).ok()["count"] == 2
+    iovs = api.get(f"pl/{world['detached'].id}").ok()["payload_iov"]
+    assert [
+        (iov["major_iov"], iov["major_iov_end"], iov["checksum"], iov["size"], iov["revision"]) for iov in iovs
+    ] == [
+        (1, 2, "x", 9, "4"),
+        (2, OPEN, "", 0, None),
+    ]
+    assert api.post(path, []).ok()["count"] == 0
+
+
+def test_bulk_is_all_or_nothing_and_names_the_wrong_rows(api, world):
+    row = {"payload_url": "b", "payload_list": world["detached"].name, "major_iov": 1, "minor_iov": 0}
+    wrong = [row, row | {"major_iov": -1}, 5, row | {"major_iov": 3, "size": "big"}]
+    error = api.post("bulk_piov", wrong).error(400, "invalid_input")
+    assert [problem["row"] for problem in error["rows"]] == [1, 2, 3]
+    error = api.post("bulk_piov", [row, row | {"major_iov": 2}, row]).error(400, "invalid_input")
+    assert error["rows"][0]["row"] == 2
+    api.post("bulk_piov", [row, row | {"payload_list": "nothing"}]).error(404, "payload_list_not_found")
+    taken = row | {"payload_list": world["gain"].name, "major_iov": 10}
+    assert "Row 1" in api.post("bulk_piov", [row, taken]).error(409, "iov_overlap")["detail"]
+    bounded = row | {"payload_list": world["gain"].name, "major_iov": 4, "major_iov_end": 6, "minor_iov_end": 0}
+    assert "Row 1" in api.post("bulk_piov", [row, bounded]).error(409, "iov_overlap")["detail"]
+    assert api.get(f"payload-lists/by-name/{world['detached'].name}").ok()["iov_count"] == 0
+
+
+@parametrize("path", ["piov_attach", "payload-iovs/attach"])
+def test_attach_payload_iov(api, world, path):
+    iov = PayloadIOV.objects.get(payload_url="loose")
+    body = {"payload_list": world["detached"].name, "piov_id": iov.id}
+    attached = api.put(path, body).ok()
+    assert keys(attached) == IOV
+    assert attached["payload_list"] == world["detached"].name
+    assert api.put(path, body).ok() == attached
+    api.put(path, body | {"payload_list": "nothing"}).error(404, "payload_list_not_found")
+    api.put(path, body | {"piov_id": 10**9}).error(404, "payload_iov_not_found")
+
+
+def test_attaching_where_it_would_overlap_is_refused_and_names_the_other(api, world):
+    iov = PayloadIOV.objects.get(payload_url="loose")
+    detail = api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": iov.id}).error(409, "iov_overlap")[
+        "detail"
+    ]
+    assert "early" in detail and "[(0, 0), (10, 0))" in detail and "[(5, 5), open)" in detail
+
+
+@parametrize("path", ["deletePayloadIOV/run24/Gain/{}", "payload-iovs/run24/Gain/{}/delete"])
+def test_delete_payload_iov_by_exact_start_and_end(api, world, path):
+    for unlike in ["0/0", "0/0/10/1", "0/1/10/0", "10/0/11/0"]:
+        api.delete(path.format(unlike)).error(404, "payload_iov_not_found")
+    assert keys(api.delete(path.format("0/0/10/0")).ok()) == ["detail"]
+    assert keys(api.delete(path.format("10/0")).ok()) == ["detail"]
+    assert api.get("globalTag/run24?light").ok()["payload_iov_count"] == 0
+    api.delete(path.format("x/0")).error(400, "invalid_input")
+    api.delete(path.format(f"{2**63}/0")).error(400, "invalid_input")
+    api.delete("deletePayloadIOV/nobody/Gain/0/0").error(404, "payload_list_not_found")
