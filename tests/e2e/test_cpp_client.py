@@ -89,10 +89,16 @@ def names():
     return f"cpp_tag_{number}", f"cpp_type_{number}"
 
 
-def test_create_insert_and_look_up_sees_its_own_write_at_once(cpp, names):
-    tag, payload_type = names
-    cpp.create_global_tag(tag)
-    cpp.create_payload_type(payload_type)
+@pytest.fixture
+def made(cpp, names):
+    """The names of a global tag and a payload type that are there already."""
+    cpp.create_global_tag(names[0])
+    cpp.create_payload_type(names[1])
+    return names
+
+
+def test_create_insert_and_look_up_sees_its_own_write_at_once(cpp, made):
+    tag, payload_type = made
     for run in range(5):
         cpp.insert_payload(tag, payload_type, f"file{run}", (0, run * 10), (0, run * 10 + 10))
         assert cpp.payloads(tag, 0, run * 10 + 9) == {payload_type: (f"file{run}", 0, run * 10)}
@@ -106,10 +112,8 @@ def test_a_lookup_is_two_calls(cpp):
     assert cpp.calls == ["GET globalTags", "GET payloadiovs"]
 
 
-def test_the_client_s_own_test_of_locked_tags(cpp, names):
-    tag, payload_type = names
-    cpp.create_global_tag(tag)
-    cpp.create_payload_type(payload_type)
+def test_the_client_s_own_test_of_locked_tags(cpp, made):
+    tag, payload_type = made
     cpp.insert_payload(tag, payload_type, "first", (0, 10), (0, 20))
     cpp.change_status(tag, "locked")
     with pytest.raises(RefusedError) as refused:
@@ -126,10 +130,8 @@ def test_the_client_s_own_test_of_locked_tags(cpp, names):
     assert tag not in cpp.global_tags()
 
 
-def test_clone_and_change_the_clone(cpp, names):
-    tag, payload_type = names
-    cpp.create_global_tag(tag)
-    cpp.create_payload_type(payload_type)
+def test_clone_and_change_the_clone(cpp, made):
+    tag, payload_type = made
     cpp.insert_payload(tag, payload_type, "first", (0, 0), (0, 5))
     cpp.clone(tag, f"{tag}_copy")
     cpp.insert_payload(f"{tag}_copy", payload_type, "second", (0, 5))
@@ -137,10 +139,8 @@ def test_clone_and_change_the_clone(cpp, names):
     assert cpp.payloads(f"{tag}_copy", 0, 7)[payload_type][0] == "second"
 
 
-def test_delete_an_interval_by_start_and_by_start_and_end(cpp, names):
-    tag, payload_type = names
-    cpp.create_global_tag(tag)
-    cpp.create_payload_type(payload_type)
+def test_delete_an_interval_by_start_and_by_start_and_end(cpp, made):
+    tag, payload_type = made
     cpp.insert_payload(tag, payload_type, "closed", (1, 0), (2, 0))
     cpp.insert_payload(tag, payload_type, "open", (2, 0))
     cpp.write("DELETE", f"deletePayloadIOV/{tag}/{payload_type}/1/0/2/0")
@@ -148,10 +148,8 @@ def test_delete_an_interval_by_start_and_by_start_and_end(cpp, names):
     assert cpp.payloads(tag, 3, 0) == {}
 
 
-def test_delete_a_payload_type_with_its_lists(cpp, names):
-    tag, payload_type = names
-    cpp.create_global_tag(tag)
-    cpp.create_payload_type(payload_type)
+def test_delete_a_payload_type_with_its_lists(cpp, made):
+    tag, payload_type = made
     payload_list = cpp.write("POST", "pl", {"payload_type": payload_type})["name"]
     cpp.write("PUT", "pl_attach", {"global_tag": tag, "payload_list": payload_list})
     cpp.delete_payload_type(payload_type)
@@ -164,10 +162,8 @@ def test_a_second_tag_of_that_name_is_refused_with_the_message_the_client_looks_
     assert (status, parsed["name"]) == (400, ["global tag with this name already exists."])
 
 
-def test_64_bit_moments(cpp, names):
-    tag, payload_type = names
-    cpp.create_global_tag(tag)
-    cpp.create_payload_type(payload_type)
+def test_64_bit_moments(cpp, made):
+    tag, payload_type = made
     cpp.insert_payload(tag, payload_type, "time", (0, 1_700_000_000_123_456_789), (0, 1_700_000_000_123_456_790))
     cpp.insert_payload(tag, payload_type, "next", (0, 1_700_000_000_123_456_790))
     assert cpp.payloads(tag, 0, 1_700_000_000_123_456_789)[payload_type][0] == "time"
