@@ -1,4 +1,5 @@
--- Copy all payload lists of a global tag, and their IOVs, into another tag that has none.
+-- Copy all payload lists of a global tag, and their IOVs, into another tag that has none; returns the revision of the source
+-- that was copied, and the names of the new lists by payload type as JSON text.
 -- Parameters: source_id, target_id bigint.
 -- One statement sees one state of the source, so the copy is a state that the source really had, whoever writes meanwhile;
 -- it takes no lock that a reader or writer of the source would wait for.
@@ -12,11 +13,16 @@ WITH source AS (
 copied_list AS (
     INSERT INTO "PayloadList" (id, name, description, global_tag_id, payload_type_id)
     SELECT copy_id, type_name || '_' || copy_id, description, %(target_id)s, payload_type_id FROM source
+),
+copied_iov AS (
+    INSERT INTO "PayloadIOV" (
+        payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id
+    )
+    SELECT iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
+        iov.extra, source.copy_id
+    FROM source
+    JOIN "PayloadIOV" AS iov ON iov.payload_list_id = source.id
 )
-INSERT INTO "PayloadIOV" (
-    payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id
-)
-SELECT iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
-    iov.extra, source.copy_id
-FROM source
-JOIN "PayloadIOV" AS iov ON iov.payload_list_id = source.id
+SELECT tag.revision, (SELECT coalesce(json_object_agg(type_name, type_name || '_' || copy_id), '{}') FROM source)::text
+FROM "GlobalTag" AS tag
+WHERE tag.id = %(source_id)s

@@ -1,6 +1,7 @@
 -- Triggers that keep the counts: of IOVs in each payload list, of lists and IOVs in each global tag.
--- They work on whole statements, so that a bulk insert pays once, and hold for every writer, this service or not.
--- A change of a list's count is itself a change of the list, which carries on to its tag.
+-- IOVs are counted by whole statements, so that a bulk insert pays once, and for every writer, this service or not.
+-- A change of a list's count is itself a change of the list, which carries on to its tag, but only when the transaction
+-- commits: until then writers to other lists of the tag need not wait.
 CREATE OR REPLACE FUNCTION cdb_count_iovs() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
     IF TG_OP = 'INSERT' THEN
@@ -33,40 +34,20 @@ $function$;
 
 CREATE OR REPLACE FUNCTION cdb_count_lists() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
-    IF TG_OP = 'INSERT' THEN
-        UPDATE "GlobalTag" AS tag
-        SET payload_lists_count = tag.payload_lists_count + change.lists,
-            payload_iov_count = tag.payload_iov_count + change.iovs
-        FROM (
-            SELECT global_tag_id, count(*) AS lists, sum(iov_count) AS iovs FROM added GROUP BY global_tag_id
-        ) AS change
-        WHERE tag.id = change.global_tag_id;
-    ELSIF TG_OP = 'DELETE' THEN
-        UPDATE "GlobalTag" AS tag
-        SET payload_lists_count = tag.payload_lists_count - change.lists,
-            payload_iov_count = tag.payload_iov_count - change.iovs
-        FROM (
-            SELECT global_tag_id, count(*) AS lists, sum(iov_count) AS iovs FROM removed GROUP BY global_tag_id
-        ) AS change
-        WHERE tag.id = change.global_tag_id;
-    ELSIF TG_OP = 'UPDATE' THEN
-        UPDATE "GlobalTag" AS tag
-        SET payload_lists_count = tag.payload_lists_count + change.lists,
-            payload_iov_count = tag.payload_iov_count + change.iovs
-        FROM (
-            SELECT global_tag_id, sum(lists) AS lists, sum(iovs) AS iovs
-            FROM (
-                SELECT global_tag_id, 1 AS lists, iov_count AS iovs FROM added
-                UNION ALL
-                SELECT global_tag_id, -1 AS lists, -iov_count AS iovs FROM removed
-            ) AS part
-            GROUP BY global_tag_id
-            HAVING sum(lists) <> 0 OR sum(iovs) <> 0
-        ) AS change
-        WHERE tag.id = change.global_tag_id;
-    ELSE
+    IF TG_OP = 'TRUNCATE' THEN
         UPDATE "GlobalTag" SET payload_lists_count = 0, payload_iov_count = 0
         WHERE payload_lists_count <> 0 OR payload_iov_count <> 0;
+    ELSIF TG_OP = 'UPDATE' AND OLD.global_tag_id IS NOT DISTINCT FROM NEW.global_tag_id THEN
+        UPDATE "GlobalTag" SET payload_iov_count = payload_iov_count + NEW.iov_count - OLD.iov_count
+        WHERE id = NEW.global_tag_id;
+    ELSE
+        -- Of a list that is inserted OLD is null, of one that is deleted NEW is, and so are their tags.
+        UPDATE "GlobalTag"
+        SET payload_lists_count = payload_lists_count - 1, payload_iov_count = payload_iov_count - OLD.iov_count
+        WHERE id = OLD.global_tag_id;
+        UPDATE "GlobalTag"
+        SET payload_lists_count = payload_lists_count + 1, payload_iov_count = payload_iov_count + NEW.iov_count
+        WHERE id = NEW.global_tag_id;
     END IF;
     RETURN NULL;
 END
@@ -81,11 +62,19 @@ CREATE OR REPLACE TRIGGER cdb_count_deleted_iovs AFTER DELETE ON "PayloadIOV"
 CREATE OR REPLACE TRIGGER cdb_count_truncated_iovs AFTER TRUNCATE ON "PayloadIOV"
     FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
 
-CREATE OR REPLACE TRIGGER cdb_count_inserted_lists AFTER INSERT ON "PayloadList"
-    REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();
-CREATE OR REPLACE TRIGGER cdb_count_updated_lists AFTER UPDATE ON "PayloadList"
-    REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();
-CREATE OR REPLACE TRIGGER cdb_count_deleted_lists AFTER DELETE ON "PayloadList"
-    REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();
+-- Dropped first, because triggers that can be deferred know no OR REPLACE.
+DROP TRIGGER IF EXISTS cdb_count_inserted_lists ON "PayloadList";
+DROP TRIGGER IF EXISTS cdb_count_updated_lists ON "PayloadList";
+DROP TRIGGER IF EXISTS cdb_count_deleted_lists ON "PayloadList";
+CREATE CONSTRAINT TRIGGER cdb_count_inserted_lists AFTER INSERT ON "PayloadList"
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (NEW.global_tag_id IS NOT NULL) EXECUTE FUNCTION cdb_count_lists();
+CREATE CONSTRAINT TRIGGER cdb_count_updated_lists AFTER UPDATE ON "PayloadList"
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN ((OLD.global_tag_id, OLD.iov_count) IS DISTINCT FROM (NEW.global_tag_id, NEW.iov_count))
+    EXECUTE FUNCTION cdb_count_lists();
+CREATE CONSTRAINT TRIGGER cdb_count_deleted_lists AFTER DELETE ON "PayloadList"
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (OLD.global_tag_id IS NOT NULL) EXECUTE FUNCTION cdb_count_lists();
 CREATE OR REPLACE TRIGGER cdb_count_truncated_lists AFTER TRUNCATE ON "PayloadList"
     FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();

@@ -26,6 +26,7 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.PayloadListNotFoundError: 404,
     errors.PayloadIOVNotFoundError: 404,
     errors.SettingNotFoundError: 404,
+    errors.ChangeNotFoundError: 404,
     errors.TagLockedError: 409,
     errors.TagFrozenError: 409,
     errors.StatusChangeRefusedError: 409,
@@ -33,7 +34,9 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.PayloadTypeInUseError: 409,
     errors.PayloadListNotEmptyError: 409,
     errors.ConcurrentChangeError: 409,
+    errors.KeyReusedError: 409,
     errors.TooManyRowsError: 413,
+    errors.ChangeTooLargeError: 413,
     # The one status that existing clients try again, after a random pause.
     errors.DatabaseUnavailableError: 504,
 }
@@ -86,10 +89,9 @@ def _domain_answer(error: errors.CdbError) -> HttpResponse:
     more: dict[str, Any] = {}
     if isinstance(error, errors.NameTakenError):
         more["name"] = [detail]
-    if isinstance(error, errors.InvalidInputError):
-        more |= error.fields
-        if error.rows:
-            more["rows"] = error.rows
+    more |= error.fields
+    if error.rows:
+        more["rows"] = error.rows
     return answer(STATUS_OF[type(error)], error.code, detail, more)
 
 

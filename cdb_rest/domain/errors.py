@@ -5,28 +5,25 @@ The docstring says what it means to the caller; `code` is the stable identifier 
 
 
 class CdbError(Exception):
-    """Base of all errors of the service. The message is one sentence for the caller."""
+    """Base of all errors of the service. The message is one sentence for the caller.
+
+    Of a request with many rows, `rows` says which are wrong and why; `fields` maps wrong fields to what is wrong with them.
+    """
 
     code = "error"
 
-
-class InvalidInputError(CdbError):
-    """The request is malformed, or a value is missing, of the wrong type or out of range.
-
-    `fields` maps the name of a wrong field to what is wrong with it; `rows` does so by row index for bulk requests.
-    """
-
-    code = "invalid_input"
-
     def __init__(
-        self,
-        message: str,
-        fields: dict[str, list[str]] | None = None,
-        rows: list[dict] | None = None,
+        self, message: str, fields: dict[str, list[str]] | None = None, rows: list[dict] | None = None
     ) -> None:
         super().__init__(message)
         self.fields = fields or {}
         self.rows = rows or []
+
+
+class InvalidInputError(CdbError):
+    """The request is malformed, or a value is missing, of the wrong type or out of range."""
+
+    code = "invalid_input"
 
 
 # Wrong rows that an error names; more would only make the answer large.
@@ -37,6 +34,17 @@ def wrong_rows(rows: list[dict], total: int) -> InvalidInputError:
     """The error for the wrong rows of a bulk request of `total` rows; it names the first ones."""
     count = len(rows) if len(rows) < ROWS_NAMED else f"{ROWS_NAMED} or more"
     return InvalidInputError(f"Wrong rows: {count} of {total}; nothing was stored.", rows=rows[:ROWS_NAMED])
+
+
+def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
+    """The error for a bulk request of `total` rows of which some, by index, are refused: that of the first, naming all."""
+    (number, first), *others = sorted(refusals, key=lambda refusal: refusal[0])
+    more = f" {len(others)} more of {total} rows are wrong;" if others else ""
+    first.rows = [
+        {"row": row, "code": error.code, "detail": str(error)} | error.fields for row, error in refusals[:ROWS_NAMED]
+    ]
+    first.args = (f"Row {number}: {first}{more} Nothing was stored.",)
+    return first
 
 
 class TooManyRowsError(CdbError):
@@ -60,8 +68,8 @@ class NotFoundError(CdbError):
     code = "not_found"
     kind = "object"
 
-    def __init__(self, name: object, where: str = "") -> None:
-        super().__init__(f"{where}There is no {self.kind} {name}.")
+    def __init__(self, name: object) -> None:
+        super().__init__(f"There is no {self.kind} {name}.")
         self.name = name
 
 
@@ -144,6 +152,25 @@ class PayloadListNotEmptyError(CdbError):
     """The list holds IOVs, so it can't be deleted."""
 
     code = "payload_list_not_empty"
+
+
+class ChangeNotFoundError(NotFoundError):
+    """The tag's change log has no such revision."""
+
+    code = "change_not_found"
+    kind = "change"
+
+
+class ChangeTooLargeError(CdbError):
+    """The change takes away or adds more IOVs than one entry of the change log can hold, which is about a million."""
+
+    code = "change_too_large"
+
+
+class KeyReusedError(CdbError):
+    """The idempotency key belongs to another request; each new request needs a new one."""
+
+    code = "idempotency_key_reused"
 
 
 class ConcurrentChangeError(CdbError):

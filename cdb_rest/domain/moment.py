@@ -56,6 +56,18 @@ class Interval:
             end = Moment(end.major, end.minor + 1) if end.minor < OPEN else Moment(end.major + 1, 0)
         return cls(start, end)
 
+    def on_wire(self, mode: Mode) -> tuple[Moment, Moment]:
+        """Start and end as they stand on the wire in `mode`; the interval must not be empty.
+
+        In continuous mode an end at the very last moment comes out as open: the wire has no other word for it.
+        """
+        end = self.end
+        if self.is_open:
+            return self.start, END_OF_TIME
+        if mode is Mode.DISCRETE:
+            end = Moment(end.major, end.minor - 1) if end.minor else Moment(end.major - 1, OPEN)
+        return self.start, end
+
     @property
     def is_open(self) -> bool:
         """Whether the interval lasts to the end of time."""

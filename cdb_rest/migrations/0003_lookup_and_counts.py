@@ -15,5 +15,6 @@ class Migration(migrations.Migration):
         migrations.RunSQL([(named_sql.load("count_triggers"), None)], named_sql.load("drop_count_triggers")),
         # Rows may be there that no trigger has seen.
         migrations.RunSQL([(named_sql.load("repair_list_counts"), None)], migrations.RunSQL.noop),
+        migrations.RunSQL([(named_sql.load("carry_counts"), None)], migrations.RunSQL.noop),
         migrations.RunSQL([(named_sql.load("repair_tag_counts"), None)], migrations.RunSQL.noop),
     ]

@@ -3,8 +3,19 @@
 Table and column names are those of nopayloaddb, so that the SQL that was published for it still runs.
 """
 
+from cdb_rest.models.change import ChangeAction, GlobalTagChange
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
+from cdb_rest.models.kept_answer import KeptAnswer
 from cdb_rest.models.payload_iov import PayloadIOV
 from cdb_rest.models.payload_list import PayloadList, PayloadType
 
-__all__ = ["GlobalTag", "GlobalTagStatus", "PayloadIOV", "PayloadList", "PayloadType"]
+__all__ = [
+    "ChangeAction",
+    "GlobalTag",
+    "GlobalTagChange",
+    "GlobalTagStatus",
+    "KeptAnswer",
+    "PayloadIOV",
+    "PayloadList",
+    "PayloadType",
+]

@@ -24,7 +24,8 @@ class GlobalTagStatus(models.Model):
 class GlobalTag(models.Model):
     """A named set of payload lists, at most one for each payload type.
 
-    The two counts are kept by triggers in the database, whoever writes.
+    The two counts are kept by triggers in the database, whoever writes. `revision` is raised by every change that can
+    alter an answer of the tag, and `updated` with it; `GlobalTagChange` has the changes.
     """
 
     name = models.CharField(max_length=NAME_LENGTH)
@@ -33,6 +34,7 @@ class GlobalTag(models.Model):
     status = models.ForeignKey(GlobalTagStatus, on_delete=models.PROTECT, related_name="global_tags")
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
+    revision = models.BigIntegerField(db_default=0, editable=False)
     payload_lists_count = models.BigIntegerField(db_default=0, editable=False)
     payload_iov_count = models.BigIntegerField(db_default=0, editable=False)
 

@@ -8,3 +8,5 @@ LIST_NAME_LENGTH = NAME_LENGTH + 20
 TEXT_LENGTH = 255
 # Digits of a revision, which clients convert to a 64-bit integer.
 REVISION_LENGTH = 19
+# Characters of the comment of a change.
+COMMENT_LENGTH = 1000

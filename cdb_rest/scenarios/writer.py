@@ -6,12 +6,13 @@ from itertools import islice
 from django.db import connection
 
 from cdb_rest import named_sql
+from cdb_rest.domain.origin import Origin
 from cdb_rest.domain.status import Status
-from cdb_rest.models import GlobalTag, PayloadType
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadType
 from cdb_rest.scenarios.definitions import Scenario
 from cdb_rest.scenarios.generator import Row, rows
-from cdb_rest.services.global_tags import create_global_tag
-from cdb_rest.services.payload_lists import attach_payload_list, create_payload_list
+from cdb_rest.services.global_tags import add_global_tag
+from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.transactions import write as one_transaction
 
 COPY = named_sql.load("copy_payload_iovs")
@@ -26,14 +27,18 @@ def write(scenario: Scenario, *, tag: str, layout: str, seed: int, progress: Cal
 
     Raises `NameTakenError` if the tag exists.
     """
-    created = create_global_tag(name=tag, status=Status.UNLOCKED, author="seed_scenario", description=scenario.meaning)
+    created, changes = add_global_tag(
+        name=tag, status=Status.UNLOCKED, author="seed_scenario", description=scenario.meaning
+    )
+    # The rows themselves follow from these, and are left out of the log.
+    changes.of_tag(created.id).after.facts["scenario"] = {"name": scenario.name, "layout": layout, "seed": seed}
     for payload_type, type_rows in rows(scenario, layout=layout, seed=seed):
-        PayloadType.objects.get_or_create(name=payload_type)
-        payload_list = create_payload_list(payload_type=payload_type)
-        attach_payload_list(global_tag=tag, payload_list=payload_list.name)
+        kind, _ = PayloadType.objects.get_or_create(name=payload_type)
+        [payload_list] = create_lists([(kind, created)])
+        changes.add_list(payload_list)
         with connection.cursor() as cursor:
             cursor.copy_expert(COPY, _CopyText(_lines(payload_list.id, type_rows, progress)))
-    created.refresh_from_db()
+    changes.record(ChangeAction.SEED, Origin("seed_scenario"))
     return created
 
 

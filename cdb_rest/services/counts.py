@@ -10,6 +10,7 @@ from cdb_rest.services.transactions import write
 WRONG_COUNTS = named_sql.load("wrong_counts")
 REPAIR_LIST_COUNTS = named_sql.load("repair_list_counts")
 REPAIR_TAG_COUNTS = named_sql.load("repair_tag_counts")
+CARRY_COUNTS = named_sql.load("carry_counts")
 LOCK_FOR_REPAIR = named_sql.load("lock_for_repair")
 
 
@@ -38,5 +39,6 @@ def repair_counts() -> list[WrongCount]:
         cursor.execute(LOCK_FOR_REPAIR)
         wrong = find_wrong_counts()
         cursor.execute(REPAIR_LIST_COUNTS)
+        cursor.execute(CARRY_COUNTS)
         cursor.execute(REPAIR_TAG_COUNTS)
     return wrong

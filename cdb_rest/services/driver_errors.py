@@ -7,6 +7,7 @@ from psycopg2 import errorcodes
 
 from cdb_rest.domain.errors import (
     CdbError,
+    ChangeTooLargeError,
     ConcurrentChangeError,
     DatabaseUnavailableError,
     InvalidInputError,
@@ -28,6 +29,8 @@ CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
         ConcurrentChangeError,
         "Another payload list of this type was attached at the same moment; try again.",
     ),
+    "global_tag_change_revision": (ConcurrentChangeError, "The tag was changed at the same moment; try again."),
+    "kept_answer_key": (ConcurrentChangeError, "The idempotency key was used at the same moment; try again."),
     "payload_iov_lookup": (OverlapError, "An IOV of the payload list starts at the same moment."),
     "payload_iov_not_negative": (InvalidInputError, "Moments and sizes must not be negative."),
     "payload_iov_end_not_before_start": (InvalidInputError, "The end of an interval must not be before its start."),
@@ -48,6 +51,8 @@ def translate(error: Error) -> Exception:
     if constraint in CONSTRAINTS:
         error_class, message = CONSTRAINTS[constraint]
         return error_class(message)
+    if code == errorcodes.PROGRAM_LIMIT_EXCEEDED:
+        return ChangeTooLargeError("The change touches more payload IOVs than one entry of the change log can hold.")
     if code in LOST_RACES:
         return ConcurrentChangeError("Another request changed the same objects at the same moment; try again.")
     # A connection that breaks has no code to give.

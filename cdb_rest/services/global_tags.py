@@ -1,12 +1,15 @@
 """Creating, cloning, changing and deleting global tags."""
 
+import json
+
 from django.db import connection
-from django.db.models.functions import Now
 
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
+from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action, Status, check_status_change
-from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
+from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
+from cdb_rest.services.change_log import Changes
 from cdb_rest.services.locks import check_tag, hold_global_tags, lock_global_tag
 from cdb_rest.services.transactions import write
 
@@ -20,13 +23,28 @@ def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
 
 
 @write
-def create_global_tag(*, name: str, status: str, author: str = "", description: str = "") -> GlobalTag:
+def create_global_tag(
+    *, name: str, status: str, author: str = "", description: str = "", origin: Origin = UNKNOWN
+) -> GlobalTag:
     """Create an empty tag. Raises `StatusNotFoundError` or `NameTakenError`."""
-    return GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
+    tag, changes = add_global_tag(name=name, status=status, author=author, description=description)
+    changes.record(ChangeAction.CREATE, origin)
+    return tag
+
+
+def add_global_tag(*, name: str, status: str, author: str, description: str) -> tuple[GlobalTag, Changes]:
+    """Create an empty tag as part of a larger write, which records the changes that come back with it.
+
+    Raises `StatusNotFoundError` or `NameTakenError`.
+    """
+    tag = GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
+    changes = Changes()
+    changes.of_tag(tag.id).after.facts["status"] = status
+    return tag, changes
 
 
 @write
-def clone_global_tag(*, source: str, target: str) -> GlobalTag:
+def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> GlobalTag:
     """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, whatever the status of that.
 
     Raises `GlobalTagNotFoundError` or `NameTakenError`.
@@ -34,30 +52,42 @@ def clone_global_tag(*, source: str, target: str) -> GlobalTag:
     original = GlobalTag.objects.filter(name=source).first()
     if original is None or not hold_global_tags([original.id]):
         raise GlobalTagNotFoundError(source)
-    clone = create_global_tag(
+    clone, changes = add_global_tag(
         name=target, status=Status.UNLOCKED, author=original.author, description=original.description
     )
     with connection.cursor() as cursor:
         cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
+        revision, lists = cursor.fetchone()
+    # The IOVs are those of the source at this revision.
+    changes.of_tag(clone.id).after.facts |= {
+        "clone_of": {"global_tag": source, "revision": revision},
+        "payload_lists": json.loads(lists),
+    }
+    changes.record(ChangeAction.CLONE, origin)
     return clone
 
 
 @write
-def change_status(*, name: str, status: str) -> GlobalTag:
+def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> GlobalTag:
     """Give a tag another status.
 
     Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError` or `StatusChangeRefusedError`.
     """
     tag = lock_global_tag(name)
-    new = _status(status)
-    check_status_change(tag=tag.name, old=tag.status.name, new=new.name)
-    GlobalTag.objects.filter(id=tag.id).update(status=new, updated=Now())
+    new, old = _status(status), tag.status
+    check_status_change(tag=tag.name, old=old.name, new=new.name)
+    if new != old:
+        GlobalTag.objects.filter(id=tag.id).update(status=new)
+        changes = Changes()
+        changes.of_tag(tag.id).before.facts["status"] = old.name
+        changes.of_tag(tag.id).after.facts["status"] = new.name
+        changes.record(ChangeAction.STATUS, origin)
     return GlobalTag.objects.select_related("status").get(id=tag.id)
 
 
 @write
-def delete_global_tag(*, name: str) -> None:
-    """Delete a tag with its lists and their IOVs.
+def delete_global_tag(*, name: str, origin: Origin = UNKNOWN) -> None:
+    """Delete a tag with its lists and their IOVs; its change log stays.
 
     Raises `GlobalTagNotFoundError`, `TagLockedError` or `TagFrozenError`.
     """
@@ -66,6 +96,9 @@ def delete_global_tag(*, name: str) -> None:
     lists = list(
         PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update().values_list("id", flat=True)
     )
+    changes = Changes()
+    changes.of_tag(tag.id).before.facts["status"] = tag.status.name
+    changes.record(ChangeAction.DELETE, origin)
     PayloadIOV.objects.filter(payload_list__in=lists).delete()
     PayloadList.objects.filter(id__in=lists).delete()
     tag.delete()

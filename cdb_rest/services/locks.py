@@ -41,32 +41,25 @@ def hold_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
 def lock_payload_lists(names: Collection[str]) -> dict[str, PayloadList]:
     """Lock lists against other writers by name, and hold the tags that they are attached to; those come with them.
 
-    Raises `PayloadListNotFoundError`, and `ConcurrentChangeError` if a list moves to another tag at this very moment.
+    Lists that do not exist are left out. Raises `ConcurrentChangeError` if one moves to another tag at this very moment.
     """
     ids_of_tags = dict(PayloadList.objects.filter(name__in=names).values_list("name", "global_tag_id"))
-    for name in names:
-        if name not in ids_of_tags:
-            raise PayloadListNotFoundError(name)
     tags = hold_global_tags({tag_id for tag_id in ids_of_tags.values() if tag_id is not None})
-    locked = PayloadList.objects.filter(name__in=names).order_by("id").select_for_update(no_key=True)
-    lists = {payload_list.name: payload_list for payload_list in locked}
-    for name, tag_id in ids_of_tags.items():
-        if name not in lists:
-            raise PayloadListNotFoundError(name)
-        if lists[name].global_tag_id != tag_id:
+    locked = PayloadList.objects.filter(name__in=names).order_by("id").select_for_update(of=("self",), no_key=True)
+    lists = {payload_list.name: payload_list for payload_list in locked.select_related("payload_type")}
+    for name, payload_list in lists.items():
+        if payload_list.global_tag_id != ids_of_tags.get(name):
             raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
-        lists[name].global_tag = tags.get(tag_id)
+        payload_list.global_tag = tags.get(payload_list.global_tag_id)
     return lists
 
 
-def claim_counts(lists: Collection[PayloadList]) -> None:
-    """Lock the counts of the tags that these locked lists are attached to, before a write that changes several.
-
-    The triggers would lock them as well, but in the order in which the rows happen to come.
-    """
-    ids = {payload_list.global_tag_id for payload_list in lists} - {None}
-    if len(ids) > 1:
-        list(GlobalTag.objects.filter(id__in=ids).order_by("id").select_for_update(no_key=True).values_list("id"))
+def lock_payload_list(name: str) -> PayloadList:
+    """As `lock_payload_lists`, for one. Raises `PayloadListNotFoundError` too."""
+    found = lock_payload_lists([name])
+    if not found:
+        raise PayloadListNotFoundError(name)
+    return found[name]
 
 
 def lock_payload_iov(iov_id: int) -> PayloadIOV:

@@ -1,5 +1,7 @@
 """Creating, attaching and deleting payload lists."""
 
+from collections.abc import Sequence
+
 from django.db import connection
 from django.db.models.functions import Now
 
@@ -11,27 +13,47 @@ from cdb_rest.domain.errors import (
     PayloadListNotFoundError,
     PayloadTypeNotFoundError,
 )
+from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
-from cdb_rest.models import GlobalTag, PayloadList
-from cdb_rest.services.locks import check_tag, lock_payload_lists
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
+from cdb_rest.services.change_log import Changes
+from cdb_rest.services.locks import check_tag, lock_payload_list
 from cdb_rest.services.transactions import write
 
-CREATE = named_sql.load("create_payload_list")
+CREATE = named_sql.load("create_payload_lists")
 
 
 @write
 def create_payload_list(*, payload_type: str) -> PayloadList:
     """Create an empty, detached list named ``<payload type>_<id>``. Raises `PayloadTypeNotFoundError`."""
-    with connection.cursor() as cursor:
-        cursor.execute(CREATE, {"payload_type": payload_type})
-        created = cursor.fetchone()
-    if created is None:
+    found = PayloadType.objects.filter(name=payload_type).first()
+    if found is None:
         raise PayloadTypeNotFoundError(payload_type)
-    return PayloadList.objects.get(id=created[0])
+    return create_lists([(found, None)])[0]
+
+
+def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]]) -> list[PayloadList]:
+    """Create empty lists of these types in these tags, from one statement; part of a larger write.
+
+    They come with their types and tags. A tag must be held, and its change be recorded, by the caller.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            CREATE,
+            {
+                "payload_type_ids": [payload_type.id for payload_type, _ in wanted],
+                "global_tag_ids": [tag and tag.id for _, tag in wanted],
+            },
+        )
+        ids = [list_id for (list_id,) in cursor.fetchall()]
+    created = PayloadList.objects.in_bulk(ids)
+    for list_id, (payload_type, tag) in zip(ids, wanted, strict=True):
+        created[list_id].payload_type, created[list_id].global_tag = payload_type, tag
+    return [created[list_id] for list_id in ids]
 
 
 @write
-def attach_payload_list(*, global_tag: str, payload_list: str) -> PayloadList:
+def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = UNKNOWN) -> PayloadList:
     """Attach a list to a tag; the list of the same type that was there is detached.
 
     Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError` or `TagFrozenError` (where the list is
@@ -64,22 +86,33 @@ def attach_payload_list(*, global_tag: str, payload_list: str) -> PayloadList:
         return moved
     check_tag(tags.get(source_id), Action.REMOVE_LIST)
     check_tag(target, Action.REMOVE_LIST if attached else Action.ADD_LIST)
+    changes = Changes()
+    if source_id is not None:
+        changes.of_tag(source_id).before.add_list(moved)
+    for replaced in attached.values():
+        changes.of_tag(target_id).before.add_list(replaced)
+    changes.of_tag(target_id).after.add_list(moved)
     PayloadList.objects.filter(id__in=attached).update(global_tag=None, updated=Now())
     PayloadList.objects.filter(id=list_id).update(global_tag=target, updated=Now())
+    changes.record(ChangeAction.ATTACH_LIST, origin)
     return PayloadList.objects.get(id=list_id)
 
 
 @write
-def delete_payload_list(*, name: str) -> None:
+def delete_payload_list(*, name: str, origin: Origin = UNKNOWN) -> None:
     """Delete an empty list.
 
     Raises `PayloadListNotFoundError`, `PayloadListNotEmptyError`, `TagLockedError` or `TagFrozenError`.
     """
-    found = lock_payload_lists([name])[name]
+    found = lock_payload_list(name)
     check_tag(found.global_tag, Action.REMOVE_LIST)
     if found.payload_iovs.exists():
         raise PayloadListNotEmptyError(f"Payload list {name} still holds payload IOVs.")
+    changes = Changes()
+    if found.global_tag_id is not None:
+        changes.of_tag(found.global_tag_id).before.add_list(found)
     found.delete()
+    changes.record(ChangeAction.DELETE_LIST, origin)
 
 
 def _lists_of_type(tag_id: int, list_id: int):

@@ -69,8 +69,16 @@ def test_bulk_is_all_or_nothing_and_names_the_wrong_rows(api, world):
     api.post("bulk_piov", [row, row | {"payload_list": "nothing"}]).error(404, "payload_list_not_found")
     taken = row | {"payload_list": world["gain"].name, "major_iov": 10}
     assert "Row 1" in api.post("bulk_piov", [row, taken]).error(409, "iov_overlap")["detail"]
-    bounded = row | {"payload_list": world["gain"].name, "major_iov": 4, "major_iov_end": 6, "minor_iov_end": 0}
-    assert "Row 1" in api.post("bulk_piov", [row, bounded]).error(409, "iov_overlap")["detail"]
+    bounded = taken | {"major_iov": 0, "major_iov_end": 6, "minor_iov_end": 0}
+    error = api.post("bulk_piov", [row, bounded, taken]).error(409, "iov_overlap")
+    assert [problem["row"] for problem in error["rows"]] == [1, 2]
+    assert "Row 1" in error["detail"] and "2 more" not in error["detail"]
+    strangers = [row | {"payload_list": name} for name in ("nothing", "nobody")]
+    error = api.post("bulk_piov", [row, *strangers]).error(404, "payload_list_not_found")
+    assert [(problem["row"], problem["code"]) for problem in error["rows"]] == [
+        (1, "payload_list_not_found"),
+        (2, "payload_list_not_found"),
+    ]
     assert api.get(f"payload-lists/by-name/{world['detached'].name}").ok()["iov_count"] == 0
 
 
@@ -86,12 +94,15 @@ def test_attach_payload_iov(api, world, path):
     api.put(path, body | {"piov_id": 10**9}).error(404, "payload_iov_not_found")
 
 
-def test_attaching_where_it_would_overlap_is_refused_and_names_the_other(api, world):
+def test_attaching_where_others_are_valid_follows_the_interval_rule(api, world):
     iov = PayloadIOV.objects.get(payload_url="loose")
-    detail = api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": iov.id}).error(409, "iov_overlap")[
-        "detail"
+    api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": iov.id}).ok()
+    iovs = api.get(f"pl/{world['gain'].id}").ok()["payload_iov"]
+    assert [(one["payload_url"], one["major_iov_end"], one["minor_iov_end"]) for one in iovs] == [
+        ("early", 5, 5),
+        ("loose", OPEN, OPEN),
     ]
-    assert "early" in detail and "[(0, 0), (10, 0))" in detail and "[(5, 5), open)" in detail
+    assert api.get(f"piov/{PayloadIOV.objects.get(payload_url='late').id}").ok()["payload_list"] is None
 
 
 @parametrize("path", ["deletePayloadIOV/run24/Gain/{}", "payload-iovs/run24/Gain/{}/delete"])

@@ -4,11 +4,11 @@ import inspect
 from types import SimpleNamespace
 
 import pytest
+from django.apps import apps
 from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError
 
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.domain import errors
-from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.services.driver_errors import CONSTRAINTS, NAME_CONSTRAINTS, translate
 
 
@@ -25,8 +25,11 @@ def test_every_error_has_a_status_a_code_of_its_own_and_a_meaning():
 
 
 def test_every_constraint_has_an_error():
-    models = (GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType)
-    declared = {constraint.name for model in models for constraint in model._meta.constraints}
+    declared = {
+        constraint.name
+        for model in apps.get_app_config("cdb_rest").get_models()
+        for constraint in model._meta.constraints
+    }
     assert declared == set(CONSTRAINTS) | set(NAME_CONSTRAINTS)
 
 

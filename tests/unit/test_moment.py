@@ -34,6 +34,21 @@ def test_an_interval_contains_what_its_ends_on_the_wire_mean(start, end, moment,
     assert Interval.from_wire(start, end, mode).contains(moment) == inside
 
 
+@given(MOMENTS, MOMENTS, st.sampled_from(Mode))
+def test_what_is_written_to_the_wire_reads_back_the_same(start, end, mode):
+    interval = Interval.from_wire(start, end, mode)
+    if not interval.is_empty:
+        written = interval.on_wire(mode)
+        assert Interval.from_wire(*written, mode) == interval
+        assert written == (start, end)
+
+
+def test_in_continuous_mode_an_end_at_the_last_moment_is_written_as_open():
+    almost_all = Interval(Moment(0, 0), END_OF_TIME)
+    assert almost_all.on_wire(Mode.CONTINUOUS) == (Moment(0, 0), END_OF_TIME)
+    assert almost_all.on_wire(Mode.DISCRETE) == (Moment(0, 0), Moment(OPEN, OPEN - 1))
+
+
 @given(INTERVALS, INTERVALS)
 def test_overlap_means_that_some_moment_is_in_both(one, other):
     if one.is_empty or other.is_empty:

@@ -52,6 +52,7 @@ class Command(BaseCommand):
         except CdbError as error:
             raise CommandError(str(error)) from error
         refresh_statistics()
+        created.refresh_from_db()
         self._say(created, f"made in {time.monotonic() - begin:.1f} s ({layout} layout, seed {seed})")
 
     def _say(self, tag: GlobalTag, what: str) -> None:

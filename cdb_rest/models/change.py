@@ -1,0 +1,50 @@
+"""The change log of global tags."""
+
+from django.db import models
+
+from cdb_rest.models.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
+
+
+class ChangeAction(models.TextChoices):
+    """What kind of write a change was."""
+
+    CREATE = "create"
+    CLONE = "clone"
+    SEED = "seed"
+    STATUS = "status"
+    ATTACH_LIST = "attach_list"
+    DELETE_LIST = "delete_list"
+    ATTACH_IOV = "attach_iov"
+    DELETE_IOV = "delete_iov"
+    BULK = "bulk"
+    INSERT = "insert"
+    REPAIR = "repair"
+    DELETE = "delete"
+
+
+class GlobalTagChange(models.Model):
+    """One change of a global tag: taking `before` away and adding `after` leads from the revision before to this one.
+
+    Both are documents with `status`, `payload_lists` (names by payload type) and `payload_iovs` (rows of the tag's lists),
+    as far as they changed; what a clone or a scenario was made from stands in `after` instead of their IOVs.
+    The tag is kept by name, so that the log outlives it; a tag that gets the name later carries the revisions on.
+    """
+
+    global_tag = models.CharField(max_length=NAME_LENGTH)
+    revision = models.BigIntegerField()
+    created = models.DateTimeField()
+    actor = models.CharField(max_length=TEXT_LENGTH)
+    action = models.CharField(max_length=20, choices=ChangeAction)
+    comment = models.CharField(max_length=COMMENT_LENGTH, blank=True)
+    # IOVs in `before` and `after`: known without reading them.
+    payload_iovs_before = models.BigIntegerField()
+    payload_iovs_after = models.BigIntegerField()
+    before = models.JSONField()
+    after = models.JSONField()
+
+    class Meta:
+        db_table = "GlobalTagChange"
+        constraints = [models.UniqueConstraint(fields=["global_tag", "revision"], name="global_tag_change_revision")]
+
+    def __str__(self) -> str:
+        return f"{self.global_tag} revision {self.revision}: {self.action}"

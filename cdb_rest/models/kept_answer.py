@@ -1,0 +1,23 @@
+"""Answers that are kept for requests that come again."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from cdb_rest.models.names import TEXT_LENGTH
+
+
+class KeptAnswer(models.Model):
+    """The answer to the first request that came with an idempotency key, and what that request was (a SHA-256 digest)."""
+
+    key = models.CharField(max_length=TEXT_LENGTH)
+    request_digest = models.CharField(max_length=64)
+    answer = models.TextField()
+    created = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        db_table = "KeptAnswer"
+        constraints = [models.UniqueConstraint(fields=["key"], name="kept_answer_key")]
+        indexes = [models.Index(fields=["created"], name="kept_answer_created")]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,31 @@
+"""Between the columns of payload IOVs and the intervals that they mean in the configured mode."""
+
+from django.conf import settings
+
+from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.moment import Interval, Mode, Moment
+from cdb_rest.models import PayloadIOV
+
+
+def interval_of(iov: PayloadIOV) -> Interval:
+    """The interval that the row's columns mean."""
+    return Interval.from_wire(
+        Moment(iov.major_iov, iov.minor_iov),
+        Moment(iov.major_iov_end, iov.minor_iov_end),
+        Mode(settings.CDB_IOV_MODE),
+    )
+
+
+def set_interval(iov: PayloadIOV, interval: Interval) -> None:
+    """Let the row's columns mean that interval; the row is not saved."""
+    start, end = interval.on_wire(Mode(settings.CDB_IOV_MODE))
+    iov.major_iov, iov.minor_iov = start
+    iov.major_iov_end, iov.minor_iov_end = end
+
+
+def check_interval(iov: PayloadIOV) -> None:
+    """Raise `InvalidInputError` if the row's interval is empty or ends before its start."""
+    if interval_of(iov).is_empty:
+        rule = "after" if settings.CDB_IOV_MODE == Mode.CONTINUOUS else "at or after"
+        message = f"The end must be {rule} the start {Moment(iov.major_iov, iov.minor_iov)}."
+        raise InvalidInputError(message, {"major_iov_end": [message]})

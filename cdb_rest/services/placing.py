@@ -1,0 +1,192 @@
+"""Placing payload IOVs into payload lists by the interval rule: the one way in for all writes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from django.db import connection
+
+from cdb_rest import named_sql
+from cdb_rest.domain.attach import Cut
+from cdb_rest.domain.errors import OverlapError
+from cdb_rest.domain.moment import Moment
+from cdb_rest.domain.status import is_protected
+from cdb_rest.domain.timeline import Timeline, TimelineRow
+from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.services.change_log import Changes
+from cdb_rest.services.intervals import interval_of, set_interval
+
+NEIGHBOURS = named_sql.load("neighbours")
+PLACE = named_sql.load("place_payload_iovs")
+NEXT_IDS = named_sql.load("next_payload_iov_ids")
+INSERT = named_sql.load("insert_payload_iovs")
+
+
+@dataclass(eq=False)
+class Placement:
+    """An IOV on its way into a list: `since_only` means up to the next start of the list.
+
+    `cuts` are what was in its way, once it is planned; their rows' `iov` is a `PayloadIOV`.
+    """
+
+    iov: PayloadIOV
+    payload_list: PayloadList
+    since_only: bool = False
+    cuts: list[Cut] = field(default_factory=list)
+
+
+class Plan:
+    """What placements into locked lists, in the order given, do to the rows that are there.
+
+    `refusals` are the placements, by index, that would change what is defined in a protected tag, or, unless
+    `equal_starts`, that have the start of a row which their list has already.
+    """
+
+    def __init__(self, placements: Sequence[Placement], *, equal_starts: bool = True) -> None:
+        self._lists = {placement.payload_list.id: placement.payload_list for placement in placements}
+        for placement in placements:
+            placement.iov.payload_list = placement.payload_list
+        self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
+        self._new = [TimelineRow(one.iov, interval_of(one.iov), is_new=True) for one in placements]
+        self._timelines = self._make_timelines()
+        self._numbers = {id(placement.iov): number for number, placement in enumerate(placements)}
+        taken = {} if equal_starts else {_start(row): row for row in self._stored}
+        self.refusals: list[tuple[int, OverlapError]] = []
+        for number, (placement, row) in enumerate(zip(placements, self._new, strict=True)):
+            try:
+                self._play(placement, row, taken)
+            except OverlapError as error:
+                self.refusals.append((number, error))
+
+    def _make_timelines(self) -> dict[int, Timeline]:
+        rows: dict[int, list[TimelineRow]] = {list_id: [] for list_id in self._lists}
+        for row in self._stored:
+            rows[row.iov.payload_list_id].append(row)
+        return {list_id: Timeline(found) for list_id, found in rows.items()}
+
+    def _play(self, placement: Placement, row: TimelineRow, taken: dict[tuple, TimelineRow]) -> None:
+        payload_list = placement.payload_list
+        other = taken.get((payload_list.id, row.interval.start))
+        if other is not None:
+            raise OverlapError(
+                f"{self._name(other)} of {payload_list} starts at the same moment, {row.interval.start}."
+            )
+        tag = payload_list.global_tag
+        placement.cuts = self._timelines[payload_list.id].attach(
+            row,
+            since_only=placement.since_only,
+            protected=tag is not None and is_protected(tag.status.name),
+            name=self._name,
+        )
+
+    def _name(self, row: TimelineRow) -> str:
+        """What messages call a row: by its id, or by its number in the request."""
+        number = self._numbers.get(id(row.iov))
+        return f"{f'payload IOV {row.iov.id}' if number is None else f'row {number}'} ({row.iov.payload_url})"
+
+    def apply(self, changes: Changes) -> None:
+        """Write it to the tables and note it in `changes`. New IOVs get their ids."""
+        cut = [row for row in self._stored if not row.attached or row.interval != interval_of(row.iov)]
+        for row in cut:
+            changes.remove_iov(self._lists[row.iov.payload_list_id], row.iov)
+        rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
+        for row in rests:
+            row.iov = _copy(row.iov)
+        for row in [*cut, *self._new, *rests]:
+            set_interval(row.iov, row.interval)
+            if not row.attached:
+                row.iov.payload_list = None
+        created = [row.iov for row in [*self._new, *rests] if row.iov.id is None]
+        moved = [row.iov for row in self._new if row.iov.id is not None]
+        # In this order no two rows of a list have one start, not even for a moment.
+        _place([row.iov for row in cut])
+        _place(moved)
+        _insert(created)
+        for row in [*cut, *self._new, *rests]:
+            if row.attached:
+                changes.add_iov(self._lists[row.iov.payload_list_id], row.iov)
+
+
+def _start(row: TimelineRow) -> tuple[int, Moment]:
+    return row.iov.payload_list_id, row.interval.start
+
+
+def _neighbours(placements: Sequence[Placement]) -> list[PayloadIOV]:
+    """The IOVs that the placements may concern, from one statement."""
+    stretches = list(_stretches(placements))
+    return list(
+        PayloadIOV.objects.raw(
+            NEIGHBOURS,
+            {
+                "list_ids": [list_id for list_id, _, _ in stretches],
+                "firsts": [first.combined for _, first, _ in stretches],
+                "lasts": [last.combined for _, _, last in stretches],
+            },
+        )
+    )
+
+
+def _stretches(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Moment]]:
+    """The stretches of lists that the placements cover, each moment once: list, first and last moment."""
+    by_list: dict[int, list[tuple[Moment, Moment]]] = defaultdict(list)
+    for placement in placements:
+        interval = interval_of(placement.iov)
+        by_list[placement.payload_list.id].append(
+            (interval.start, interval.start if placement.since_only else interval.end)
+        )
+    for list_id, found in by_list.items():
+        found.sort()
+        first, last = found[0]
+        for start, end in found:
+            if start > last:
+                yield list_id, first, last
+                first = start
+            last = max(last, end)
+        yield list_id, first, last
+
+
+def _copy(iov: PayloadIOV) -> PayloadIOV:
+    """Another row with the same payload, for the second part of a row that is split."""
+    return PayloadIOV(
+        payload_list_id=iov.payload_list_id,
+        payload_url=iov.payload_url,
+        checksum=iov.checksum,
+        size=iov.size,
+        extra=iov.extra,
+    )
+
+
+def _place(iovs: Sequence[PayloadIOV]) -> None:
+    if iovs:
+        with connection.cursor() as cursor:
+            cursor.execute(PLACE, {"ids": [iov.id for iov in iovs]} | _places(iovs))
+
+
+def _insert(iovs: Sequence[PayloadIOV]) -> None:
+    if not iovs:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(NEXT_IDS, {"count": len(iovs)})
+        for iov, (iov_id,) in zip(iovs, cursor.fetchall(), strict=True):
+            iov.id = iov_id
+        cursor.execute(
+            INSERT,
+            _places(iovs)
+            | {
+                "ids": [iov.id for iov in iovs],
+                "payload_urls": [iov.payload_url for iov in iovs],
+                "checksums": [iov.checksum for iov in iovs],
+                "sizes": [iov.size for iov in iovs],
+                "extras": [iov.extra for iov in iovs],
+            },
+        )
+
+
+def _places(iovs: Sequence[PayloadIOV]) -> dict[str, list]:
+    return {
+        "payload_list_ids": [iov.payload_list_id for iov in iovs],
+        "major_iovs": [iov.major_iov for iov in iovs],
+        "minor_iovs": [iov.minor_iov for iov in iovs],
+        "major_iov_ends": [iov.major_iov_end for iov in iovs],
+        "minor_iov_ends": [iov.minor_iov_end for iov in iovs],
+    }

@@ -1,0 +1,10 @@
+-- Give payload IOVs another interval, another payload list, or none.
+-- Parameters: ids bigint[], list_ids bigint[] (null: detached), major_iovs, minor_iovs, major_iov_ends, minor_iov_ends bigint[].
+UPDATE "PayloadIOV" AS iov
+SET payload_list_id = place.payload_list_id, major_iov = place.major_iov, minor_iov = place.minor_iov,
+    major_iov_end = place.major_iov_end, minor_iov_end = place.minor_iov_end, updated = statement_timestamp()
+FROM unnest(
+    %(ids)s::bigint[], %(payload_list_ids)s::bigint[], %(major_iovs)s::bigint[], %(minor_iovs)s::bigint[],
+    %(major_iov_ends)s::bigint[], %(minor_iov_ends)s::bigint[]
+) AS place (id, payload_list_id, major_iov, minor_iov, major_iov_end, minor_iov_end)
+WHERE iov.id = place.id

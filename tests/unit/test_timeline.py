@@ -1,0 +1,163 @@
+"""The interval rule on lists in memory, against a function from moments to payloads that is kept by the rule's own words."""
+
+import contextlib
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdb_rest.domain.attach import Cut, plan_attach, plan_since_only
+from cdb_rest.domain.errors import OverlapError
+from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.domain.timeline import Timeline, TimelineRow
+
+# Every moment of a small world, in order; the last one stands for all that is after it.
+WORLD = [Moment(major, minor) for major in range(4) for minor in range(3)]
+ENDS = [*WORLD[1:], AFTER_ALL]
+
+
+def interval(first, last):
+    """[first, last) by number of the moment; None as the last is open."""
+    return Interval(WORLD[first], AFTER_ALL if last is None else WORLD[last])
+
+
+def valid(rows, moment):
+    """The field's definition: the row with the latest start, if its end is not reached."""
+    started = [row for row in rows if row.interval.start <= moment]
+    if not started:
+        return None
+    latest = max(started, key=lambda row: row.interval.start)
+    return latest.iov if moment < latest.interval.end else None
+
+
+class Player:
+    """A timeline, the rows it should hold, and the function v by itself."""
+
+    def __init__(self):
+        self.timeline, self.rows = Timeline([]), []
+        self.v = dict.fromkeys(WORLD)
+        self.starts = set()
+
+    def attach(self, iov, new, since_only=False, protected=False):
+        row = TimelineRow(iov, new, is_new=True)
+        cuts = self.timeline.attach(row, since_only=since_only, protected=protected, name=lambda row: row.iov)
+        later = [start for start in self.starts if start > new.start]
+        until = min(later, default=AFTER_ALL) if since_only else new.end
+        self.v |= {moment: iov for moment in WORLD if new.start <= moment < until}
+        self.rows = list(self.timeline._rows.values())
+        self.starts = {row.interval.start for row in self.rows}
+        return cuts
+
+    def settle(self):
+        """The request is over."""
+        for row in self.rows:
+            row.is_new = False
+
+    def check(self):
+        assert {moment: valid(self.rows, moment) for moment in WORLD} == self.v
+        assert not any(row.interval.is_empty for row in self.rows)
+        assert sorted(self.starts) == self.timeline._starts and len(self.starts) == len(self.rows)
+        ordered = sorted(self.rows, key=lambda row: row.interval.start)
+        for row, following in pairwise(ordered):
+            assert row.interval.is_open or row.interval.end <= following.interval.start
+
+
+INTERVALS = st.builds(
+    lambda first, length: Interval(WORLD[first], [*WORLD, AFTER_ALL][min(first + length, len(WORLD))]),
+    st.integers(0, len(WORLD) - 1),
+    st.integers(1, len(WORLD)),
+)
+STEPS = st.lists(st.tuples(INTERVALS, st.booleans(), st.booleans()), max_size=12)
+
+
+@given(STEPS)
+def test_whatever_is_attached_the_rule_holds(steps):
+    player = Player()
+    for number, (new, since_only, protected) in enumerate(steps):
+        new = Interval(new.start, AFTER_ALL) if since_only else new
+        before = dict(player.v)
+        try:
+            player.attach(f"iov {number}", new, since_only, protected)
+        except OverlapError:
+            assert protected and player.v == before
+        if protected:
+            changed = changed_moments(before, player)
+            # Online running alone changes what is defined: to the end of time, and from an open one to an open one.
+            assert not changed or (new.is_open and changed == WORLD[WORLD.index(changed[0]) :])
+        player.settle()
+        player.check()
+
+
+def changed_moments(before, player):
+    return [moment for moment in WORLD if before[moment] not in (None, player.v[moment])]
+
+
+@given(STEPS, STEPS)
+def test_a_request_to_a_protected_list_keeps_what_was_defined_before_it_in_whatever_order(first, second):
+    player = Player()
+    for number, (new, since_only, _) in enumerate(first):
+        player.attach(f"old {number}", Interval(new.start, AFTER_ALL) if since_only else new, since_only)
+    player.settle()
+    before, ordered = dict(player.v), sorted(player.rows, key=lambda row: row.interval.start)
+    online_from = ordered[-1].interval.start if ordered and ordered[-1].interval.is_open else None
+    for number, (new, since_only, _) in enumerate(second):
+        with contextlib.suppress(OverlapError):
+            new = Interval(new.start, AFTER_ALL) if since_only else new
+            player.attach(f"new {number}", new, since_only, protected=True)
+    player.check()
+    assert all(online_from is not None and moment > online_from for moment in changed_moments(before, player))
+
+
+def test_a_gap_of_a_protected_list_is_filled_by_several_since_only_rows_in_whatever_order():
+    for starts in [(2, 4), (4, 2)]:
+        player = Player()
+        player.attach("a", interval(0, 2))
+        player.attach("b", interval(6, None))
+        player.settle()
+        for start in starts:
+            player.attach(f"new {start}", interval(start, None), since_only=True, protected=True)
+        player.check()
+
+
+@pytest.mark.parametrize(
+    ("rows", "new", "expected"),
+    [
+        pytest.param([(2, 6)], (6, None), [], id="append after a closed end"),
+        pytest.param([(2, 6)], (0, 2), [], id="back-fill before the first"),
+        pytest.param([(0, 2), (4, 6)], (2, 4), [], id="fill a gap"),
+        pytest.param([(0, 6)], (4, 8), [((0, 6), [(0, 4)])], id="trim the one before"),
+        pytest.param([(0, None)], (4, None), [((0, None), [(0, 4)])], id="open after open"),
+        pytest.param([(0, 9)], (4, 6), [((0, 9), [(0, 4), (6, 9)])], id="split"),
+        pytest.param([(0, None)], (4, 6), [((0, None), [(0, 4), (6, None)])], id="split an open one"),
+        pytest.param([(4, 8)], (2, 6), [((4, 8), [(6, 8)])], id="move the start of the next"),
+        pytest.param([(2, 4), (4, 6)], (2, 6), [((2, 4), []), ((4, 6), [])], id="detach what is covered"),
+        pytest.param([(2, 6)], (2, 4), [((2, 6), [(4, 6)])], id="equal start, shorter"),
+        pytest.param([(2, 4)], (2, 6), [((2, 4), [])], id="equal start, longer"),
+        pytest.param([(2, None), (5, None)], (2, 4), [((2, None), [(4, None)])], id="hidden from 5 on"),
+        pytest.param(
+            [(2, None), (5, None)], (3, 5), [((2, None), [(2, 3)])], id="up to the next start: no second part"
+        ),
+        pytest.param([(2, None), (5, None)], (4, None), [((2, None), [(2, 4)]), ((5, None), [])], id="to the end"),
+    ],
+)
+def test_what_is_cut(rows, new, expected):
+    given_rows = [TimelineRow(None, interval(*row)) for row in rows]
+    cuts = [(cut.was, list(cut.rest)) for cut in plan_attach(interval(*new), given_rows)]
+    assert cuts == [(interval(*was), [interval(*piece) for piece in rest]) for was, rest in expected]
+
+
+def test_since_only_leaves_open_rows_as_they_are_and_trims_closed_ones():
+    open_row, closed_row = TimelineRow("a", interval(0, None)), TimelineRow("b", interval(4, 9))
+    assert plan_since_only(interval(2, None), [open_row, closed_row]) == []
+    assert plan_since_only(interval(6, None), [closed_row]) == [Cut(closed_row, interval(4, 9), (interval(4, 6),))]
+    assert plan_since_only(interval(4, None), [closed_row]) == [Cut(closed_row, interval(4, 9), ())]
+
+
+def test_a_refusal_in_a_protected_list_names_the_row_and_both_intervals():
+    player = Player()
+    player.attach("gains.root", interval(3, 6))
+    player.settle()
+    with pytest.raises(OverlapError, match=r"\[\(0, 0\), \(1, 1\)\) overlaps \[\(1, 0\), \(2, 0\)\) of gains.root"):
+        player.attach("new", interval(0, 4), protected=True)
+    player.check()
