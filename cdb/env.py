@@ -76,6 +76,14 @@ VARIABLES = (
         validate.Range(min=1),
         public=True,
     ),
+    Variable(
+        "CDB_IDEMPOTENCY_HOURS",
+        "int",
+        24,
+        "How long the answer to a request with an `Idempotency-Key` is kept.",
+        validate.Range(1, 24 * 365),
+        public=True,
+    ),
     Variable("CDB_ALLOWED_HOSTS", "list", ["localhost", "127.0.0.1", "[::1]"], "Host names the service answers to."),
     Variable(
         "CDB_SECRET_KEY",

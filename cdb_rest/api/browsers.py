@@ -2,9 +2,9 @@
 
 from django.db.models import Sum
 
-from cdb_rest.api.documents import GlobalTagItem, NamedDocument, PayloadIOVDocument, PayloadListItem
+from cdb_rest.api.documents import ChangeItem, GlobalTagItem, NamedDocument, PayloadIOVDocument, PayloadListItem
 from cdb_rest.api.paging import Browser
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
 
 GLOBAL_TAGS = Browser(
     shape=GlobalTagItem,
@@ -59,3 +59,12 @@ PAYLOAD_IOVS = Browser(
     },
     count=_count_iovs,
 )  # fmt: skip
+
+CHANGES = Browser(
+    shape=ChangeItem,
+    rows=GlobalTagChange.objects.all,
+    search=("comment", "actor"),
+    sort={"revision": "revision"},
+    filters={"action": "action", "actor": "actor"},
+    newest_first=True,
+)

@@ -132,6 +132,26 @@ class NestedGlobalTag(serializers.Serializer):
     updated = serializers.DateTimeField()
 
 
+class ChangeItem(serializers.Serializer):
+    """A change of a global tag in a list, with the numbers of the IOVs that it took away and added."""
+
+    global_tag = serializers.CharField()
+    revision = serializers.IntegerField()
+    time = serializers.DateTimeField(source="created")
+    actor = serializers.CharField()
+    action = serializers.CharField()
+    comment = serializers.CharField()
+    payload_iovs_before = serializers.IntegerField()
+    payload_iovs_after = serializers.IntegerField()
+
+
+class ChangeDocument(ChangeItem):
+    """A change of a global tag: `before` is what it took away, `after` what it added."""
+
+    before = serializers.JSONField()
+    after = serializers.JSONField()
+
+
 def documents(shape: type[serializers.Serializer], rows: QuerySet) -> list[Document]:
     """The rows as documents of that shape, in one query. Nested arrays stay empty."""
     layout = _layout(shape)

@@ -71,6 +71,39 @@ class RevisionField(serializers.Field):
         return str(data)
 
 
+@extend_schema_field(
+    {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": OPEN}, "minItems": 2, "maxItems": 2}
+)
+class MomentField(serializers.Field):
+    """A moment: an array of two numbers."""
+
+    default_error_messages = {
+        "invalid": "An array of two integers, [major, minor], each from 0 to 9223372036854775807."
+    }
+
+    def to_internal_value(self, data: Any) -> Moment:
+        if not isinstance(data, list) or len(data) != 2:
+            self.fail("invalid")
+        major, minor = (parse_integer(half) for half in data)
+        if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
+            self.fail("invalid")
+        return Moment(major, minor)
+
+
+@extend_schema_field(
+    {"oneOf": [{"type": "string", "enum": ["open", "next"]}, MomentField._spectacular_annotation["field"]]}
+)
+class UntilField(MomentField):
+    """The end of an interval: a moment, "open", or "next" for the next start of the payload list."""
+
+    default_error_messages = {
+        "invalid": 'An array of two integers, [major, minor], each from 0 to 9223372036854775807, or "open" or "next".'
+    }
+
+    def to_internal_value(self, data: Any) -> Moment | str:
+        return data if data in ("open", "next") else super().to_internal_value(data)
+
+
 class Input(serializers.Serializer):
     """The body of a request. Clients may send null for what they could have left out."""
 

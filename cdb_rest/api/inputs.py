@@ -3,11 +3,23 @@
 from typing import Any
 
 from django.conf import settings
+from rest_framework import serializers
 from rest_framework.request import Request
 
-from cdb_rest.api.fields import Input, NameField, NumberField, RevisionField, TextField, plain_errors
+from cdb_rest.api.fields import (
+    Input,
+    MomentField,
+    NameField,
+    NumberField,
+    RevisionField,
+    TextField,
+    UntilField,
+    parse_flag,
+    plain_errors,
+    read_body,
+)
 from cdb_rest.domain.errors import ROWS_NAMED, InvalidInputError, TooManyRowsError, wrong_rows
-from cdb_rest.domain.moment import OPEN
+from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.models.names import LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 ROWS_VALIDATED_AT_ONCE = 1000
@@ -75,11 +87,51 @@ class PayloadIOVAttachInput(Input):
     piov_id = NumberField()
 
 
+class InsertInput(Input):
+    """A payload to insert into a global tag, by the names of tag and payload type."""
+
+    global_tag = TextField(max_length=NAME_LENGTH)
+    payload_type = TextField(max_length=NAME_LENGTH)
+    payload_url = TextField(max_length=TEXT_LENGTH)
+    checksum = TextField(max_length=TEXT_LENGTH, allow_blank=True)
+    size = NumberField(default=0)
+    revision = RevisionField(source="extra", default=None)
+    since = MomentField()
+    until = UntilField(default="open")
+    dry_run = serializers.BooleanField(default=False)
+
+    def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """Give the interval as the columns have it."""
+        since, until = attributes.pop("since"), attributes.pop("until")
+        end = END_OF_TIME if isinstance(until, str) else until
+        return attributes | {
+            "major_iov": since.major, "minor_iov": since.minor, "major_iov_end": end.major, "minor_iov_end": end.minor,
+            "since_only": until == "next",
+        }  # fmt: skip
+
+
+def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
+    """The rows to insert, from one object or an array of them, and whether it is a dry run.
+
+    Raises `TooManyRowsError`, or `InvalidInputError`, also where some rows are a dry run and others not.
+    """
+    data = request.data
+    rows = _read_rows(data, InsertInput) if isinstance(data, list) else [read_body(request, InsertInput)]
+    dry_runs = {row.pop("dry_run") for row in rows}
+    if len(dry_runs) > 1:
+        message = "Either all rows are a dry run or none is."
+        raise InvalidInputError(message, {"dry_run": [message]})
+    return rows, parse_flag("dry_run", request.query_params.get("dry_run")) or True in dry_runs
+
+
 def read_bulk(request: Request) -> list[dict[str, Any]]:
     """The rows of a bulk request. Raises `TooManyRowsError`, or `InvalidInputError` with the first wrong rows by index."""
-    data = request.data
-    if not isinstance(data, list):
+    if not isinstance(request.data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")
+    return _read_rows(request.data, BulkPayloadIOVInput)
+
+
+def _read_rows(data: list, form_class: type[Input]) -> list[dict[str, Any]]:
     if len(data) > settings.CDB_MAX_BULK_ROWS:
         raise TooManyRowsError(
             f"The body has {len(data)} rows; at most {settings.CDB_MAX_BULK_ROWS} are accepted at once."
@@ -88,7 +140,7 @@ def read_bulk(request: Request) -> list[dict[str, Any]]:
     wrong: list[dict[str, Any]] = []
     # In parts, so that a body with nothing right in it costs little more than one.
     for first in range(0, len(data), ROWS_VALIDATED_AT_ONCE):
-        form = BulkPayloadIOVInput(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True)
+        form = form_class(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True)
         if form.is_valid():
             rows += (dict(row) for row in form.validated_data)
             continue

@@ -25,7 +25,7 @@ class Browser:
 
     `search` are the columns whose text is searched, `sort` the fields that may be sorted by (the default first) and the
     columns behind them, `filters` the parameters that select by a name. `count` counts the selected rows without reading
-    them, where nothing is searched for.
+    them, where nothing is searched for. `newest_first` turns the order around unless the query string says one.
     """
 
     shape: type[Serializer]
@@ -34,16 +34,19 @@ class Browser:
     sort: Mapping[str, str]
     filters: Mapping[str, str] = field(default_factory=dict)
     count: Callable[[dict[str, str]], int] | None = None
+    newest_first: bool = False
 
-    def page(self, query: QueryDict) -> Document:
-        """The page that the query string asks for; past the end its results are empty.
+    def page(self, query: QueryDict, rows: QuerySet | None = None) -> Document:
+        """The page that the query string asks for, of all rows or of these; past the end its results are empty.
 
         Raises `InvalidInputError` if the page or its size is no number in range.
         """
         number = _number(query, "page", default=1, largest=OPEN)
         size = _number(query, "page_size", default=PAGE_SIZE, largest=LARGEST_PAGE_SIZE)
         selected = {name: query[name] for name in self.filters if query.get(name)}
-        rows = self.rows().filter(**{self.filters[name]: value for name, value in selected.items()})
+        rows = (self.rows() if rows is None else rows).filter(
+            **{self.filters[name]: value for name, value in selected.items()}
+        )
         text = query.get("search")
         if text:
             rows = rows.filter(_any_contains(self.search, text))
@@ -63,24 +66,28 @@ class Browser:
     def _order(self, query: QueryDict) -> list[str]:
         default = next(iter(self.sort.values()))
         column = self.sort.get(query.get("sort", ""), default)
-        sign = "-" if query.get("order") == "desc" else ""
+        sign = "-" if query.get("order", "desc" if self.newest_first else "asc") == "desc" else ""
         # The id breaks ties, so that a row stands on one page only.
         return [sign + column] if column == "id" else [sign + column, sign + "id"]
 
     def parameters(self) -> list[OpenApiParameter]:
         """The query parameters, for the OpenAPI description."""
         described = {
-            "page": (int, "Switches to browse mode and says which page, from 1."),
+            "page": (int, "Which page, from 1; switches to browse mode where there is another."),
             "page_size": (int, f"Rows of a page, 1 to {LARGEST_PAGE_SIZE}; {PAGE_SIZE} if left out."),
             "search": (str, "Only rows that contain this text, in whatever case."),
             "sort": (str, f"One of {', '.join(self.sort)}; anything else means {next(iter(self.sort))}."),
-            "order": (str, "asc (default) or desc."),
+            "order": (str, "asc or (default) desc." if self.newest_first else "asc (default) or desc."),
         } | {name: (str, f"Only rows with this {name.replace('_', ' ')}, by name.") for name in self.filters}
         return [OpenApiParameter(name, kind, description=text) for name, (kind, text) in described.items()]
 
     def list_or_page(self, item: type[Serializer]) -> PolymorphicProxySerializer:
         """The answers of a list route for the OpenAPI description: all items, or a page."""
-        return one_of(item(many=True), _page_of(self.shape)())
+        return one_of(item(many=True), self.page_shape())
+
+    def page_shape(self) -> Serializer:
+        """A page, for the OpenAPI description."""
+        return _page_of(self.shape)()
 
 
 def wants_page(query: QueryDict) -> bool:

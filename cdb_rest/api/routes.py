@@ -3,7 +3,7 @@
 from django.urls import path
 from rest_framework.views import APIView
 
-from cdb_rest.api.views import global_tags, lookup, payload_iovs, payload_lists, payload_types, settings
+from cdb_rest.api.views import changes, global_tags, lookup, payload_iovs, payload_lists, payload_types, settings
 
 ROUTES: tuple[tuple[type[APIView], tuple[str, ...]], ...] = (
     (lookup.LookupView, ("payloadiovs/", "payload-iovs/query/")),
@@ -28,6 +28,8 @@ ROUTES: tuple[tuple[type[APIView], tuple[str, ...]], ...] = (
         global_tags.PayloadListsOfGlobalTagView,
         ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
     ),
+    (changes.ChangeListView, ("global-tags/<str:name>/changes",)),
+    (changes.ChangeView, ("global-tags/<str:name>/changes/<str:revision>",)),
     (payload_types.PayloadTypeListView, ("pt", "payload-types")),
     (payload_types.PayloadTypeDeleteView, ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete")),
     (payload_lists.PayloadListListView, ("pl", "payload-lists")),
@@ -37,6 +39,7 @@ ROUTES: tuple[tuple[type[APIView], tuple[str, ...]], ...] = (
     (payload_lists.PayloadListDeleteView, ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete")),
     (payload_iovs.PayloadIOVListView, ("piov", "payload-iovs")),
     (payload_iovs.PayloadIOVBulkView, ("bulk_piov", "payload-iovs/bulk")),
+    (payload_iovs.PayloadIOVInsertView, ("payload-iovs/insert",)),
     (payload_iovs.PayloadIOVAttachView, ("piov_attach", "payload-iovs/attach")),
     (payload_iovs.PayloadIOVByIdView, ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>")),
     (

@@ -3,6 +3,11 @@
 The docstring says what it means to the caller; `code` is the stable identifier that programs may rely on.
 """
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Row = TypeVar("Row")
+
 
 class CdbError(Exception):
     """Base of all errors of the service. The message is one sentence for the caller.
@@ -39,12 +44,25 @@ def wrong_rows(rows: list[dict], total: int) -> InvalidInputError:
 def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
     """The error for a bulk request of `total` rows of which some, by index, are refused: that of the first, naming all."""
     (number, first), *others = sorted(refusals, key=lambda refusal: refusal[0])
-    more = f" {len(others)} more of {total} rows are wrong;" if others else ""
     first.rows = [
         {"row": row, "code": error.code, "detail": str(error)} | error.fields for row, error in refusals[:ROWS_NAMED]
     ]
-    first.args = (f"Row {number}: {first}{more} Nothing was stored.",)
+    if total > 1:
+        more = f" {len(others)} more of {total} rows are wrong." if others else ""
+        first.args = (f"Row {number}: {first}{more} Nothing was stored.",)
     return first
+
+
+def raise_refused(check: Callable[[Row], None], rows: Sequence[Row]) -> None:
+    """Raise as `refused_rows` says if `check` raises for some of the rows."""
+    refusals = []
+    for number, row in enumerate(rows):
+        try:
+            check(row)
+        except CdbError as error:
+            refusals.append((number, error))
+    if refusals:
+        raise refused_rows(refusals, len(rows))
 
 
 class TooManyRowsError(CdbError):

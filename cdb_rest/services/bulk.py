@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cdb_rest.domain.errors import CdbError, InvalidInputError, PayloadListNotFoundError, refused_rows, wrong_rows
+from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError, raise_refused, refused_rows, wrong_rows
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
@@ -46,16 +46,13 @@ def _placement(row: dict[str, Any], payload_list: PayloadList) -> Placement:
 
 def _check_lists(rows: list[dict[str, Any]], lists: dict[str, PayloadList]) -> None:
     """Raise for the rows whose list does not exist, or belongs to a tag that takes no IOV."""
-    refusals: list[tuple[int, CdbError]] = []
-    for number, row in enumerate(rows):
-        try:
-            if row["payload_list"] not in lists:
-                raise PayloadListNotFoundError(row["payload_list"])
-            check_tag(lists[row["payload_list"]].global_tag, Action.ADD_IOV)
-        except CdbError as error:
-            refusals.append((number, error))
-    if refusals:
-        raise refused_rows(refusals, len(rows))
+
+    def check(row: dict[str, Any]) -> None:
+        if row["payload_list"] not in lists:
+            raise PayloadListNotFoundError(row["payload_list"])
+        check_tag(lists[row["payload_list"]].global_tag, Action.ADD_IOV)
+
+    raise_refused(check, rows)
 
 
 def _check_intervals(placements: list[Placement]) -> None:

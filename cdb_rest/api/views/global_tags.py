@@ -21,6 +21,7 @@ from cdb_rest.api.documents import (
 from cdb_rest.api.fields import parse_number, read_body, read_value
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.paging import wants_page
+from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadList
 from cdb_rest.services import global_tags
@@ -40,7 +41,8 @@ class _CreatesGlobalTag(APIView):
     @extend_schema(request=GlobalTagInput, responses=GlobalTagDocument)
     def post(self, request: Request) -> Response:
         """Create an empty global tag."""
-        tag = global_tags.create_global_tag(**read_body(request, GlobalTagInput))
+        values = read_body(request, GlobalTagInput)
+        tag = global_tags.create_global_tag(**values, origin=read_origin(request, request.data))
         return Response(_one(GlobalTagDocument, tag))
 
 
@@ -89,7 +91,7 @@ class GlobalTagDeleteView(APIView):
 
     @extend_schema(request=None, responses={200: Statement})
     def delete(self, request: Request, name: str) -> Response:
-        global_tags.delete_global_tag(name=name)
+        global_tags.delete_global_tag(name=name, origin=read_origin(request))
         return Response({"detail": f"Global tag {name} deleted."})
 
 
@@ -99,7 +101,8 @@ class GlobalTagCloneView(APIView):
     @extend_schema(request=None, responses=GlobalTagItem)
     def post(self, request: Request, source: str, target: str) -> Response:
         target = read_value({"name": target}, NameInput)["name"]
-        return Response(_one(GlobalTagItem, global_tags.clone_global_tag(source=source, target=target)))
+        clone = global_tags.clone_global_tag(source=source, target=target, origin=read_origin(request))
+        return Response(_one(GlobalTagItem, clone))
 
 
 class GlobalTagStatusChangeView(APIView):
@@ -107,7 +110,8 @@ class GlobalTagStatusChangeView(APIView):
 
     @extend_schema(request=None, responses=GlobalTagDocument)
     def put(self, request: Request, name: str, status: str) -> Response:
-        return Response(_one(GlobalTagDocument, global_tags.change_status(name=name, status=status)))
+        tag = global_tags.change_status(name=name, status=status, origin=read_origin(request))
+        return Response(_one(GlobalTagDocument, tag))
 
 
 class GlobalTagStatusListView(APIView):

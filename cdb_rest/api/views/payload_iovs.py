@@ -1,21 +1,30 @@
 """Views of payload IOVs."""
 
-from django.http import StreamingHttpResponse
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from django.http import HttpResponse, StreamingHttpResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_IOVS
-from cdb_rest.api.documents import BulkResult, PayloadIOVDocument, Statement, document
+from cdb_rest.api.documents import BulkResult, PayloadIOVDocument, Statement, document, one_of
 from cdb_rest.api.fields import parse_moment, parse_number, read_body
-from cdb_rest.api.inputs import BulkPayloadIOVInput, PayloadIOVAttachInput, PayloadIOVInput, read_bulk
+from cdb_rest.api.inputs import (
+    BulkPayloadIOVInput,
+    InsertInput,
+    PayloadIOVAttachInput,
+    PayloadIOVInput,
+    read_bulk,
+    read_insertion,
+)
 from cdb_rest.api.paging import wants_page
-from cdb_rest.domain.errors import PayloadIOVNotFoundError
+from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
+from cdb_rest.api.writes import WRITE_HEADERS, answer_write, read_origin
+from cdb_rest.domain.errors import OverlapError, PayloadIOVNotFoundError, TagFrozenError
 from cdb_rest.domain.moment import END_OF_TIME
 from cdb_rest.models import PayloadIOV
-from cdb_rest.services import bulk, payload_iovs
+from cdb_rest.services import bulk, insertion, payload_iovs
 
 VALUES = {
     "payload_url": "gains/run5.root",
@@ -25,6 +34,14 @@ VALUES = {
     "minor_iov": 0,
 }
 EXAMPLE = OpenApiExample("An IOV with an open end", VALUES, request_only=True)
+INSERT_EXAMPLE = OpenApiExample(
+    "A payload from a moment to another one",
+    {
+        "global_tag": "tiny", "payload_type": "Beam_Alignment", "payload_url": "beam/run5.root", "checksum": "9e107d9d",
+        "since": [5, 0], "until": [6, 0], "dry_run": True,
+    },
+    request_only=True,
+)  # fmt: skip
 BULK_EXAMPLE = OpenApiExample("IOVs with open ends", VALUES | {"payload_list": "Gain_1"}, request_only=True)
 
 
@@ -54,10 +71,50 @@ class PayloadIOVByIdView(APIView):
 class PayloadIOVBulkView(APIView):
     """Inserting many payload IOVs into payload lists, all or none."""
 
-    @extend_schema(request=BulkPayloadIOVInput(many=True), responses=BulkResult, examples=[BULK_EXAMPLE])
-    def post(self, request: Request) -> Response:
-        count = bulk.insert_payload_iovs(rows=read_bulk(request))
-        return Response({"detail": f"Payload IOVs inserted: {count}.", "count": count})
+    @extend_schema(
+        parameters=WRITE_HEADERS, request=BulkPayloadIOVInput(many=True), responses=BulkResult, examples=[BULK_EXAMPLE]
+    )
+    def post(self, request: Request) -> HttpResponse:
+        rows, origin = read_bulk(request), read_origin(request)
+
+        def insert() -> dict:
+            count = bulk.insert_payload_iovs(rows=rows, origin=origin)
+            return {"detail": f"Payload IOVs inserted: {count}.", "count": count}
+
+        return answer_write(request, insert)
+
+
+class PayloadIOVInsertView(APIView):
+    """Inserting payloads into global tags by the names of tag and payload type, all or none, or trying out what it does."""
+
+    @extend_schema(
+        parameters=[
+            *WRITE_HEADERS,
+            OpenApiParameter(
+                "dry_run", str, enum=["0", "1"], description="1: say what would happen, and change nothing."
+            ),
+        ],
+        request=one_of(InsertInput(), InsertInput(many=True)),
+        responses=InsertionResult,
+        examples=[INSERT_EXAMPLE],
+    )
+    def post(self, request: Request) -> HttpResponse:
+        rows, dry_run = read_insertion(request)
+        origin = read_origin(request, request.data)
+        if dry_run:
+            return Response(_try_out(rows))
+
+        def insert() -> dict:
+            return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
+
+        return answer_write(request, insert)
+
+
+def _try_out(rows: list[dict]) -> dict:
+    try:
+        return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True), dry_run=True)
+    except (OverlapError, TagFrozenError) as error:
+        return refusal_document(error)
 
 
 class PayloadIOVAttachView(APIView):
@@ -66,7 +123,9 @@ class PayloadIOVAttachView(APIView):
     @extend_schema(request=PayloadIOVAttachInput, responses=PayloadIOVDocument)
     def put(self, request: Request) -> Response:
         body = read_body(request, PayloadIOVAttachInput)
-        iov = payload_iovs.attach_payload_iov(payload_list=body["payload_list"], iov_id=body["piov_id"])
+        iov = payload_iovs.attach_payload_iov(
+            payload_list=body["payload_list"], iov_id=body["piov_id"], origin=read_origin(request, request.data)
+        )
         return Response(_one(iov.id))
 
 
@@ -86,7 +145,9 @@ class PayloadIOVDeleteView(APIView):
     ) -> Response:
         start = parse_moment(("major", "minor"), (major, minor))
         end = END_OF_TIME if major_end is None else parse_moment(("major_end", "minor_end"), (major_end, minor_end))
-        payload_iovs.delete_payload_iov(global_tag=global_tag, payload_type=payload_type, start=start, end=end)
+        payload_iovs.delete_payload_iov(
+            global_tag=global_tag, payload_type=payload_type, start=start, end=end, origin=read_origin(request)
+        )
         return Response({"detail": f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."})
 
 

@@ -12,6 +12,7 @@ from cdb_rest.api.documents import NestedPayloadList, PayloadListDocument, Paylo
 from cdb_rest.api.fields import parse_number, read_body
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
 from cdb_rest.api.paging import wants_page
+from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.models import PayloadList
 from cdb_rest.services import payload_lists
@@ -57,7 +58,9 @@ class PayloadListAttachView(APIView):
 
     @extend_schema(request=PayloadListAttachInput, responses=PayloadListDocument)
     def put(self, request: Request) -> Response:
-        return Response(_one(payload_lists.attach_payload_list(**read_body(request, PayloadListAttachInput))))
+        names = read_body(request, PayloadListAttachInput)
+        origin = read_origin(request, request.data)
+        return Response(_one(payload_lists.attach_payload_list(**names, origin=origin)))
 
 
 class PayloadListDeleteView(APIView):
@@ -65,7 +68,7 @@ class PayloadListDeleteView(APIView):
 
     @extend_schema(request=None, responses={200: Statement})
     def delete(self, request: Request, name: str) -> Response:
-        payload_lists.delete_payload_list(name=name)
+        payload_lists.delete_payload_list(name=name, origin=read_origin(request))
         return Response({"detail": f"Payload list {name} deleted."})
 
 

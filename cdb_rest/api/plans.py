@@ -1,0 +1,128 @@
+"""What an insertion did, or in a dry run would do, as a document."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from cdb_rest.domain.attach import Cut
+from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.moment import Interval, Mode
+from cdb_rest.services.insertion import Insertion
+from cdb_rest.services.intervals import interval_of
+from cdb_rest.services.placing import Placement
+
+MOMENT = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
+
+
+class IntervalDocument(serializers.Serializer):
+    """An interval: two moments as on the wire; `until` is "open" or "next" where there is no second one."""
+
+    since = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
+    until = serializers.JSONField()
+
+
+class AddedDocument(IntervalDocument):
+    """The row that is added; its id is null in a dry run."""
+
+    id = serializers.IntegerField(allow_null=True)
+    payload_url = serializers.CharField()
+
+
+class CutDocument(serializers.Serializer):
+    """A row that was in the way: its interval before, and what is left of it."""
+
+    id = serializers.IntegerField(allow_null=True)
+    payload_url = serializers.CharField()
+    before = IntervalDocument()
+    after = IntervalDocument(many=True)
+
+
+class PlanRow(serializers.Serializer):
+    """What one row of the request does to its payload list."""
+
+    row = serializers.IntegerField()
+    global_tag = serializers.CharField()
+    payload_type = serializers.CharField()
+    payload_list = serializers.CharField(allow_null=True)
+    list_created = serializers.BooleanField()
+    added = AddedDocument()
+    trimmed = CutDocument(many=True)
+    moved = CutDocument(many=True)
+    split = CutDocument(many=True)
+    detached = CutDocument(many=True)
+
+
+class Refusal(serializers.Serializer):
+    """Why a dry run's request would be refused."""
+
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    rows = serializers.ListField(child=serializers.JSONField())
+
+
+class InsertionResult(serializers.Serializer):
+    """The answer to an insertion; `refused` is null unless it is a dry run that finds so."""
+
+    detail = serializers.CharField()
+    dry_run = serializers.BooleanField()
+    refused = Refusal(allow_null=True)
+    revisions = serializers.DictField(child=serializers.IntegerField())
+    rows = PlanRow(many=True)
+
+
+def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]:
+    """An insertion as `InsertionResult` has it."""
+    count = len(insertion.placements)
+    return {
+        "detail": f"Payload IOVs {'that would be inserted' if dry_run else 'inserted'}: {count}.",
+        "dry_run": dry_run,
+        "refused": None,
+        "revisions": insertion.revisions,
+        "rows": [_row(number, placement, insertion, dry_run) for number, placement in enumerate(insertion.placements)],
+    }
+
+
+def refusal_document(error: CdbError) -> dict[str, Any]:
+    """A dry run that is refused as `InsertionResult` has it."""
+    return {
+        "detail": "It would be refused.",
+        "dry_run": True,
+        "refused": {"code": error.code, "detail": str(error), "rows": error.rows},
+        "revisions": {},
+        "rows": [],
+    }
+
+
+def _row(number: int, placement: Placement, insertion: Insertion, dry_run: bool) -> dict[str, Any]:
+    payload_list, iov = placement.payload_list, placement.iov
+    created = payload_list in insertion.created_lists
+    return {
+        "row": number,
+        "global_tag": payload_list.global_tag.name,
+        "payload_type": payload_list.payload_type.name,
+        "payload_list": None if created and dry_run else payload_list.name,
+        "list_created": created,
+        "added": {"id": iov.id, "payload_url": iov.payload_url}
+        | _interval(interval_of(iov))
+        | ({"until": "next"} if placement.since_only else {}),
+        "trimmed": [_cut(cut) for cut in placement.cuts if len(cut.rest) == 1 and cut.rest[0].start == cut.was.start],
+        "moved": [_cut(cut) for cut in placement.cuts if len(cut.rest) == 1 and cut.rest[0].start != cut.was.start],
+        "split": [_cut(cut) for cut in placement.cuts if len(cut.rest) == 2],
+        "detached": [_cut(cut) for cut in placement.cuts if not cut.rest],
+    }
+
+
+def _cut(cut: Cut) -> dict[str, Any]:
+    iov = cut.row.iov
+    return {
+        "id": iov.id,
+        "payload_url": iov.payload_url,
+        "before": _interval(cut.was),
+        "after": [_interval(rest) for rest in cut.rest],
+    }
+
+
+def _interval(interval: Interval) -> dict[str, Any]:
+    since, until = interval.on_wire(Mode(settings.CDB_IOV_MODE))
+    return {"since": list(since), "until": "open" if interval.is_open else list(until)}

@@ -1,0 +1,42 @@
+"""Views of the change log of global tags. It outlives its tag."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api.browsers import CHANGES
+from cdb_rest.api.documents import ChangeDocument, document
+from cdb_rest.api.fields import parse_number
+from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError
+from cdb_rest.models import GlobalTag, GlobalTagChange
+
+
+class ChangeListView(APIView):
+    """The changes of a global tag, newest first, page by page."""
+
+    @extend_schema(parameters=CHANGES.parameters(), responses=CHANGES.page_shape())
+    def get(self, request: Request, name: str) -> Response:
+        changes = GlobalTagChange.objects.filter(global_tag=name)
+        _check_known(name)
+        return Response(CHANGES.page(request.query_params, changes))
+
+
+class ChangeView(APIView):
+    """One change of a global tag, with what it took away and what it added."""
+
+    @extend_schema(responses=ChangeDocument)
+    def get(self, request: Request, name: str, revision: str) -> Response:
+        number = parse_number("revision", revision)
+        found = document(ChangeDocument, GlobalTagChange.objects.filter(global_tag=name, revision=number))
+        if found is None:
+            _check_known(name)
+            raise ChangeNotFoundError(f"of global tag {name} with revision {number}")
+        return Response(found)
+
+
+def _check_known(name: str) -> None:
+    """Raise `GlobalTagNotFoundError` unless there is such a tag or was one."""
+    known = GlobalTagChange.objects.filter(global_tag=name).exists() or GlobalTag.objects.filter(name=name).exists()
+    if not known:
+        raise GlobalTagNotFoundError(name)

@@ -1,0 +1,10 @@
+-- Delete a few of the kept answers that are too old, and leave those that somebody else is at.
+-- Parameters: hours integer.
+DELETE FROM "KeptAnswer"
+WHERE id IN (
+    SELECT id FROM "KeptAnswer"
+    WHERE created < statement_timestamp() - make_interval(hours => %(hours)s)
+    ORDER BY created
+    LIMIT 100
+    FOR UPDATE SKIP LOCKED
+)

@@ -1,0 +1,142 @@
+"""The judge of histories: the valid payload of a list as a plain function, and the change log played again.
+
+Nothing of the service is used here: not its intervals, not its order of moments, not its translation of discrete ends.
+"""
+
+from dataclasses import dataclass, field
+
+LAST = 2**63 - 1
+AFTER_ALL = (2**63, 0)
+
+
+def half_open_end(end, discrete):
+    """The first moment that is over, for an end as it stands in a row."""
+    major, minor = end
+    if end == (LAST, LAST):
+        return AFTER_ALL
+    if not discrete:
+        return end
+    return (major, minor + 1) if minor < LAST else (major + 1, 0)
+
+
+def wire_end(end, discrete):
+    """The other way around; `end` is after some moment, and, unless discrete, not the last one."""
+    major, minor = end
+    if end == AFTER_ALL:
+        return (LAST, LAST)
+    if not discrete:
+        return end
+    return (major, minor - 1) if minor else (major - 1, LAST)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a list; `end` is half-open."""
+
+    label: str
+    start: tuple
+    end: tuple
+
+    @property
+    def is_open(self):
+        return self.end == AFTER_ALL
+
+
+def valid_payload(rows, moment):
+    """v(m) by its definition: the row with the latest start, if it is not over."""
+    started = [row for row in rows if row.start <= moment]
+    latest = max(started, key=lambda row: row.start, default=None)
+    return latest.label if latest and moment < latest.end else None
+
+
+@dataclass
+class Request:
+    """What several new rows make of a list, in the order given: v at each moment of a grid in which all of them begin and
+    end. `refused` are the rows that a protected tag does not take.
+    """
+
+    grid: list
+    rows: list
+    protected: bool
+    v: dict = field(init=False)
+    refused: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.v = {moment: valid_payload(self.rows, moment) for moment in self.grid}
+        self.starts = {row.start for row in self.rows}
+        self.old = {row.label for row in self.rows}
+        last = max(self.rows, key=lambda row: row.start, default=None)
+        self.running = last if last and last.is_open else None
+
+    def place(self, number, new, since_only):
+        until = min((start for start in self.starts if start > new.start), default=AFTER_ALL) if since_only else new.end
+        covered = [moment for moment in self.grid if new.start <= moment < until]
+        disturbed = {self.v[moment] for moment in covered} & self.old
+        online = self.running and new.is_open and new.start > self.running.start and disturbed <= {self.running.label}
+        if self.protected and disturbed and not online:
+            self.refused.append(number)
+            return
+        if not since_only:
+            if disturbed and online:
+                # It ends here, so nothing follows it any more.
+                self.running = None
+            self.starts = {start for start in self.starts if not new.start <= start < until}
+            if self.v.get(until) is not None:
+                self.starts.add(until)
+        self.starts.add(new.start)
+        self.v |= dict.fromkeys(covered, new.label)
+
+
+class Log:
+    """The change log, played again from its beginning."""
+
+    def __init__(self, changes):
+        self._changes = {}
+        for change in sorted(changes, key=lambda change: change["revision"]):
+            self._changes.setdefault(change["global_tag"], []).append(change)
+
+    def rebuild(self, tag, revision):
+        """Status, lists by type and rows by list and start of a tag at a revision; None where it did not exist."""
+        state = None
+        for change in self._changes[tag]:
+            if change["revision"] > revision:
+                break
+            state = self._apply(state, change)
+        return state
+
+    def _apply(self, state, change):
+        if change["action"] == "delete":
+            return None
+        before, after = change["before"], change["after"]
+        state = state or {"status": None, "lists": {}, "rows": {}}
+        rows = dict(state["rows"])
+        lists = dict(state["lists"])
+        for row in before.get("payload_iovs", []):
+            assert rows.pop(place_of(row)) == content_of(row)
+        for kind, name in before.get("payload_lists", {}).items():
+            assert lists.pop(kind) == name
+        for kind, name in after.get("payload_lists", {}).items():
+            assert kind not in lists
+            lists[kind] = name
+        for row in after.get("payload_iovs", []):
+            assert place_of(row) not in rows
+            rows[place_of(row)] = content_of(row)
+        if "clone_of" in after:
+            source = self.rebuild(after["clone_of"]["global_tag"], after["clone_of"]["revision"])
+            kinds = {name: kind for kind, name in source["lists"].items()}
+            rows = {(lists[kinds[name]], start): content for (name, start), content in source["rows"].items()}
+        return {"status": after.get("status", state["status"]), "lists": lists, "rows": rows}
+
+
+def place_of(row):
+    return row["payload_list"], (row["major_iov"], row["minor_iov"])
+
+
+def content_of(row):
+    return (
+        row["payload_url"],
+        row["checksum"],
+        row["size"],
+        (row["major_iov_end"], row["minor_iov_end"]),
+        row["revision"],
+    )

@@ -1,0 +1,21 @@
+"""Random histories of every write: at least 2,000 steps in each run of the tests, over all worlds."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.histories.machine import WORLDS, played
+
+STEPS = 2000
+# Histories of up to fifty steps in small portions, until there are enough.
+PORTION = settings(max_examples=5, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("world", WORLDS)
+def test_every_history_agrees_with_the_oracle(world, settings):
+    machine, settings.CDB_IOV_MODE = WORLDS[world]
+    begin = played["steps"]
+    while played["steps"] - begin < STEPS / len(WORLDS):
+        run_state_machine_as_test(machine, settings=PORTION)
+    assert played["refused"]
