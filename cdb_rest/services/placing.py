@@ -92,19 +92,30 @@ class Plan:
         rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
         for row in rests:
             row.iov = _copy(row.iov)
-        for row in [*cut, *self._new, *rests]:
-            set_interval(row.iov, row.interval)
-            if not row.attached:
-                row.iov.payload_list = None
+        for row in [*self._new, *rests]:
+            _set_columns(row)
         created = [row.iov for row in [*self._new, *rests] if row.iov.id is None]
         moved = [row.iov for row in self._new if row.iov.id is not None]
         # In this order no two rows of a list have one start, not even for a moment.
-        _place([row.iov for row in cut])
+        settle_rows(cut)
         _place(moved)
         _insert(created)
         for row in [*cut, *self._new, *rests]:
             if row.attached:
                 changes.add_iov(self._lists[row.iov.payload_list_id], row.iov)
+
+
+def settle_rows(rows: Sequence[TimelineRow]) -> None:
+    """Write stored rows as they are now: with their intervals, or detached."""
+    for row in rows:
+        _set_columns(row)
+    _place([row.iov for row in rows])
+
+
+def _set_columns(row: TimelineRow) -> None:
+    set_interval(row.iov, row.interval)
+    if not row.attached:
+        row.iov.payload_list = None
 
 
 def _start(row: TimelineRow) -> tuple[int, Moment]:

@@ -109,6 +109,7 @@ class Log:
             return None
         before, after = change["before"], change["after"]
         state = state or {"status": None, "lists": {}, "rows": {}}
+        assert before.get("status") == (state["status"] if "status" in after else None)
         rows = dict(state["rows"])
         lists = dict(state["lists"])
         for row in before.get("payload_iovs", []):

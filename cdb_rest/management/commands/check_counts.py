@@ -5,10 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cdb_rest.management.tables import table
 from cdb_rest.services.counts import WrongCount, find_wrong_counts, repair_counts
-
-# A longer table tells nobody more.
-ROWS_SHOWN = 40
 
 
 class Command(BaseCommand):
@@ -33,12 +31,6 @@ class Command(BaseCommand):
             raise CommandError(f"{len(wrong)} wrong counts ({took}); --repair sets them right.")
 
     def _table(self, wrong: list[WrongCount]) -> None:
-        if not wrong:
-            return
-        rows = [("object", "name", "count", "kept", "actual")]
-        rows += [(one.kind, one.name, one.count, f"{one.kept:,}", f"{one.actual:,}") for one in wrong[:ROWS_SHOWN]]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        for row in rows:
-            self.stdout.write("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-        if len(wrong) > ROWS_SHOWN:
-            self.stdout.write(f"and {len(wrong) - ROWS_SHOWN:,} more")
+        if wrong:
+            rows = [(one.kind, one.name, one.count, f"{one.kept:,}", f"{one.actual:,}") for one in wrong]
+            self.stdout.write(table(("object", "name", "count", "kept", "actual"), rows))

@@ -1,0 +1,55 @@
+"""manage.py check_intervals"""
+
+import getpass
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.origin import Origin
+from cdb_rest.management.tables import table
+from cdb_rest.services.repair import Fault, find_faults, repair_faults
+
+
+class Command(BaseCommand):
+    help = (
+        "Find what breaks the rules of payload lists: empty rows, rows of one list with equal starts, closed intervals that "
+        "overlap the next, revisions that lag behind the change log, wrong counts. Exits with 1 if anything is left."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--global-tag", metavar="NAME", help="look at this global tag only")
+        parser.add_argument(
+            "--repair",
+            action="store_true",
+            help="mend it without changing what is valid at any moment: trim overlaps, detach empty and doubled rows, set "
+            "revisions and counts; leaves frozen tags alone; writers wait meanwhile",
+        )
+
+    def handle(self, *, global_tag: str | None, repair: bool, **options: Any) -> None:
+        begin = time.monotonic()
+        try:
+            found = find_faults(global_tag=global_tag)
+            self._table(found)
+            left = found
+            if repair and found:
+                left = repair_faults(global_tag=global_tag, origin=Origin(f"check_intervals ({getpass.getuser()})"))
+        except CdbError as error:
+            raise CommandError(str(error)) from error
+        took = f"{time.monotonic() - begin:.1f} s"
+        if not found:
+            self.stdout.write(f"Nothing is wrong ({took}).")
+        elif not repair:
+            raise CommandError(f"{len(found):,} faults ({took}); --repair mends them.")
+        elif left:
+            self.stdout.write("Left, because the tag is frozen:")
+            self._table(left)
+            raise CommandError(f"{len(left):,} of {len(found):,} faults are left ({took}).")
+        else:
+            self.stdout.write(f"{len(found):,} faults mended ({took}).")
+
+    def _table(self, faults: list[Fault]) -> None:
+        if faults:
+            rows = [(fault.kind, fault.global_tag or "-", fault.payload_list or "-", fault.what) for fault in faults]
+            self.stdout.write(table(("fault", "global tag", "payload list", "what"), rows))

@@ -1,0 +1,107 @@
+"""Finding what breaks the rules of payload lists, and mending it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import connection
+
+from cdb_rest import named_sql
+from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.domain.moment import Mode
+from cdb_rest.domain.origin import Origin
+from cdb_rest.domain.repair import tidy
+from cdb_rest.domain.status import Status
+from cdb_rest.domain.timeline import TimelineRow
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.services.change_log import Changes
+from cdb_rest.services.counts import LOCK_FOR_REPAIR, find_wrong_counts, repair_counts
+from cdb_rest.services.intervals import interval_of
+from cdb_rest.services.placing import settle_rows
+from cdb_rest.services.transactions import write
+
+INTERVAL_FAULTS = named_sql.load("interval_faults")
+LAGGING_REVISIONS = named_sql.load("lagging_revisions")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that should not be: which kind, in which tag and list (empty where it concerns none), and what exactly."""
+
+    kind: str
+    global_tag: str
+    payload_list: str
+    what: str
+    list_id: int | None = None
+
+
+def find_faults(*, global_tag: str | None = None) -> list[Fault]:
+    """All faults, or those of one tag; reads every IOV's index entry. Raises `GlobalTagNotFoundError`."""
+    if global_tag is not None and not GlobalTag.objects.filter(name=global_tag).exists():
+        raise GlobalTagNotFoundError(global_tag)
+    with connection.cursor() as cursor:
+        cursor.execute(INTERVAL_FAULTS, {"tag": global_tag, "inclusive": settings.CDB_IOV_MODE == Mode.DISCRETE})
+        faults = [
+            Fault(kind, tag, payload_list, f"payload IOV {iov_id}", list_id)
+            for kind, tag, payload_list, list_id, iov_id in cursor.fetchall()
+        ]
+        cursor.execute(LAGGING_REVISIONS, {"tag": global_tag})
+        faults += [
+            Fault("revision lags", tag, "", f"{revision}, and {last} in the change log")
+            for tag, revision, last in cursor.fetchall()
+        ]
+    return faults + _wrong_counts(global_tag)
+
+
+@write
+def repair_faults(*, global_tag: str | None = None, origin: Origin) -> list[Fault]:
+    """Mend what is found, and return the faults that are left: those in the lists of frozen tags.
+
+    What is valid at any moment stays; rows that go are detached. Writers wait meanwhile, readers do not.
+    Raises `GlobalTagNotFoundError`.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_FOR_REPAIR)
+    faults = find_faults(global_tag=global_tag)
+    _tidy_lists({fault.list_id for fault in faults if fault.list_id is not None}, origin)
+    for fault in faults:
+        if fault.kind == "revision lags":
+            _raise_revision(fault.global_tag, origin)
+    repair_counts()
+    return find_faults(global_tag=global_tag)
+
+
+def _tidy_lists(ids: Collection[int], origin: Origin) -> None:
+    changes = Changes()
+    for payload_list in PayloadList.objects.filter(id__in=ids).select_related("global_tag__status", "payload_type"):
+        tag = payload_list.global_tag
+        if tag is not None and tag.status.name == Status.FROZEN:
+            continue
+        iovs = PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov", "id")
+        changed = tidy([TimelineRow(iov, interval_of(iov)) for iov in iovs])
+        for row in changed:
+            changes.remove_iov(payload_list, row.iov)
+        settle_rows(changed)
+        for row in changed:
+            if row.attached:
+                changes.add_iov(payload_list, row.iov)
+    changes.record(ChangeAction.REPAIR, origin)
+
+
+def _raise_revision(global_tag: str, origin: Origin) -> None:
+    """A change of its own takes the revision past what the log has."""
+    changes = Changes()
+    changes.of_tag(GlobalTag.objects.get(name=global_tag).id)
+    changes.record(ChangeAction.REPAIR, origin)
+
+
+def _wrong_counts(global_tag: str | None) -> list[Fault]:
+    lists = dict(PayloadList.objects.filter(global_tag__isnull=False).values_list("name", "global_tag__name"))
+    faults = []
+    for wrong in find_wrong_counts():
+        is_tag = wrong.kind == "global tag"
+        tag = wrong.name if is_tag else lists.get(wrong.name, "")
+        if global_tag in (None, tag):
+            what = f"{wrong.count}: {wrong.kept:,} kept, {wrong.actual:,} there are"
+            faults.append(Fault("wrong count", tag, "" if is_tag else wrong.name, what))
+    return faults

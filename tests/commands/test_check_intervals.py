@@ -1,0 +1,126 @@
+"""manage.py check_intervals: what it finds, what it mends, and what it leaves."""
+
+import re
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadIOV, PayloadList
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def check(*arguments):
+    """The exit code's meaning, and what was printed."""
+    out = StringIO()
+    try:
+        call_command("check_intervals", *arguments, stdout=out)
+    except CommandError as error:
+        return False, out.getvalue() + str(error)
+    return True, out.getvalue()
+
+
+def kinds(printed):
+    return sorted(re.findall(r"^(empty|equal start|overlap|revision lags|wrong count) ", printed, re.MULTILINE))
+
+
+def answers(api, tag="tag"):
+    """Which payloads are valid at each moment; the ends that are shown with them may be mended."""
+    paths = [f"payloadiovs/?gtName={tag}&majorIOV={major}&minorIOV=0&strict=1" for major in range(40)]
+    return [[row[:2] for row in api.get(path).ok()] for path in paths]
+
+
+def spoil(build, name="tag"):
+    """A tag with one fault of each kind that the constraints let through."""
+    payload_list = build.list(build.tag(name))
+    build.iov(payload_list, (0, 0), (15, 0), url="reaches too far")
+    build.iov(payload_list, (10, 0), (30, 0), url="hidden")
+    build.iov(payload_list, (20, 0), (20, 0), url="empty")
+    PayloadList.objects.filter(id=payload_list.id).update(iov_count=7)
+    return payload_list
+
+
+def test_a_sound_database_has_no_faults(build):
+    build.iov(build.list(build.tag()), (0, 0), (1, 0))
+    ok, printed = check()
+    assert ok and "Nothing is wrong" in printed
+
+
+def test_faults_are_found_and_mended_and_no_answer_changes(api, build):
+    payload_list = spoil(build)
+    build.iov(build.list(None), (0, 0), (0, 0), url="in no tag")
+    GlobalTagChange.objects.create(
+        global_tag="tag", revision=5, created="2026-01-01T00:00Z", actor="a", action="bulk", payload_iovs_before=0,
+        payload_iovs_after=0, before={}, after={},
+    )  # fmt: skip
+    before = answers(api)
+    ok, printed = check()
+    assert not ok and "--repair" in printed
+    # The changed count of the list goes on to its tag, whose own count is wrong then too.
+    assert kinds(printed) == ["empty", "empty", "overlap", "overlap", "revision lags", "wrong count", "wrong count"]
+    assert payload_list.name in printed and str(PayloadIOV.objects.get(payload_url="empty").id) in printed
+    ok, printed = check("--repair")
+    assert ok and "mended" in printed
+    assert check()[0]
+    assert answers(api) == before
+    ends = (
+        PayloadIOV.objects.filter(payload_list=payload_list)
+        .order_by("comb_iov")
+        .values_list("payload_url", "major_iov_end")
+    )
+    assert list(ends) == [("reaches too far", 10), ("hidden", 20)]
+    assert PayloadIOV.objects.get(payload_url="empty").payload_list is None
+    log = GlobalTagChange.objects.filter(global_tag="tag").order_by("-revision").first()
+    assert log.action == "repair" and log.revision == GlobalTag.objects.get().revision > 5
+    assert log.actor.startswith("check_intervals")
+
+
+def test_only_one_tag(build):
+    spoil(build, "one")
+    spoil(build, "other")
+    assert check("--global-tag", "one", "--repair")[0]
+    ok, printed = check()
+    assert not ok and "one" not in re.findall(r"\b(one|other)\b", printed)
+    assert "There is no global tag nothing." in check("--global-tag", "nothing")[1]
+
+
+def test_the_lists_of_frozen_tags_are_left_as_they_are(api, build):
+    spoil(build)
+    GlobalTag.objects.update(status=GlobalTagStatus.objects.get(name="frozen"))
+    before = api.get("globalTag/tag").json["payload_lists"]
+    ok, printed = check("--repair")
+    assert not ok and "frozen" in printed
+    assert kinds(printed.split("Left")[1]) == ["empty", "overlap", "overlap"]
+    assert api.get("globalTag/tag").json["payload_lists"] == before
+
+
+def test_equal_starts_of_a_database_without_its_index(build):
+    index = "SELECT indexdef FROM pg_indexes WHERE indexname = 'payload_iov_lookup'"
+    with connection.cursor() as cursor:
+        cursor.execute(index)
+        (definition,) = cursor.fetchone()
+        cursor.execute("DROP INDEX payload_iov_lookup")
+        try:
+            payload_list = build.list(build.tag())
+            for url in ("first", "second"):
+                build.iov(payload_list, (1, 0), (2, 0), url=url)
+            ok, printed = check()
+            assert not ok and kinds(printed) == ["equal start"]
+            assert check("--repair")[0]
+        finally:
+            PayloadIOV.objects.filter(payload_url="first").update(payload_list=None)
+            cursor.execute(definition)
+    assert [iov.payload_url for iov in payload_list.payload_iovs.all()] == ["second"]
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("continuous", ["empty"]), ("discrete", ["overlap"])])
+def test_what_an_end_means_depends_on_the_mode(build, settings, mode, expected):
+    settings.CDB_IOV_MODE = mode
+    payload_list = build.list(build.tag())
+    # Empty where ends are exclusive; where they are inclusive, they touch the next one.
+    build.iov(payload_list, (1, 0), (1, 0))
+    build.iov(payload_list, (2, 0), (3, 0))
+    build.iov(payload_list, (3, 0))
+    assert kinds(check()[1]) == expected
