@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run setup setup-dev test lint format requirements
+.PHONY: help run setup setup-dev test soak lint format requirements
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -21,6 +21,9 @@ setup-dev: ## the same with the packages for development
 
 test: setup-dev ## run all tests against a real PostgreSQL; ARGS='-k name' selects
 	@.venv/bin/python -m pytest -n auto --dist loadgroup $(ARGS)
+
+soak: setup-dev ## play random histories and races of writers for MINUTES=10, on every core, against the oracle
+	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)
 
 lint: setup-dev ## check style, the imports between the rooms, and that no migration is missing
 	@.venv/bin/ruff check .

@@ -6,6 +6,12 @@ from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
 
 
+def make_statuses() -> None:
+    """The statuses of the migration, which tests with real transactions wipe out at their end."""
+    for name in ("unlocked", "locked", "frozen"):
+        GlobalTagStatus.objects.get_or_create(name=name)
+
+
 class Builder:
     """Makes objects with as little said as possible."""
 

@@ -7,18 +7,15 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cdb_rest.models import GlobalTagStatus
-from tests.builders import Builder
+from tests.builders import Builder, make_statuses
 
 PREFIX = "/api/cdb_rest/"
 
 
 @pytest.fixture(autouse=True)
 def _statuses(request: pytest.FixtureRequest, _django_db_marker: None) -> None:
-    """The statuses of the migration, which tests with real transactions wipe out at their end."""
     if request.node.get_closest_marker("django_db"):
-        for name in ("unlocked", "locked", "frozen"):
-            GlobalTagStatus.objects.get_or_create(name=name)
+        make_statuses()
 
 
 class Api:

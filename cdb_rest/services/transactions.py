@@ -1,6 +1,7 @@
 """The transaction around a write."""
 
 import functools
+import logging
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -10,6 +11,8 @@ from django.db import Error, connection, transaction
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import ConcurrentChangeError
 from cdb_rest.services.driver_errors import translate
+
+logger = logging.getLogger(__name__)
 
 LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
 Parameters = ParamSpec("Parameters")
@@ -32,9 +35,10 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
         for attempt in range(1, attempts + 1):
             try:
                 return _run(service, *arguments, **values)
-            except ConcurrentChangeError:
+            except ConcurrentChangeError as error:
                 if attempt == attempts:
                     raise
+                logger.info("%s is played again: %s", service.__name__, error)
         raise AssertionError("unreachable")
 
     return in_transaction

@@ -105,11 +105,13 @@ class JobClient:
         self.port = port
         self.calls: list[str] = []
 
-    def call(self, method: str, path: str, body: Any = ...) -> tuple[int, Any]:
+    def call(self, method: str, path: str, body: Any = ..., headers: dict[str, str] | None = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, f"/api/cdb_rest/{path}", skip_accept_encoding=True)
             connection.putheader("Accept", "*/*")
+            for name, value in (headers or {}).items():
+                connection.putheader(name, value)
             content = b""
             if body is not ...:
                 content = json.dumps(body).encode()

@@ -24,9 +24,10 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup import lateral, orm
 from cdb_rest.lookup.question import Question
-from cdb_rest.models import GlobalTag, GlobalTagChange, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.services import bulk, global_tags, insertion, payload_iovs, payload_lists
 from cdb_rest.services.counts import find_wrong_counts
+from tests.builders import make_statuses
 from tests.histories.oracle import AFTER_ALL, LAST, Log, Request, Row, half_open_end, valid_payload, wire_end
 
 TAGS = ["a", "b", "c"]
@@ -53,8 +54,7 @@ class Histories(RuleBasedStateMachine):
         self._labels = 0
         self._seen = {}
         self._last = {}
-        for name in ("unlocked", "locked", "frozen"):
-            GlobalTagStatus.objects.get_or_create(name=name)
+        make_statuses()
         for name in TYPES:
             PayloadType.objects.get_or_create(name=name)
 

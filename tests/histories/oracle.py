@@ -104,6 +104,14 @@ class Log:
             state = self._apply(state, change)
         return state
 
+    def steps(self, tag):
+        """Each change of a tag with its state before and after."""
+        state = None
+        for change in self._changes[tag]:
+            after = self._apply(state, change)
+            yield change, state, after
+            state = after
+
     def _apply(self, state, change):
         if change["action"] == "delete":
             return None

@@ -1,0 +1,36 @@
+"""Writers at the same time in one process, on connections of their own; tests/e2e has them against several processes."""
+
+import pytest
+from django.db import connection
+
+from cdb_rest.services.repair import find_faults
+from tests.conftest import Api
+from tests.histories.writers import Race
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WRITERS = 20
+
+
+class Connection:
+    """A client inside of this process, with the database connection of its thread."""
+
+    def __init__(self):
+        self._api = Api()
+
+    def call(self, method, path, body, headers):
+        answer = self._api(method, path, body, **headers)
+        return answer.status, answer.json
+
+    def close(self):
+        connection.close()
+
+
+@pytest.mark.parametrize(("tags", "mode"), [(1, "continuous"), (3, "continuous"), (2, "discrete")])
+def test_writers_at_the_same_time_leave_what_some_order_of_them_leaves(settings, tags, mode):
+    settings.CDB_IOV_MODE = mode
+    race = Race(Connection, seed=tags, tags=tags, discrete=mode == "discrete")
+    race.run(writers=WRITERS, writes_each=8)
+    assert race.verify(Connection()) > WRITERS * 2
+    assert find_faults() == []
+    assert set(race.statuses) <= {200, 404, 409}

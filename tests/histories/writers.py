@@ -1,0 +1,222 @@
+"""Writers at the same time, and the proof that what they left is what some order of their writes leaves.
+
+Each write carries its number as a comment. The change log says in which order they took effect, and each change in it has
+to be what the oracle makes of that write, from the state that the change before it had left.
+"""
+
+import random
+import threading
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from tests.histories.oracle import AFTER_ALL, Log, Request, Row, half_open_end, valid_payload, wire_end
+
+MAJORS = 30
+GRID = [(major, 0) for major in range(MAJORS + 1)]
+
+
+@dataclass
+class Write:
+    """What a write asked for: rows by tag and type, each with whether it is since-only; and the IOV that it takes away from
+    where it is, by its id or by its start. A row that is not known is that IOV, with whatever interval it had by then.
+    """
+
+    rows: list = field(default_factory=list)
+    gone: int | tuple | None = None
+
+
+class Race:
+    """Writers to lists of two types in some tags. `connect` makes a client for a thread: it calls
+    (method, path, body, headers) and returns status and parsed answer; `close` ends what it holds.
+    """
+
+    def __init__(self, connect, *, seed, tags=2, discrete=False):
+        self.prefix = f"race{uuid.uuid4().hex[:8]}"
+        self.tags = [f"{self.prefix}_{number}" for number in range(tags)]
+        self.types = [f"{self.prefix}_{kind}" for kind in ("Gain", "Noise", "Late")]
+        self.statuses = Counter()
+        self.writes = {}
+        self._connect, self._seed, self._discrete = connect, seed, discrete
+        self._lock = threading.Lock()
+        self._lists = {}
+        self._iovs = []
+
+    def run(self, *, writers, writes_each):
+        """Let them write. The third type has no lists to begin with: the inserting writers race to make them."""
+        client = self._connect()
+        for name in self.types:
+            self._do(client, "POST", "pt", {"name": name})
+        for tag in self.tags:
+            self._do(client, "POST", "gt", {"name": tag, "status": "unlocked"})
+            for kind in self.types[:2]:
+                made = self._do(client, "POST", "pl", {"payload_type": kind})
+                self._do(client, "PUT", "pl_attach", {"global_tag": tag, "payload_list": made["name"]})
+                self._lists[tag, kind] = made["name"]
+        client.close()
+        begin = threading.Barrier(writers)
+        with ThreadPoolExecutor(writers) as pool:
+            for done in [pool.submit(self._write, number, writes_each, begin) for number in range(writers)]:
+                done.result()
+
+    def _write(self, number, count, begin):
+        client, chance = self._connect(), random.Random(f"{self._seed} {number}")
+        begin.wait(60)
+        try:
+            for _ in range(count):
+                chance.choice(
+                    [self._attach, self._attach, self._bulk, self._insert, self._insert, self._steal, self._delete]
+                )(client, chance)
+        finally:
+            client.close()
+
+    # The kinds of writes
+
+    def _attach(self, client, chance):
+        tag, kind, row = chance.choice(self.tags), chance.choice(self.types[:2]), self._row(chance)
+        comment = self._note(Write([(tag, kind, row, False)]))
+        iov = self._do(client, "POST", "piov", self._columns(row))
+        self._do(client, "PUT", "piov_attach", self._attachment(tag, kind, iov["id"], comment))
+        self._iovs.append(iov["id"])
+
+    def _bulk(self, client, chance):
+        """Rows of both kinds into several lists; a start that is taken already is refused."""
+        rows = {}
+        for _ in range(chance.randint(1, 6)):
+            tag, kind, row = chance.choice(self.tags), chance.choice(self.types[:2]), self._row(chance)
+            rows.setdefault((tag, kind, row.start), row)
+        wanted = [(tag, kind, row, row.is_open) for (tag, kind, _), row in rows.items()]
+        comment = self._note(Write(wanted))
+        body = [self._columns(row) | {"payload_list": self._lists[tag, kind]} for tag, kind, row, _ in wanted]
+        self._do(client, "POST", "bulk_piov", body, {"CDB-Comment": comment}, permitted=(200, 409))
+
+    def _insert(self, client, chance):
+        wanted = []
+        for _ in range(chance.randint(1, 3)):
+            row = self._row(chance)
+            wanted.append(
+                (chance.choice(self.tags), chance.choice(self.types), row, row.is_open and chance.random() < 0.5)
+            )
+        comment = self._note(Write(wanted))
+        body = [
+            {
+                "global_tag": tag, "payload_type": kind, "payload_url": row.label, "checksum": "c", "since": row.start,
+                "until": "next" if since_only else wire_end(row.end, self._discrete),
+            }
+            for tag, kind, row, since_only in wanted
+        ]  # fmt: skip
+        headers = {"CDB-Comment": comment, "Idempotency-Key": f"{self.prefix}-{comment}"}
+        first = self._do(client, "POST", "payload-iovs/insert", body, headers)
+        if chance.random() < 0.3:
+            assert self._do(client, "POST", "payload-iovs/insert", body, headers) == first
+
+    def _steal(self, client, chance):
+        if not self._iovs:
+            return
+        iov_id = chance.choice(list(self._iovs))
+        tag, kind = chance.choice(self.tags), chance.choice(self.types[:2])
+        comment = self._note(Write([(tag, kind, None, False)], gone=iov_id))
+        self._do(client, "PUT", "piov_attach", self._attachment(tag, kind, iov_id, comment), permitted=(200, 404, 409))
+
+    def _delete(self, client, chance):
+        tag, kind = chance.choice(self.tags), chance.choice(self.types[:2])
+        page = self._do(client, "GET", f"piov?page=1&payload_list={self._lists[tag, kind]}&page_size=100")
+        if not page["results"]:
+            return
+        iov = chance.choice(page["results"])
+        ends = [iov[name] for name in ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")]
+        comment = self._note(Write(gone=(iov["major_iov"], iov["minor_iov"])))
+        path = f"deletePayloadIOV/{tag}/{kind}/{'/'.join(map(str, ends))}"
+        self._do(client, "DELETE", path, None, {"CDB-Comment": comment}, permitted=(200, 404))
+
+    # The proof
+
+    def verify(self, client):
+        """Hold every change that was made, in the order of the log, against the oracle; returns how many there were."""
+        changes = []
+        for tag in self.tags:
+            pages = self._do(client, "GET", f"global-tags/{tag}/changes?page=1&page_size=1000")
+            assert pages["total_pages"] == 1
+            revisions = [change["revision"] for change in pages["results"]]
+            assert revisions == list(range(len(revisions), 0, -1))
+            changes += [self._do(client, "GET", f"global-tags/{tag}/changes/{revision}") for revision in revisions]
+        log, checked = Log(changes), 0
+        for tag in self.tags:
+            state = None
+            for change, before, state in log.steps(tag):
+                if change["comment"]:
+                    self._check(tag, change, before, state)
+                    checked += 1
+            self._check_end(client, tag, state)
+        return checked
+
+    def _check(self, tag, change, before, after):
+        write = self.writes[change["comment"]]
+        taken = self._find(change["before"], write.gone)
+        for kind in self.types:
+            request = Request(GRID, [row for row in self._rows(before, kind) if row not in taken], protected=False)
+            for row_tag, row_kind, row, since_only in write.rows:
+                if (row_tag, row_kind) == (tag, kind):
+                    [given] = [row] if row else self._find(change["after"], write.gone)
+                    request.place(0, given, since_only)
+            now = self._rows(after, kind)
+            assert {moment: valid_payload(now, moment) for moment in GRID} == request.v, (change["revision"], kind)
+
+    def _find(self, side, wanted):
+        rows = side.get("payload_iovs", [])
+        return [self._row_of(row) for row in rows if wanted in (row["id"], (row["major_iov"], row["minor_iov"]))]
+
+    def _check_end(self, client, tag, state):
+        """The end of the log is what the tables have."""
+        nested = self._do(client, "GET", f"globalTag/{tag}")
+        rows = {
+            (one["name"], (iov["major_iov"], iov["minor_iov"])): iov["payload_url"]
+            for one in nested["payload_lists"]
+            for iov in one["payload_iov"]
+        }
+        assert rows == {place: content[0] for place, content in state["rows"].items()}
+        light = self._do(client, "GET", f"globalTag/{tag}?light")
+        assert light["payload_iov_count"] == len(rows)
+
+    def _rows(self, state, kind):
+        name = state["lists"].get(kind)
+        return [
+            Row(content[0], start, half_open_end(content[3], self._discrete))
+            for (payload_list, start), content in state["rows"].items()
+            if payload_list == name
+        ]
+
+    def _row_of(self, row):
+        end = half_open_end((row["major_iov_end"], row["minor_iov_end"]), self._discrete)
+        return Row(row["payload_url"], (row["major_iov"], row["minor_iov"]), end)
+
+    # Tools
+
+    def _note(self, write):
+        with self._lock:
+            comment = str(len(self.writes) + 1)
+            self.writes[comment] = write
+        return comment
+
+    def _row(self, chance):
+        first = chance.randrange(MAJORS)
+        last = first + chance.randint(1, 8)
+        end = AFTER_ALL if last > MAJORS or chance.random() < 0.1 else (last, 0)
+        return Row(uuid.uuid4().hex, (first, 0), end)
+
+    def _columns(self, row):
+        end = wire_end(row.end, self._discrete)
+        return {
+            "payload_url": row.label, "checksum": "c", "major_iov": row.start[0], "minor_iov": row.start[1],
+            "major_iov_end": end[0], "minor_iov_end": end[1],
+        }  # fmt: skip
+
+    def _attachment(self, tag, kind, iov_id, comment):
+        return {"payload_list": self._lists[tag, kind], "piov_id": iov_id, "comment": comment}
+
+    def _do(self, client, method, path, body=None, headers=None, permitted=(200,)):
+        status, answer = client.call(method, path, body, headers or {})
+        self.statuses[status] += 1
+        assert status in permitted, (method, path, status, answer)
+        return answer
