@@ -20,6 +20,11 @@ WSGI_APPLICATION = "cdb.wsgi.application"
 APPEND_SLASH = False
 
 INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
@@ -31,9 +36,28 @@ MIDDLEWARE = [
     "cdb_rest.api.middleware.EdgeMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "cdb_rest.api.admin_middleware.AdminSessionMiddleware",
+    "cdb_rest.api.admin_middleware.AdminAuthenticationMiddleware",
+    "cdb_rest.api.admin_middleware.AdminMessageMiddleware",
 ]
 
-TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
+]
 
 DATABASES = {"default": database.settings()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -1,5 +1,6 @@
 """All routes of the service."""
 
+from django.contrib import admin
 from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
 
@@ -17,6 +18,7 @@ urlpatterns = [
         name="schema",
     ),
     re_path(r"^api/docs/?$", SpectacularSwaggerView.as_view(url_name="schema", http_method_names=["get", "head"])),
+    path("admin/", admin.site.urls),
     path("", health.welcome),
     re_path("", errors.route_not_found),
 ]

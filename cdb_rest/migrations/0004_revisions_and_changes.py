@@ -52,6 +52,8 @@ class Migration(migrations.Migration):
                 ("after", models.JSONField()),
             ],
             options={
+                "verbose_name": "change of a global tag",
+                "verbose_name_plural": "changes of global tags",
                 "db_table": "GlobalTagChange",
                 "constraints": [
                     models.UniqueConstraint(fields=("global_tag", "revision"), name="global_tag_change_revision")

@@ -44,6 +44,8 @@ class GlobalTagChange(models.Model):
 
     class Meta:
         db_table = "GlobalTagChange"
+        verbose_name = "change of a global tag"
+        verbose_name_plural = "changes of global tags"
         constraints = [models.UniqueConstraint(fields=["global_tag", "revision"], name="global_tag_change_revision")]
 
     def __str__(self) -> str:

@@ -1,0 +1,27 @@
+"""The layers that Django's admin needs, for the admin's pages alone: no other request pays for them."""
+
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.http import HttpRequest, HttpResponse
+
+PREFIX = "/admin/"
+
+
+class _ForAdminAlone:
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.startswith(PREFIX):
+            return super().__call__(request)
+        return self.get_response(request)
+
+
+class AdminSessionMiddleware(_ForAdminAlone, SessionMiddleware):
+    """Sessions."""
+
+
+class AdminAuthenticationMiddleware(_ForAdminAlone, AuthenticationMiddleware):
+    """Who is logged in."""
+
+
+class AdminMessageMiddleware(_ForAdminAlone, MessageMiddleware):
+    """Messages from one page to the next."""

@@ -1,0 +1,53 @@
+"""Django's admin: the change log, to look at and no more."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from cdb_rest.models import GlobalTagChange
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LOG = "/admin/cdb_rest/globaltagchange/"
+
+
+@pytest.fixture
+def operator(api):
+    api.post("gt", {"name": "run24", "status": "unlocked", "comment": "for the autumn"}).ok()
+    client = Client()
+    client.force_login(User.objects.create_superuser("operator"))
+    return client
+
+
+def test_the_log_is_shown(operator):
+    page = operator.get(LOG)
+    assert page.status_code == 200
+    for text in (b"run24", b"create", b"for the autumn", b"127.0.0.1"):
+        assert text in page.content
+    change = operator.get(f"{LOG}{GlobalTagChange.objects.get().id}/change/")
+    assert change.status_code == 200 and b"unlocked" in change.content
+    assert operator.get(f"{LOG}?q=autumn&action=create").status_code == 200
+
+
+def test_the_list_reads_no_rows(operator, django_assert_max_num_queries):
+    with django_assert_max_num_queries(10) as queries:
+        operator.get(LOG)
+    assert not any('"before"' in query["sql"] for query in queries.captured_queries)
+
+
+def test_nothing_can_be_changed(operator):
+    change = GlobalTagChange.objects.get()
+    for path in (f"{LOG}add/", f"{LOG}{change.id}/delete/", f"{LOG}{change.id}/change/"):
+        assert operator.post(path, {"comment": "another", "post": "yes"}).status_code == 403
+    operator.post(LOG, {"action": "delete_selected", "_selected_action": change.id, "post": "yes"})
+    change.refresh_from_db()
+    assert change.comment == "for the autumn"
+
+
+def test_who_is_not_logged_in_gets_the_login_page(api):
+    answer = Client().get(LOG)
+    assert answer.status_code == 302 and answer["Location"].startswith("/admin/login/")
+
+
+def test_the_api_knows_no_sessions(operator):
+    answer = operator.get("/api/cdb_rest/globalTags")
+    assert not answer.cookies and "Cookie" not in answer.get("Vary", "")

@@ -1,0 +1,173 @@
+"""The revision of a global tag and its change log: who changed what, when and why."""
+
+import re
+
+import pytest
+from django.db import connection
+
+from cdb_rest.api.routes import ROUTES
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
+from tests.conftest import Api
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def revision(name="tag"):
+    return GlobalTag.objects.get(name=name).revision
+
+
+@pytest.fixture
+def filled(api, build):
+    """The tag `tag` with a list of two rows, made by the service; a detached list and IOV, and another tag."""
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    api.post("gt", {"name": "other", "status": "unlocked"}).ok()
+    for name in ("Gain", "Noise"):
+        api.post("pt", {"name": name}).ok()
+    for since in (0, 10):
+        api.post("payload-iovs/insert", {
+            "global_tag": "tag", "payload_type": "Gain", "payload_url": f"gain{since}", "checksum": "", "since": [since, 0],
+        }).ok()  # fmt: skip
+    return {
+        "gain": api.get("gtPayloadLists/tag").ok()["Gain"],
+        "spare": api.post("pl", {"payload_type": "Gain"}).ok()["name"],
+        "noise": api.post("pl", {"payload_type": "Noise"}).ok()["name"],
+        "iov": api.post("piov", {"payload_url": "loose", "checksum": "", "major_iov": 5, "minor_iov": 0}).ok()["id"],
+    }
+
+
+def writes(filled):
+    """Every write that changes the tag `tag`: its kind, and how it is asked for."""
+    row = {"payload_url": "b", "payload_list": filled["gain"], "major_iov": 20, "minor_iov": 0}
+    inserted = {"global_tag": "tag", "payload_type": "Noise", "payload_url": "n", "checksum": "", "since": [0, 0]}
+    return {
+        "attach_list": ("PUT", "pl_attach", {"global_tag": "tag", "payload_list": filled["spare"]}),
+        "delete_list": ("DELETE", f"deletePayloadList/{filled['spare']}", None),
+        "attach_iov": ("PUT", "piov_attach", {"payload_list": filled["gain"], "piov_id": filled["iov"]}),
+        "delete_iov": ("DELETE", "deletePayloadIOV/tag/Gain/10/0", None),
+        "bulk": ("POST", "bulk_piov", [row]),
+        "insert": ("POST", "payload-iovs/insert", inserted),
+        "status": ("PUT", "gt_change_status/tag/locked", None),
+        "delete": ("DELETE", "deleteGlobalTag/tag", None),
+    }
+
+
+@pytest.mark.parametrize("comment", ["header", "field"])
+@pytest.mark.parametrize(
+    "action", ["attach_list", "delete_list", "attach_iov", "delete_iov", "bulk", "insert", "status", "delete"]
+)
+def test_each_write_raises_the_revision_once_and_leaves_a_row(api, filled, action, comment):
+    method, path, body = writes(filled)[action]
+    if action == "delete_list":
+        # Only an empty list can be deleted.
+        api.put("pl_attach", {"global_tag": "tag", "payload_list": filled["spare"]}).ok()
+    before = revision()
+    if comment == "field" and isinstance(body, dict):
+        api(method, path, body | {"comment": "wärmer"}).ok()
+    else:
+        api(method, path, body, **{"CDB-Comment": "wärmer".encode().decode("latin-1")}).ok()
+    change = api.get("global-tags/tag/changes").ok()["results"][0]
+    assert (change["revision"], change["action"], change["comment"]) == (before + 1, action, "wärmer")
+    assert change["actor"] == "127.0.0.1" and change["global_tag"] == "tag"
+    if action != "delete":
+        assert revision() == before + 1
+        assert api.get("globalTag/tag?light").ok()["updated"] == change["time"]
+
+
+def test_every_write_route_is_looked_at():
+    """A new route that writes has to be in one of the lists here."""
+    changing = {path.split("/")[0] for _, path, _ in writes({"gain": "", "spare": "", "noise": "", "iov": 1}).values()}
+    changing |= {"gt", "global-tags", "cloneGlobalTag", "payload-iovs"}
+    harmless = {"gtstatus", "pt", "deletePayloadType", "pl", "piov"}
+    for view, paths in ROUTES:
+        if any(hasattr(view, method) for method in ("post", "put", "delete")):
+            assert re.split("/", paths[0])[0] in changing | harmless, paths
+
+
+def test_what_changes_no_answer_leaves_no_trace(api, filled):
+    before = revision(), GlobalTagChange.objects.count()
+    api.put("gt_change_status/tag/unlocked").ok()
+    api.put("pl_attach", {"global_tag": "tag", "payload_list": filled["gain"]}).ok()
+    known = PayloadIOV.objects.get(payload_url="gain0")
+    api.put("piov_attach", {"payload_list": filled["gain"], "piov_id": known.id}).ok()
+    api.post("bulk_piov", []).ok()
+    spare = {"payload_url": "b", "payload_list": filled["spare"], "major_iov": 1, "minor_iov": 0}
+    api.post("bulk_piov", [spare]).ok()
+    api.post("bulk_piov", [spare]).error(409)
+    api.delete("deletePayloadIOV/tag/Gain/77/0").error(404)
+    assert (revision(), GlobalTagChange.objects.count()) == before
+
+
+def test_taking_something_from_another_tag_changes_both(api, filled):
+    api.put("pl_attach", {"global_tag": "other", "payload_list": filled["gain"]}).ok()
+    gone = api.get(f"global-tags/tag/changes/{revision('tag')}").ok()
+    came = api.get(f"global-tags/other/changes/{revision('other')}").ok()
+    assert gone["before"] == came["after"] and gone["after"] == came["before"] == {}
+    assert gone["before"]["payload_lists"] == {"Gain": filled["gain"]}
+    assert [iov["payload_url"] for iov in gone["before"]["payload_iovs"]] == ["gain0", "gain10"]
+    assert (gone["payload_iovs_before"], came["payload_iovs_after"]) == (2, 2)
+
+
+def test_a_change_shows_the_rows_before_and_after(api, filled):
+    api.put("piov_attach", {"payload_list": filled["gain"], "piov_id": filled["iov"]}).ok()
+    change = api.get(f"global-tags/tag/changes/{revision()}").ok()
+    assert [(row["payload_url"], row["major_iov_end"]) for row in change["before"]["payload_iovs"]] == [
+        ("gain0", 10), ("gain10", 2**63 - 1),
+    ]  # fmt: skip
+    assert [(row["payload_url"], row["major_iov_end"]) for row in change["after"]["payload_iovs"]] == [
+        ("gain0", 5), ("loose", 2**63 - 1),
+    ]  # fmt: skip
+    assert (
+        list(change["after"]["payload_iovs"][0])
+        and change["after"]["payload_iovs"][0]["payload_list"] == filled["gain"]
+    )
+
+
+def test_the_log_is_paged_newest_first_and_searched(api, filled):
+    page = api.get("global-tags/tag/changes").ok()
+    assert [change["revision"] for change in page["results"]] == [3, 2, 1]
+    assert (page["count"], page["page"], page["total_pages"]) == (3, 1, 1)
+    assert [change["revision"] for change in api.get("global-tags/tag/changes?page=2&page_size=2").json["results"]] == [
+        1
+    ]
+    assert [change["action"] for change in api.get("global-tags/tag/changes?action=create").json["results"]] == [
+        "create"
+    ]
+    assert api.get("global-tags/tag/changes?actor=nobody").json["results"] == []
+    oldest = api.get("global-tags/tag/changes?order=asc").json["results"]
+    assert [change["revision"] for change in oldest] == [1, 2, 3]
+    api.get("global-tags/nothing/changes").error(404, "global_tag_not_found")
+    api.get("global-tags/nothing/changes/1").error(404, "global_tag_not_found")
+    api.get("global-tags/tag/changes/99").error(404, "change_not_found")
+    api.get("global-tags/tag/changes/x").error(400, "invalid_input")
+
+
+def test_the_log_outlives_its_tag_and_a_namesake_carries_it_on(api, filled):
+    last = revision()
+    api.delete("deleteGlobalTag/tag").ok()
+    assert api.get("global-tags/tag/changes").ok()["results"][0]["action"] == "delete"
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    # A revision that a client or a cache has seen never means anything else.
+    assert revision() == last + 2
+
+
+def test_a_comment_is_a_text_of_bounded_length(api, filled):
+    body = {"payload_list": filled["gain"], "piov_id": filled["iov"]}
+    for wrong in (5, ["a"], "x" * 1001, "a\x00b"):
+        error = api.put("piov_attach", body | {"comment": wrong}).error(400, "invalid_input")
+        assert error["comment"]
+    api.put("piov_attach", body, **{"CDB-Comment": "x" * 1001}).error(400, "invalid_input")
+    api.put("piov_attach", body | {"comment": None}, **{"CDB-Comment": "why"}).ok()
+    assert api.get("global-tags/tag/changes").json["results"][0]["comment"] == "why"
+
+
+def test_a_large_list_is_logged_when_it_enters(api, build):
+    tag, payload_list = build.tag(), build.list(None)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            'INSERT INTO "PayloadIOV" (payload_url, major_iov, minor_iov, payload_list_id) '
+            "SELECT 'u', n, 0, %s FROM generate_series(1, 26000) AS n",
+            [payload_list.id],
+        )
+    api.put("pl_attach", {"global_tag": tag.name, "payload_list": payload_list.name}).ok()
+    assert api.get("global-tags/tag/changes").ok()["results"][0]["payload_iovs_after"] == 26000
+    assert len(Api().get("global-tags/tag/changes/1").ok()["after"]["payload_iovs"]) == 26000

@@ -1,0 +1,192 @@
+"""POST payload-iovs/insert: one call for what takes clients six, its dry run, and repeated requests."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from cdb_rest.domain.moment import OPEN
+from cdb_rest.models import GlobalTag, GlobalTagChange, KeptAnswer, PayloadIOV, PayloadList, PayloadType
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATH = "payload-iovs/insert"
+
+
+@pytest.fixture
+def tag(build):
+    """An empty unlocked tag, and the payload type Gain."""
+    PayloadType.objects.create(name="Gain")
+    return build.tag()
+
+
+def body(**changes):
+    return {
+        "global_tag": "tag", "payload_type": "Gain", "payload_url": "new.root", "checksum": "ab12", "since": [5, 0],
+    } | changes  # fmt: skip
+
+
+def rows(api):
+    """URL, start and end of each row of the tag."""
+    lists = api.get("globalTag/tag").ok()["payload_lists"]
+    return [
+        (iov["payload_url"], (iov["major_iov"], iov["minor_iov"]), (iov["major_iov_end"], iov["minor_iov_end"]))
+        for payload_list in lists
+        for iov in payload_list["payload_iov"]
+    ]
+
+
+def test_one_call_makes_the_list_and_the_row(api, tag):
+    answer = api.post(PATH, body(size=7, revision="3", until=[9, 1])).ok()
+    [row] = answer["rows"]
+    made = PayloadList.objects.get()
+    assert answer["dry_run"] is False and answer["refused"] is None and answer["revisions"] == {"tag": 1}
+    assert row["payload_list"] == made.name == f"Gain_{made.id}" and row["list_created"]
+    assert row["added"] == {
+        "id": PayloadIOV.objects.get().id, "payload_url": "new.root", "since": [5, 0], "until": [9, 1],
+    }  # fmt: skip
+    assert row["trimmed"] == row["moved"] == row["split"] == row["detached"] == []
+    assert api.get("payloadiovs/?gtName=tag&majorIOV=6&minorIOV=0").ok() == [
+        ["Gain", "new.root", "ab12", 7, 5, 0, 9, 1, "3"]
+    ]
+    assert api.get("gtPayloadLists/tag").ok() == {"Gain": made.name}
+    again = api.post(PATH, body(since=[20, 0])).ok()
+    assert not again["rows"][0]["list_created"] and again["revisions"] == {"tag": 2}
+    assert again["rows"][0]["added"]["until"] == "open"
+
+
+def test_next_goes_up_to_the_next_start_and_open_to_the_end(api, tag):
+    api.post(PATH, [body(since=[0, 0], payload_url="a"), body(since=[10, 0], payload_url="b")]).ok()
+    answer = api.post(PATH, body(since=[4, 0], until="next")).ok()
+    assert answer["rows"][0]["added"]["until"] == "next" and answer["rows"][0]["detached"] == []
+    assert [row[:2] for row in rows(api)] == [("a", (0, 0)), ("new.root", (4, 0)), ("b", (10, 0))]
+    [row] = api.post(PATH, body(since=[2, 0], until="open", payload_url="all")).ok()["rows"]
+    assert [cut["payload_url"] for cut in row["detached"]] == ["new.root", "b"]
+    assert rows(api) == [("a", (0, 0), (2, 0)), ("all", (2, 0), (OPEN, OPEN))]
+
+
+def test_an_array_goes_in_the_order_given(api, tag):
+    answer = api.post(
+        PATH, [body(payload_url="first", since=[0, 0], until=[10, 0]), body(payload_url="second", until=[6, 0])]
+    ).ok()
+    [split] = answer["rows"][1]["split"]
+    assert split["id"] == answer["rows"][0]["added"]["id"]
+    assert split["after"] == [{"since": [0, 0], "until": [5, 0]}, {"since": [6, 0], "until": [10, 0]}]
+    assert [row[0] for row in rows(api)] == ["first", "second", "first"]
+    assert answer["revisions"] == {"tag": 1}
+    assert api.post(PATH, []).ok()["rows"] == []
+
+
+@pytest.mark.parametrize("say_so", ["member", "query"])
+def test_a_dry_run_says_what_would_happen_and_changes_nothing(api, tag, say_so):
+    api.post(PATH, body(payload_url="old.root", since=[0, 0])).ok()
+    before = [api.get("globalTag/tag").content, PayloadList.objects.count(), GlobalTagChange.objects.count()]
+    PayloadType.objects.create(name="Noise")
+    wanted = [body(until=[6, 0]), body(payload_type="Noise")]
+    if say_so == "member":
+        answer = api.post(PATH, [row | {"dry_run": True} for row in wanted]).ok()
+    else:
+        answer = api.post(f"{PATH}?dry_run=1", wanted).ok()
+    assert answer["dry_run"] is True and answer["revisions"] == {}
+    first, second = answer["rows"]
+    assert first["added"]["id"] is None
+    assert first["split"] == [
+        {
+            "id": PayloadIOV.objects.get().id,
+            "payload_url": "old.root",
+            "before": {"since": [0, 0], "until": "open"},
+            "after": [{"since": [0, 0], "until": [5, 0]}, {"since": [6, 0], "until": "open"}],
+        }
+    ]
+    assert second["list_created"] and second["payload_list"] is None
+    assert [api.get("globalTag/tag").content, PayloadList.objects.count(), GlobalTagChange.objects.count()] == before
+    real = api.post(PATH, wanted).ok()
+    assert [row["split"] for row in real["rows"]] == [row["split"] for row in answer["rows"]]
+
+
+@pytest.mark.parametrize(("status", "code"), [("locked", "iov_overlap"), ("frozen", "global_tag_frozen")])
+def test_a_dry_run_says_why_it_would_be_refused(api, tag, status, code):
+    api.post(PATH, body(payload_url="old.root")).ok()
+    api.put(f"gt_change_status/tag/{status}").ok()
+    answer = api.post(PATH, body(dry_run=True)).ok()
+    assert answer["refused"]["code"] == code and answer["rows"] == []
+    refused = api.post(PATH, body()).error(409, code)
+    assert refused["detail"] == answer["refused"]["detail"]
+    if status == "locked":
+        known = PayloadIOV.objects.get()
+        expected = f"[(5, 0), open) overlaps [(5, 0), open) of payload IOV {known.id} (old.root)"
+        assert expected in refused["detail"]
+
+
+def test_all_or_nothing_and_every_wrong_row_is_named(api, tag):
+    wanted = [body(), body(global_tag="nothing"), body(payload_type="nothing"), body(since=[9, 0], until=[9, 0])]
+    error = api.post(PATH, wanted).error(404, "global_tag_not_found")
+    assert [(row["row"], row["code"]) for row in error["rows"]] == [
+        (1, "global_tag_not_found"),
+        (2, "payload_type_not_found"),
+    ]
+    assert "Row 1" in error["detail"] and "1 more of 4" in error["detail"]
+    error = api.post(PATH, [body(), wanted[3]]).error(400, "invalid_input")
+    assert [row["row"] for row in error["rows"]] == [1]
+    error = api.post(PATH, [body(), body(since=[1]), body(until="never"), 5]).error(400, "invalid_input")
+    assert [row["row"] for row in error["rows"]] == [1, 2, 3]
+    api.post(PATH, [body(dry_run=True), body()]).error(400, "invalid_input")
+    assert PayloadIOV.objects.count() == PayloadList.objects.count() == 0
+    assert GlobalTag.objects.get().revision == 0
+
+
+def test_a_repeated_request_gets_the_first_answer(api, tag):
+    key = {"Idempotency-Key": "7d1c"}
+    first = api.post(PATH, body(), **key)
+    second = api.post(PATH, body(), **key)
+    assert second.content == first.content and PayloadIOV.objects.count() == 1
+    assert GlobalTag.objects.get().revision == 1
+    api.post(PATH, body(since=[6, 0]), **key).error(409, "idempotency_key_reused")
+    api.post(PATH, body(since=[6, 0]), **{"Idempotency-Key": "7d1d"}).ok()
+    for bad in ("", "x" * 256, "two words"):
+        api.post(PATH, body(), **{"Idempotency-Key": bad}).error(400, "invalid_input")
+
+
+def test_what_was_refused_is_not_kept(api, tag):
+    api.post(PATH, body()).ok()
+    api.put("gt_change_status/tag/locked").ok()
+    key = {"Idempotency-Key": "7d1c"}
+    api.post(PATH, body(), **key).error(409, "iov_overlap")
+    assert not KeptAnswer.objects.exists()
+    api.put("gt_change_status/tag/unlocked").ok()
+    api.post(PATH, body(), **key).ok()
+
+
+def test_bulk_requests_can_be_repeated_too(api, build, tag):
+    row = {"payload_url": "b", "payload_list": build.list(tag).name, "major_iov": 1, "minor_iov": 0}
+    answers = [api.post("bulk_piov", [row], **{"Idempotency-Key": "1"}).ok() for _ in range(2)]
+    assert answers[0] == answers[1] and PayloadIOV.objects.count() == 1
+
+
+def test_old_answers_are_forgotten(api, tag, settings):
+    api.post(PATH, body(), **{"Idempotency-Key": "old"}).ok()
+    KeptAnswer.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
+    api.post(PATH, body(since=[9, 0]), **{"Idempotency-Key": "new"}).ok()
+    assert [kept.key for kept in KeptAnswer.objects.all()] == ["new"]
+
+
+def test_the_number_of_statements_is_fixed(api, build, tag):
+    def statements(count):
+        wanted = [body(since=[100 * count + number, 0], until="next") for number in range(count)]
+        with CaptureQueriesContext(connection) as queries:
+            api.post(PATH, wanted).ok()
+        return len(queries)
+
+    api.post(PATH, body(since=[0, 0])).ok()
+    assert statements(1) == statements(50)
+
+
+@pytest.mark.parametrize("mode", ["discrete"])
+def test_in_discrete_mode_ends_are_inclusive(api, tag, settings, mode):
+    settings.CDB_IOV_MODE = mode
+    api.post(PATH, body(since=[5, 0], until=[5, OPEN], payload_url="whole experiment")).ok()
+    [row] = api.post(PATH, body(since=[5, 3], until=[5, 3], payload_url="one run")).ok()["rows"]
+    assert row["split"][0]["after"] == [{"since": [5, 0], "until": [5, 2]}, {"since": [5, 4], "until": [5, OPEN]}]
+    [row] = api.post(PATH, body(since=[5, OPEN], until=[6, 0], payload_url="from the last run")).ok()["rows"]
+    assert row["trimmed"][0]["after"] == [{"since": [5, 4], "until": [5, OPEN - 1]}]
