@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
 
@@ -169,6 +169,18 @@ def document(shape: type[serializers.Serializer], rows: QuerySet) -> Document | 
     """The first of the rows as a document of that shape, or None."""
     found = documents(shape, rows[:1])
     return found[0] if found else None
+
+
+def document_of(shape: type[serializers.Serializer], row: Model) -> Document:
+    """A row that a write has returned as a document of that shape. It is not read again: it may be gone by now."""
+    layout = _layout(shape)
+    return _assemble(layout, (_follow(row, path) for path in _paths(layout)))
+
+
+def _follow(row: Any, path: str) -> Any:
+    for name in path.split("__"):
+        row = getattr(row, name, None)
+    return row
 
 
 def one_of(*shapes: serializers.BaseSerializer) -> PolymorphicProxySerializer:

@@ -13,13 +13,16 @@ from cdb_rest.services.change_log import Changes
 from cdb_rest.services.locks import check_tag, hold_global_tags, lock_global_tag
 from cdb_rest.services.transactions import write
 
+CARRY_COUNTS = named_sql.load("carry_counts")
 CLONE = named_sql.load("clone_global_tag")
 
 
 @write
 def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
     """Create a status. Raises `NameTakenError`."""
-    return GlobalTagStatus.objects.create(name=name, description=description)
+    created = GlobalTagStatus.objects.create(name=name, description=description)
+    created.refresh_from_db()
+    return created
 
 
 @write
@@ -29,7 +32,7 @@ def create_global_tag(
     """Create an empty tag. Raises `StatusNotFoundError` or `NameTakenError`."""
     tag, changes = add_global_tag(name=name, status=status, author=author, description=description)
     changes.record(ChangeAction.CREATE, origin)
-    return tag
+    return _get(tag.id)
 
 
 def add_global_tag(*, name: str, status: str, author: str, description: str) -> tuple[GlobalTag, Changes]:
@@ -64,7 +67,10 @@ def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> G
         "payload_lists": json.loads(lists),
     }
     changes.record(ChangeAction.CLONE, origin)
-    return clone
+    with connection.cursor() as cursor:
+        # Nobody else knows the new tag, so its counts need not wait for the commit.
+        cursor.execute(CARRY_COUNTS)
+    return _get(clone.id)
 
 
 @write
@@ -82,7 +88,7 @@ def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> Global
         changes.of_tag(tag.id).before.facts["status"] = old.name
         changes.of_tag(tag.id).after.facts["status"] = new.name
         changes.record(ChangeAction.STATUS, origin)
-    return GlobalTag.objects.select_related("status").get(id=tag.id)
+    return _get(tag.id)
 
 
 @write
@@ -102,6 +108,11 @@ def delete_global_tag(*, name: str, origin: Origin = UNKNOWN) -> None:
     PayloadIOV.objects.filter(payload_list__in=lists).delete()
     PayloadList.objects.filter(id__in=lists).delete()
     tag.delete()
+
+
+def _get(tag_id: int) -> GlobalTag:
+    """The tag as it is now, with its status."""
+    return GlobalTag.objects.select_related("status").get(id=tag_id)
 
 
 def _status(name: str) -> GlobalTagStatus:

@@ -24,7 +24,7 @@ def create_payload_iov(**values: Any) -> PayloadIOV:
     iov = PayloadIOV(**values)
     check_interval(iov)
     iov.save(force_insert=True)
-    return iov
+    return _get(iov.id)
 
 
 @write
@@ -44,7 +44,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     target = lists.pop(payload_list)
     iov = lock_payload_iov(iov_id)
     if iov.payload_list_id == target.id:
-        return iov
+        return _get(iov_id)
     source = next((one for one in lists.values() if one.id == iov.payload_list_id), None)
     if iov.payload_list_id is not None and source is None:
         raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
@@ -58,8 +58,9 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     for _, refusal in plan.refusals:
         raise refusal
     plan.apply(changes)
+    attached = _get(iov_id)
     changes.record(ChangeAction.ATTACH_IOV, origin)
-    return iov
+    return attached
 
 
 @write
@@ -92,3 +93,8 @@ def delete_payload_iov(
     changes.remove_iov(found, iov)
     iov.delete()
     changes.record(ChangeAction.DELETE_IOV, origin)
+
+
+def _get(iov_id: int) -> PayloadIOV:
+    """The IOV as it is now, with its list."""
+    return PayloadIOV.objects.select_related("payload_list").get(id=iov_id)

@@ -83,7 +83,7 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
             f"Payload list {payload_list} was attached elsewhere at the same moment; try again."
         )
     if source_id == target_id:
-        return moved
+        return _get(list_id)
     check_tag(tags.get(source_id), Action.REMOVE_LIST)
     check_tag(target, Action.REMOVE_LIST if attached else Action.ADD_LIST)
     changes = Changes()
@@ -95,7 +95,7 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
     PayloadList.objects.filter(id__in=attached).update(global_tag=None, updated=Now())
     PayloadList.objects.filter(id=list_id).update(global_tag=target, updated=Now())
     changes.record(ChangeAction.ATTACH_LIST, origin)
-    return PayloadList.objects.get(id=list_id)
+    return _get(list_id)
 
 
 @write
@@ -113,6 +113,11 @@ def delete_payload_list(*, name: str, origin: Origin = UNKNOWN) -> None:
         changes.of_tag(found.global_tag_id).before.add_list(found)
     found.delete()
     changes.record(ChangeAction.DELETE_LIST, origin)
+
+
+def _get(list_id: int) -> PayloadList:
+    """The list as it is now, with its tag and type."""
+    return PayloadList.objects.select_related("global_tag", "payload_type").get(id=list_id)
 
 
 def _lists_of_type(tag_id: int, list_id: int):

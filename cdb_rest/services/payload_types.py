@@ -8,7 +8,9 @@ from cdb_rest.services.transactions import write
 @write
 def create_payload_type(*, name: str, description: str = "") -> PayloadType:
     """Create a payload type. Raises `NameTakenError`."""
-    return PayloadType.objects.create(name=name, description=description)
+    created = PayloadType.objects.create(name=name, description=description)
+    created.refresh_from_db()
+    return created
 
 
 @write

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.api.routes import ROUTES
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
@@ -71,6 +72,23 @@ def test_each_write_raises_the_revision_once_and_leaves_a_row(api, filled, actio
     if action != "delete":
         assert revision() == before + 1
         assert api.get("globalTag/tag?light").ok()["updated"] == change["time"]
+
+
+@pytest.mark.parametrize(
+    "action", ["attach_list", "attach_iov", "bulk", "insert", "status", "create", "clone", "pl", "piov"]
+)
+def test_nothing_is_read_after_the_commit(api, filled, action):
+    """What a write has made may be gone by then, and the client would be told that it failed."""
+    more = {
+        "create": ("POST", "gt", {"name": "new", "status": "unlocked"}),
+        "clone": ("POST", "cloneGlobalTag/tag/copy", None),
+        "pl": ("POST", "pl", {"payload_type": "Gain"}),
+        "piov": ("POST", "piov", {"payload_url": "u", "checksum": "", "major_iov": 5, "minor_iov": 0}),
+    }
+    method, path, body = (writes(filled) | more)[action]
+    with CaptureQueriesContext(connection) as queries:
+        api(method, path, body).ok()
+    assert [query["sql"] for query in queries][-1] == "COMMIT"
 
 
 def test_every_write_route_is_looked_at():

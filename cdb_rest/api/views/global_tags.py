@@ -15,6 +15,7 @@ from cdb_rest.api.documents import (
     NestedGlobalTag,
     Statement,
     document,
+    document_of,
     documents,
     one_of,
 )
@@ -43,7 +44,7 @@ class _CreatesGlobalTag(APIView):
         """Create an empty global tag."""
         values = read_body(request, GlobalTagInput)
         tag = global_tags.create_global_tag(**values, origin=read_origin(request, request.data))
-        return Response(_one(GlobalTagDocument, tag))
+        return Response(document_of(GlobalTagDocument, tag))
 
 
 class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
@@ -102,7 +103,7 @@ class GlobalTagCloneView(APIView):
     def post(self, request: Request, source: str, target: str) -> Response:
         target = read_value({"name": target}, NameInput)["name"]
         clone = global_tags.clone_global_tag(source=source, target=target, origin=read_origin(request))
-        return Response(_one(GlobalTagItem, clone))
+        return Response(document_of(GlobalTagItem, clone))
 
 
 class GlobalTagStatusChangeView(APIView):
@@ -111,7 +112,7 @@ class GlobalTagStatusChangeView(APIView):
     @extend_schema(request=None, responses=GlobalTagDocument)
     def put(self, request: Request, name: str, status: str) -> Response:
         tag = global_tags.change_status(name=name, status=status, origin=read_origin(request))
-        return Response(_one(GlobalTagDocument, tag))
+        return Response(document_of(GlobalTagDocument, tag))
 
 
 class GlobalTagStatusListView(APIView):
@@ -125,7 +126,7 @@ class GlobalTagStatusListView(APIView):
     def post(self, request: Request) -> Response:
         """Create a status of the experiment's own; it protects like locked."""
         status = global_tags.create_status(**read_body(request, NamedInput))
-        return Response(document(NamedDocument, GlobalTagStatus.objects.filter(id=status.id)))
+        return Response(document_of(NamedDocument, status))
 
 
 class PayloadListsOfGlobalTagView(APIView):
@@ -137,7 +138,3 @@ class PayloadListsOfGlobalTagView(APIView):
         if not found and not GlobalTag.objects.filter(name=name).exists():
             raise GlobalTagNotFoundError(name)
         return Response(found)
-
-
-def _one(shape: type, tag: GlobalTag) -> dict:
-    return document(shape, GlobalTag.objects.filter(id=tag.id))

@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_IOVS
-from cdb_rest.api.documents import BulkResult, PayloadIOVDocument, Statement, document, one_of
+from cdb_rest.api.documents import BulkResult, PayloadIOVDocument, Statement, document, document_of, one_of
 from cdb_rest.api.fields import parse_moment, parse_number, read_body
 from cdb_rest.api.inputs import (
     BulkPayloadIOVInput,
@@ -57,7 +57,8 @@ class PayloadIOVListView(APIView):
     @extend_schema(request=PayloadIOVInput, responses=PayloadIOVDocument, examples=[EXAMPLE])
     def post(self, request: Request) -> Response:
         """Create a detached payload IOV; an end that is left out is open."""
-        return Response(_one(payload_iovs.create_payload_iov(**read_body(request, PayloadIOVInput)).id))
+        created = payload_iovs.create_payload_iov(**read_body(request, PayloadIOVInput))
+        return Response(document_of(PayloadIOVDocument, created))
 
 
 class PayloadIOVByIdView(APIView):
@@ -65,7 +66,11 @@ class PayloadIOVByIdView(APIView):
 
     @extend_schema(responses=PayloadIOVDocument)
     def get(self, request: Request, iov_id: str) -> Response:
-        return Response(_one(parse_number("id", iov_id)))
+        number = parse_number("id", iov_id)
+        found = document(PayloadIOVDocument, PayloadIOV.objects.filter(id=number))
+        if found is None:
+            raise PayloadIOVNotFoundError(number)
+        return Response(found)
 
 
 class PayloadIOVBulkView(APIView):
@@ -126,7 +131,7 @@ class PayloadIOVAttachView(APIView):
         iov = payload_iovs.attach_payload_iov(
             payload_list=body["payload_list"], iov_id=body["piov_id"], origin=read_origin(request, request.data)
         )
-        return Response(_one(iov.id))
+        return Response(document_of(PayloadIOVDocument, iov))
 
 
 class PayloadIOVDeleteView(APIView):
@@ -149,10 +154,3 @@ class PayloadIOVDeleteView(APIView):
             global_tag=global_tag, payload_type=payload_type, start=start, end=end, origin=read_origin(request)
         )
         return Response({"detail": f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."})
-
-
-def _one(iov_id: int) -> dict:
-    found = document(PayloadIOVDocument, PayloadIOV.objects.filter(id=iov_id))
-    if found is None:
-        raise PayloadIOVNotFoundError(iov_id)
-    return found

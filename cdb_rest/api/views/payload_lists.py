@@ -8,7 +8,14 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_LISTS
-from cdb_rest.api.documents import NestedPayloadList, PayloadListDocument, PayloadListItem, Statement, document
+from cdb_rest.api.documents import (
+    NestedPayloadList,
+    PayloadListDocument,
+    PayloadListItem,
+    Statement,
+    document,
+    document_of,
+)
 from cdb_rest.api.fields import parse_number, read_body
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
 from cdb_rest.api.paging import wants_page
@@ -30,7 +37,8 @@ class PayloadListListView(APIView):
     @extend_schema(request=PayloadListInput, responses=PayloadListDocument)
     def post(self, request: Request) -> Response:
         """Create an empty, detached payload list, named after its type and its id."""
-        return Response(_one(payload_lists.create_payload_list(**read_body(request, PayloadListInput))))
+        created = payload_lists.create_payload_list(**read_body(request, PayloadListInput))
+        return Response(document_of(PayloadListDocument, created))
 
 
 class PayloadListByIdView(APIView):
@@ -60,7 +68,8 @@ class PayloadListAttachView(APIView):
     def put(self, request: Request) -> Response:
         names = read_body(request, PayloadListAttachInput)
         origin = read_origin(request, request.data)
-        return Response(_one(payload_lists.attach_payload_list(**names, origin=origin)))
+        attached = payload_lists.attach_payload_list(**names, origin=origin)
+        return Response(document_of(PayloadListDocument, attached))
 
 
 class PayloadListDeleteView(APIView):
@@ -70,7 +79,3 @@ class PayloadListDeleteView(APIView):
     def delete(self, request: Request, name: str) -> Response:
         payload_lists.delete_payload_list(name=name, origin=read_origin(request))
         return Response({"detail": f"Payload list {name} deleted."})
-
-
-def _one(payload_list: PayloadList) -> dict:
-    return document(PayloadListDocument, PayloadList.objects.filter(id=payload_list.id))

@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.browsers import PAYLOAD_TYPES
-from cdb_rest.api.documents import NamedDocument, Statement, document, documents
+from cdb_rest.api.documents import NamedDocument, Statement, document_of, documents
 from cdb_rest.api.fields import read_body
 from cdb_rest.api.inputs import NamedInput
 from cdb_rest.api.paging import wants_page
@@ -27,7 +27,7 @@ class PayloadTypeListView(APIView):
     def post(self, request: Request) -> Response:
         """Create a payload type."""
         created = payload_types.create_payload_type(**read_body(request, NamedInput))
-        return Response(document(NamedDocument, PayloadType.objects.filter(id=created.id)))
+        return Response(document_of(NamedDocument, created))
 
 
 class PayloadTypeDeleteView(APIView):
