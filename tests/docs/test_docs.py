@@ -1,16 +1,18 @@
 """What the documentation lists is what there is."""
 
 import ast
+import json
 import re
 
 import pytest
-from django.core.management import get_commands
+from django.core.management import call_command, get_commands
 
 from cdb.env import ROOT, VARIABLES
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.api.routes import ROUTES
 from cdb_rest.domain.status import Status
+from cdb_rest.models import ChangeAction
 from cdb_rest.named_sql import DIRECTORY
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.generator import LAYOUTS
@@ -114,3 +116,25 @@ def test_links_between_documents_lead_somewhere():
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("sql/*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_dry_run_that_is_shown_is_what_it_answers(api):
+    call_command("seed_scenario", "tiny", verbosity=0)
+    section = read("docs/api.md").split("### Inserting in one call")[1]
+    [asked] = re.findall(r"-d '(.*?)'\n", section, re.DOTALL)
+    [shown] = re.findall(r"```json\n(.*?)```", section, re.DOTALL)[:1]
+    answer = api.post("payload-iovs/insert", json.loads(asked)).ok()
+    # The numbers of rows and lists depend on what the database has seen before.
+    numbered = [(document["rows"][0], document["rows"][0]["split"][0]) for document in (answer, json.loads(shown))]
+    for row, split in numbered:
+        row["payload_list"] = split["id"] = None
+    assert numbered[0] == numbered[1]
+    assert {name: value for name, value in answer.items() if name != "rows"} == {
+        name: value for name, value in json.loads(shown).items() if name != "rows"
+    }
+
+
+@pytest.mark.parametrize("action", ChangeAction.values)
+def test_every_action_of_the_change_log_is_named(action):
+    assert f"`{action}`" in read("docs/api.md").split("## The change log")[1].split("\n## ")[0]

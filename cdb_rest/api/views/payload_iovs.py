@@ -37,7 +37,7 @@ EXAMPLE = OpenApiExample("An IOV with an open end", VALUES, request_only=True)
 INSERT_EXAMPLE = OpenApiExample(
     "A payload from a moment to another one",
     {
-        "global_tag": "tiny", "payload_type": "Beam_Alignment", "payload_url": "beam/run5.root", "checksum": "9e107d9d",
+        "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_url": "pixel/run5.root", "checksum": "9e107d9d",
         "since": [5, 0], "until": [6, 0], "dry_run": True,
     },
     request_only=True,
