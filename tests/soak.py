@@ -67,7 +67,8 @@ def histories(seed: int) -> dict[str, int]:
     from hypothesis import settings as hypothesis_settings
     from hypothesis.stateful import run_state_machine_as_test
 
-    from tests.histories.machine import WORLDS, played
+    from tests.histories.judge import played
+    from tests.histories.machine import WORLDS
 
     before = Counter(played)
     machine, mode = random.Random(seed).choice(list(WORLDS.values()))

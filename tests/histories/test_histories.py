@@ -4,7 +4,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.histories.machine import WORLDS, played
+from tests.histories.judge import played
+from tests.histories.machine import WORLDS
 
 STEPS = 2000
 # Histories of up to fifty steps in small portions, until there are enough.

@@ -1,6 +1,7 @@
 """Writers at the same time, with real transactions on connections of their own."""
 
 import contextlib
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +11,7 @@ from django.db import ProgrammingError, connection
 from cdb_rest.domain.errors import CdbError, ConcurrentChangeError, TagFrozenError
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import bulk, global_tags, payload_iovs, payload_lists
+from cdb_rest.services.change_log import Changes
 from cdb_rest.services.counts import find_wrong_counts
 from cdb_rest.services.transactions import ATTEMPTS, write
 
@@ -219,3 +221,37 @@ def test_a_bug_in_a_write_keeps_its_cause(build):
     with pytest.raises(ProgrammingError) as caught:
         asks_nonsense()
     assert caught.value.__cause__ is not caught.value
+
+
+def test_writers_to_different_lists_of_a_tag_do_not_wait_for_each_other(build, monkeypatch, settings):
+    settings.CDB_LOCK_TIMEOUT_SECONDS = 2
+    tag = build.tag()
+    slow, quick = build.list(tag, "Slow"), build.list(tag, "Quick")
+    iovs = [build.iov(None, (number, 0)) for number in range(2)]
+    arrived, go_on = threading.Event(), threading.Event()
+    record = Changes.record
+
+    def record_later(changes, *arguments):
+        """One writer has written all of its rows, and waits with the revision."""
+        if threading.current_thread().name.startswith("slow"):
+            arrived.set()
+            assert go_on.wait(10)
+        return record(changes, *arguments)
+
+    monkeypatch.setattr(Changes, "record", record_later)
+    with ThreadPoolExecutor(1, thread_name_prefix="slow") as pool:
+        waiting = pool.submit(attach_and_close, slow, iovs[0])
+        assert arrived.wait(10)
+        payload_iovs.attach_payload_iov(payload_list=quick.name, iov_id=iovs[1].id)
+        assert PayloadList.objects.get(id=quick.id).iov_count == 1
+        go_on.set()
+        waiting.result()
+    tag.refresh_from_db()
+    assert (tag.payload_iov_count, tag.revision) == (2, 2)
+
+
+def attach_and_close(payload_list, iov):
+    try:
+        return payload_iovs.attach_payload_iov(payload_list=payload_list.name, iov_id=iov.id)
+    finally:
+        connection.close()

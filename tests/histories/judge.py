@@ -1,0 +1,156 @@
+"""Holding what a history does against the oracle: each write, each answer, and at its end the change log."""
+
+import json
+from collections import Counter
+from itertools import pairwise
+
+from django.conf import settings
+from django.db import transaction
+
+from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.lookup import lateral, orm
+from cdb_rest.lookup.question import Question
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
+from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
+
+# What the runs of this process have seen, for whoever asks: steps, refusals, lookups.
+played = Counter()
+
+
+class Judge:
+    """What all histories need: `grid` has the moments in which all IOVs begin and end, `discrete` says that ends are
+    inclusive.
+    """
+
+    grid: list
+    discrete: bool
+
+    def __init__(self):
+        super().__init__()
+        self._labels = 0
+        self._seen = {}
+        self._last = {}
+
+    def write(self, write, expected, outcome=None):
+        """Do it, and hold what comes of it against what should: an error and nothing else, or v of the lists named."""
+        before = self._last
+        played["steps"] += 1
+        try:
+            with transaction.atomic():
+                result = write()
+        except CdbError as error:
+            played["refused"] += 1
+            assert expected is not None and isinstance(error, expected), (type(error), error, expected)
+            assert self.state() == before
+            return None
+        assert expected is None, expected
+        after = self._last = self.state()
+        for name in before.keys() | after.keys():
+            old, new = before.get(name), after.get(name)
+            if old and new:
+                assert new["revision"] == old["revision"] + (new != old), name
+        for key, v in (outcome or {}).items():
+            of_list = (
+                {"id": key} if isinstance(key, int) else {"global_tag__name": key[0], "payload_type__name": key[1]}
+            )
+            rows = self.rows_of(PayloadList.objects.get(**of_list))
+            assert {moment: valid_payload(rows, moment) for moment in self.grid} == v
+        self.check()
+        return result
+
+    def check(self):
+        """The invariants of all lists, and every way to look up."""
+        for one in PayloadList.objects.all():
+            rows = sorted(self.rows_of(one), key=lambda row: row.start)
+            assert all(row.start < row.end for row in rows)
+            for row, following in pairwise(rows):
+                assert row.start < following.start
+                assert row.is_open or row.end <= following.start
+        for name, state in self._last.items():
+            self._seen[name, state["revision"]] = {key: state[key] for key in ("status", "lists", "rows")}
+        for tag in GlobalTag.objects.all():
+            self.answers(tag)
+
+    def answers(self, tag):
+        """What the tag answers at each moment of the grid and just before it, held against the definition."""
+        lists = {one.payload_type.name: self.rows_of(one) for one in tag.payload_lists.select_related("payload_type")}
+        answers = []
+        for number, grid_moment in enumerate(self.grid):
+            for moment in {grid_moment, wire_end(grid_moment, True) if number else grid_moment}:
+                question = self._question(tag, moment, strict=True)
+                answer = {row[0]: row[1] for row in json.loads(lateral.answer(question))}
+                valid = {kind: valid_payload(rows, moment) for kind, rows in lists.items()}
+                assert answer == {kind: label for kind, label in valid.items() if label}, moment
+                answers.append(answer)
+        played["lookups"] += len(answers)
+        for strict in (True, False):
+            question = self._question(tag, self.grid[self._labels % len(self.grid)], strict=strict)
+            own = [tuple(row) for row in json.loads(lateral.answer(question))]
+            assert orm.order_by(question) == own
+            assert orm.maximum(question) == own
+        return answers
+
+    def check_log(self):
+        """From the log alone, each tag as it was at each revision."""
+        log = Log(GlobalTagChange.objects.values("global_tag", "revision", "action", "before", "after"))
+        for (name, revision), seen in self._seen.items():
+            assert log.rebuild(name, revision) == seen, (name, revision)
+
+    # Reading
+
+    def state(self):
+        """Everything that a tag answers from, by tag."""
+        state = {}
+        for tag in GlobalTag.objects.select_related("status"):
+            iovs = PayloadIOV.objects.filter(payload_list__global_tag=tag).values_list(
+                "payload_list__name", "major_iov", "minor_iov",
+                "payload_url", "checksum", "size", "major_iov_end", "minor_iov_end", "extra",
+            )  # fmt: skip
+            state[tag.name] = {
+                "revision": tag.revision,
+                "status": tag.status.name,
+                "lists": PayloadList.objects.names_by_type(tag.name),
+                "rows": {
+                    (name, (major, minor)): (url, checksum, size, (major_end, minor_end), revision)
+                    for name, major, minor, url, checksum, size, major_end, minor_end, revision in iovs
+                },
+            }
+        return state
+
+    def _question(self, tag, moment, *, strict):
+        return Question(tag.name, Moment(*moment), strict, False, Mode(settings.CDB_IOV_MODE))
+
+    def rows_of(self, payload_list):
+        return self.rows(PayloadIOV.objects.filter(payload_list=payload_list))
+
+    def rows(self, iovs):
+        return [
+            Row(
+                iov.payload_url,
+                (iov.major_iov, iov.minor_iov),
+                half_open_end((iov.major_iov_end, iov.minor_iov_end), self.discrete),
+            )
+            for iov in iovs
+        ]
+
+    @staticmethod
+    def pick(model, number, **selection):
+        found = list(model.objects.filter(**selection).order_by("id"))
+        return found[number % len(found)] if found else None
+
+    def label(self):
+        self._labels += 1
+        return f"payload {self._labels}"
+
+    def interval(self, begin, length):
+        """Start and half-open end, by numbers of moments of the grid; the longest are open. None if it can't be said."""
+        first = begin % len(self.grid)
+        last = first + 1 + length % 6
+        start = self.grid[first]
+        end = self.grid[last] if last < len(self.grid) and length != 5 else AFTER_ALL
+        return None if end == (LAST, LAST) and not self.discrete else (start, end)
+
+    def columns(self, start, end):
+        end = wire_end(end, self.discrete)
+        return {"major_iov": start[0], "minor_iov": start[1], "major_iov_end": end[0], "minor_iov_end": end[1]}
