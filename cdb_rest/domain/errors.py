@@ -43,9 +43,10 @@ def wrong_rows(rows: list[dict], total: int) -> InvalidInputError:
 
 def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
     """The error for a bulk request of `total` rows of which some, by index, are refused: that of the first, naming all."""
-    (number, first), *others = sorted(refusals, key=lambda refusal: refusal[0])
+    in_order = sorted(refusals, key=lambda refusal: refusal[0])
+    (number, first), *others = in_order
     first.rows = [
-        {"row": row, "code": error.code, "detail": str(error)} | error.fields for row, error in refusals[:ROWS_NAMED]
+        {"row": row, "code": error.code, "detail": str(error)} | error.fields for row, error in in_order[:ROWS_NAMED]
     ]
     if total > 1:
         more = f" {len(others)} more of {total} rows are wrong." if others else ""
@@ -53,16 +54,15 @@ def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
     return first
 
 
-def raise_refused(check: Callable[[Row], None], rows: Sequence[Row]) -> None:
-    """Raise as `refused_rows` says if `check` raises for some of the rows."""
+def refusals_of(check: Callable[[Row], None], rows: Sequence[Row]) -> list[tuple[int, CdbError]]:
+    """What `check` raises, by index of the row."""
     refusals = []
     for number, row in enumerate(rows):
         try:
             check(row)
         except CdbError as error:
             refusals.append((number, error))
-    if refusals:
-        raise refused_rows(refusals, len(rows))
+    return refusals
 
 
 class TooManyRowsError(CdbError):

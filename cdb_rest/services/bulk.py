@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError, raise_refused, refused_rows, wrong_rows
+from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError, refusals_of, refused_rows
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
@@ -21,52 +21,40 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
     rule. One with an open end is valid from its start to the next start of its list, whatever stands there. In a protected
     tag no row may change what is defined. No start may be in its list already, or twice in the request.
 
-    Raises, with every wrong row, `InvalidInputError`, or the first of `PayloadListNotFoundError`, `OverlapError`,
-    `TagLockedError` and `TagFrozenError`.
+    Raises, with every wrong row, the first of `PayloadListNotFoundError`, `TagFrozenError`, `InvalidInputError` (an empty
+    interval or a start that comes twice) and `OverlapError`.
     """
     if not rows:
         return 0
     lists = lock_payload_lists(list(dict.fromkeys(row["payload_list"] for row in rows)))
-    _check_lists(rows, lists)
-    placements = [_placement(row, lists[row["payload_list"]]) for row in rows]
-    _check_intervals(placements)
+    placements: list[Placement] = []
+    first_with_start: dict[tuple, int] = {}
+
+    def read(numbered: tuple[int, dict[str, Any]]) -> None:
+        placement = _placement(*numbered, lists)
+        iov = placement.iov
+        first = first_with_start.setdefault((iov.payload_list_id, iov.major_iov, iov.minor_iov), placement.number)
+        if first != placement.number:
+            message = f"Row {first} has the same start in the same payload list."
+            raise InvalidInputError(message, {"major_iov": [message]})
+        placements.append(placement)
+
+    refusals = refusals_of(read, list(enumerate(rows)))
     plan = Plan(placements, equal_starts=False)
-    if plan.refusals:
-        raise refused_rows(plan.refusals, len(rows))
+    if refusals or plan.refusals:
+        raise refused_rows([*refusals, *plan.refusals], len(rows))
     changes = Changes()
     plan.apply(changes)
     changes.record(ChangeAction.BULK, origin)
     return len(rows)
 
 
-def _placement(row: dict[str, Any], payload_list: PayloadList) -> Placement:
+def _placement(number: int, row: dict[str, Any], lists: dict[str, PayloadList]) -> Placement:
+    """The row on its way into its list. Raises unless that exists and takes IOVs, and the row is valid at some moment."""
+    if row["payload_list"] not in lists:
+        raise PayloadListNotFoundError(row["payload_list"])
+    payload_list = lists[row["payload_list"]]
+    check_tag(payload_list.global_tag, Action.ADD_IOV)
     iov = PayloadIOV(**row | {"payload_list": payload_list})
-    return Placement(iov, payload_list, since_only=interval_of(iov).is_open)
-
-
-def _check_lists(rows: list[dict[str, Any]], lists: dict[str, PayloadList]) -> None:
-    """Raise for the rows whose list does not exist, or belongs to a tag that takes no IOV."""
-
-    def check(row: dict[str, Any]) -> None:
-        if row["payload_list"] not in lists:
-            raise PayloadListNotFoundError(row["payload_list"])
-        check_tag(lists[row["payload_list"]].global_tag, Action.ADD_IOV)
-
-    raise_refused(check, rows)
-
-
-def _check_intervals(placements: list[Placement]) -> None:
-    """Raise `InvalidInputError` for intervals that end too early and for two rows with one start in one list."""
-    wrong = []
-    first_with_start: dict[tuple, int] = {}
-    for number, placement in enumerate(placements):
-        iov = placement.iov
-        first = first_with_start.setdefault((iov.payload_list_id, iov.major_iov, iov.minor_iov), number)
-        if first != number:
-            wrong.append({"row": number, "major_iov": [f"Row {first} has the same start in the same payload list."]})
-        try:
-            check_interval(iov)
-        except InvalidInputError as error:
-            wrong.append({"row": number} | error.fields)
-    if wrong:
-        raise wrong_rows(wrong, len(placements))
+    check_interval(iov)
+    return Placement(iov, payload_list, since_only=interval_of(iov).is_open, number=number)

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from cdb_rest.domain.errors import GlobalTagNotFoundError, PayloadTypeNotFoundError, raise_refused, refused_rows
+from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, PayloadTypeNotFoundError, refusals_of, refused_rows
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
@@ -15,6 +15,9 @@ from cdb_rest.services.locks import check_tag, hold_global_tags
 from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.placing import Placement, Plan
 from cdb_rest.services.transactions import write
+
+# What a row has besides the columns of the IOV.
+NO_COLUMNS = {"global_tag", "payload_type", "since_only"}
 
 
 @dataclass(frozen=True)
@@ -52,19 +55,13 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
     Raises, with every wrong row, the first of `InvalidInputError` (an empty interval), `GlobalTagNotFoundError`,
     `PayloadTypeNotFoundError`, `OverlapError` and `TagFrozenError`.
     """
-    targets = _targets(rows)
+    targets, refusals = _targets(rows)
     changes = Changes()
-    lists, created = _lock_or_create_lists(targets, changes)
-    placements = []
-    for row, target in zip(rows, targets, strict=True):
-        columns = {
-            name: value for name, value in row.items() if name not in ("global_tag", "payload_type", "since_only")
-        }
-        placements.append(Placement(PayloadIOV(**columns), lists[target.key], since_only=row["since_only"]))
-    raise_refused(check_interval, [placement.iov for placement in placements])
+    lists, created = _lock_or_create_lists(list(targets.values()), changes)
+    placements = [_placement(number, rows[number], lists[target.key]) for number, target in targets.items()]
     plan = Plan(placements)
-    if plan.refusals:
-        raise refused_rows(plan.refusals, len(rows))
+    if refusals or plan.refusals:
+        raise refused_rows([*refusals, *plan.refusals], len(rows))
     if dry_run:
         transaction.set_rollback(True)
         return Insertion(placements, created, {})
@@ -72,21 +69,33 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
     return Insertion(placements, created, changes.record(ChangeAction.INSERT, origin))
 
 
-def _targets(rows: list[dict[str, Any]]) -> list[Target]:
-    """The tag and type of each row; the tags are held, and take further IOVs."""
+def _placement(number: int, row: dict[str, Any], payload_list: PayloadList) -> Placement:
+    return Placement(_iov(row), payload_list, since_only=row["since_only"], number=number)
+
+
+def _iov(row: dict[str, Any]) -> PayloadIOV:
+    return PayloadIOV(**{name: value for name, value in row.items() if name not in NO_COLUMNS})
+
+
+def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[int, CdbError]]]:
+    """The tag and type of each row by its number; the tags are held. And the rows that are wrong by themselves."""
     ids = GlobalTag.objects.filter(name__in={row["global_tag"] for row in rows}).values_list("id", flat=True)
     tags = {tag.name: tag for tag in hold_global_tags(list(ids)).values()}
     types = {kind.name: kind for kind in PayloadType.objects.filter(name__in={row["payload_type"] for row in rows})}
+    targets: dict[int, Target] = {}
 
-    def check(row: dict[str, Any]) -> None:
+    def read(numbered: tuple[int, dict[str, Any]]) -> None:
+        number, row = numbered
         if row["global_tag"] not in tags:
             raise GlobalTagNotFoundError(row["global_tag"])
         if row["payload_type"] not in types:
             raise PayloadTypeNotFoundError(row["payload_type"])
         check_tag(tags[row["global_tag"]], Action.ADD_IOV)
+        check_interval(_iov(row))
+        targets[number] = Target(tags[row["global_tag"]], types[row["payload_type"]])
 
-    raise_refused(check, rows)
-    return [Target(tags[row["global_tag"]], types[row["payload_type"]]) for row in rows]
+    refusals = refusals_of(read, list(enumerate(rows)))
+    return targets, refusals
 
 
 def _lock_or_create_lists(

@@ -24,7 +24,7 @@ INSERT = named_sql.load("insert_payload_iovs")
 
 @dataclass(eq=False)
 class Placement:
-    """An IOV on its way into a list: `since_only` means up to the next start of the list.
+    """An IOV on its way into a list: `since_only` means up to the next start of the list, `number` is its place in a request.
 
     `cuts` are what was in its way, once it is planned; their rows' `iov` is a `PayloadIOV`.
     """
@@ -32,13 +32,14 @@ class Placement:
     iov: PayloadIOV
     payload_list: PayloadList
     since_only: bool = False
+    number: int = 0
     cuts: list[Cut] = field(default_factory=list)
 
 
 class Plan:
     """What placements into locked lists, in the order given, do to the rows that are there.
 
-    `refusals` are the placements, by index, that would change what is defined in a protected tag, or, unless
+    `refusals` are the placements, by number, that would change what is defined in a protected tag, or, unless
     `equal_starts`, that have the start of a row which their list has already.
     """
 
@@ -49,14 +50,14 @@ class Plan:
         self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
         self._new = [TimelineRow(one.iov, interval_of(one.iov), is_new=True) for one in placements]
         self._timelines = self._make_timelines()
-        self._numbers = {id(placement.iov): number for number, placement in enumerate(placements)}
+        self._numbers = {id(placement.iov): placement.number for placement in placements}
         taken = {} if equal_starts else {_start(row): row for row in self._stored}
         self.refusals: list[tuple[int, OverlapError]] = []
-        for number, (placement, row) in enumerate(zip(placements, self._new, strict=True)):
+        for placement, row in zip(placements, self._new, strict=True):
             try:
                 self._play(placement, row, taken)
             except OverlapError as error:
-                self.refusals.append((number, error))
+                self.refusals.append((placement.number, error))
 
     def _make_timelines(self) -> dict[int, Timeline]:
         rows: dict[int, list[TimelineRow]] = {list_id: [] for list_id in self._lists}

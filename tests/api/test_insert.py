@@ -125,8 +125,9 @@ def test_all_or_nothing_and_every_wrong_row_is_named(api, tag):
     assert [(row["row"], row["code"]) for row in error["rows"]] == [
         (1, "global_tag_not_found"),
         (2, "payload_type_not_found"),
+        (3, "invalid_input"),
     ]
-    assert "Row 1" in error["detail"] and "1 more of 4" in error["detail"]
+    assert "Row 1" in error["detail"] and "2 more of 4" in error["detail"]
     error = api.post(PATH, [body(), wanted[3]]).error(400, "invalid_input")
     assert [row["row"] for row in error["rows"]] == [1]
     error = api.post(PATH, [body(), body(since=[1]), body(until="never"), 5]).error(400, "invalid_input")
