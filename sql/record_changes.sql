@@ -1,7 +1,8 @@
 -- Raise the revision of global tags by one and write a row of the change log for each; returns names and revisions.
--- Parameters: tag_ids bigint[], befores, afters text[] (JSON), iovs_before, iovs_after bigint[], one element for each tag;
---   actor, action, comment text.
--- A tag whose name was used before carries on where the log of that name ends.
+-- Parameters: tag_ids bigint[], befores, afters text[] (JSON), iovs_before, iovs_after bigint[], lists_before, lists_after
+--   bigint[] (payload lists that went or came with all their IOVs, or null), one element for each tag; actor, action, comment text.
+-- A tag whose name was used before carries on where the log of that name ends. Whole lists become JSON here, so that no
+-- client has to hold them.
 WITH raised AS (
     UPDATE "GlobalTag" AS tag
     SET updated = clock_timestamp(), revision = 1 + greatest(
@@ -10,14 +11,29 @@ WITH raised AS (
     )
     WHERE tag.id = ANY(%(tag_ids)s)
     RETURNING tag.id, tag.name, tag.revision, tag.updated
+),
+whole_list AS (
+    SELECT list.id, jsonb_build_object('payload_iovs', jsonb_agg(jsonb_build_object(
+        'id', iov.id, 'payload_list', list.name, 'payload_url', iov.payload_url, 'checksum', iov.checksum, 'size', iov.size,
+        'major_iov', iov.major_iov, 'minor_iov', iov.minor_iov, 'major_iov_end', iov.major_iov_end,
+        'minor_iov_end', iov.minor_iov_end, 'revision', iov.extra
+    ) ORDER BY iov.comb_iov)) AS document
+    FROM "PayloadList" AS list
+    JOIN "PayloadIOV" AS iov ON iov.payload_list_id = list.id
+    WHERE list.id = ANY(%(lists_before)s::bigint[] || %(lists_after)s::bigint[])
+    GROUP BY list.id
 )
 INSERT INTO "GlobalTagChange" (
     global_tag, revision, created, actor, action, comment, payload_iovs_before, payload_iovs_after, before, after
 )
 SELECT raised.name, raised.revision, raised.updated, %(actor)s, %(action)s, %(comment)s,
-    change.iovs_before, change.iovs_after, change.before::jsonb, change.after::jsonb
+    change.iovs_before, change.iovs_after,
+    change.before::jsonb || coalesce(went.document, '{}'), change.after::jsonb || coalesce(came.document, '{}')
 FROM raised
 JOIN unnest(
-    %(tag_ids)s::bigint[], %(befores)s::text[], %(afters)s::text[], %(iovs_before)s::bigint[], %(iovs_after)s::bigint[]
-) AS change (tag_id, before, after, iovs_before, iovs_after) ON change.tag_id = raised.id
+    %(tag_ids)s::bigint[], %(befores)s::text[], %(afters)s::text[], %(iovs_before)s::bigint[], %(iovs_after)s::bigint[],
+    %(lists_before)s::bigint[], %(lists_after)s::bigint[]
+) AS change (tag_id, before, after, iovs_before, iovs_after, list_before, list_after) ON change.tag_id = raised.id
+LEFT JOIN whole_list AS went ON went.id = change.list_before
+LEFT JOIN whole_list AS came ON came.id = change.list_after
 RETURNING global_tag, revision

@@ -14,41 +14,32 @@ from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
 
 LOCK_REVISIONS = named_sql.load("lock_revisions")
 RECORD = named_sql.load("record_changes")
-ROWS_OF_LIST = named_sql.load("rows_of_list")
 
 
 @dataclass
 class Side:
     """What a change takes away from a tag, or adds to it: facts such as its status, and payload IOVs.
 
-    The IOVs are documents, or a whole list's as JSON text that the database made.
+    The IOVs are documents, or all that a list holds, which the database puts in.
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
     iovs: list[dict[str, Any]] = field(default_factory=list)
-    list_text: str = ""
-    list_count: int = 0
+    whole_list: PayloadList | None = None
 
     @property
     def count(self) -> int:
         """The number of IOVs."""
-        return len(self.iovs) + self.list_count
+        return len(self.iovs) + (self.whole_list.iov_count if self.whole_list else 0)
 
     def text(self) -> str:
-        """The document of this side as JSON."""
-        document = dict(self.facts)
-        if self.list_count:
-            document["payload_iovs"] = orjson.Fragment(self.list_text)
-        elif self.iovs:
-            document["payload_iovs"] = self.iovs
-        return orjson.dumps(document).decode()
+        """The document of this side as JSON, without those of a whole list."""
+        return orjson.dumps(self.facts | ({"payload_iovs": self.iovs} if self.iovs else {})).decode()
 
     def add_list(self, payload_list: PayloadList) -> None:
-        """Add a whole list, with its IOVs as they are now."""
+        """Add a list with all that it holds."""
         self.facts["payload_lists"] = {payload_list.payload_type.name: payload_list.name}
-        with connection.cursor() as cursor:
-            cursor.execute(ROWS_OF_LIST, {"list_id": payload_list.id})
-            self.list_count, self.list_text = cursor.fetchone()
+        self.whole_list = payload_list
 
 
 @dataclass
@@ -107,6 +98,8 @@ def record(changes: Mapping[int, TagChange], action: ChangeAction, origin: Origi
                 "afters": [part.after.text() for part in parts],
                 "iovs_before": [part.before.count for part in parts],
                 "iovs_after": [part.after.count for part in parts],
+                "lists_before": [part.before.whole_list and part.before.whole_list.id for part in parts],
+                "lists_after": [part.after.whole_list and part.after.whole_list.id for part in parts],
                 "actor": origin.actor,
                 "action": action,
                 "comment": origin.comment,
