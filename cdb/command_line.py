@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from django.db import Error as DatabaseError
+from psycopg2.errors import UndefinedTable
 
 from cdb import database
 from cdb.env import ConfigurationError
@@ -31,6 +32,10 @@ def main(arguments: list[str]) -> int:
         if "--traceback" in arguments:
             raise
         reason = " ".join(str(error).split())
+        if isinstance(error.__cause__, UndefinedTable):
+            reason = (
+                "it has no such tables; are CDB_DATA_DIR and DATABASE_URL right? manage.py migrate makes the tables"
+            )
         sys.stderr.write(f"cdb: the database refused: {reason} (--traceback shows where)\n")
         return 1
     except KeyboardInterrupt:

@@ -6,6 +6,8 @@ from django.http import HttpRequest
 
 from cdb_rest.models import GlobalTagChange
 
+admin.site.site_header = admin.site.site_title = "cdb"
+
 
 @admin.register(GlobalTagChange)
 class GlobalTagChangeAdmin(admin.ModelAdmin):
@@ -23,7 +25,7 @@ class GlobalTagChangeAdmin(admin.ModelAdmin):
     )
     list_filter = ("action", "created")
     search_fields = ("global_tag", "actor", "comment")
-    ordering = ("-created",)
+    ordering = ("-id",)
     # The list does without the rows, which may be many.
     show_full_result_count = False
 

@@ -1,9 +1,10 @@
 -- Rows that break the rules of payload lists: empty ones, those that start together with another, and closed ones that reach
--- into the next. Returns fault, tag and list by name, list id, IOV id.
+-- into the next. Returns fault, tag and list by name, list id, IOV id, URL, start and end.
 -- Parameters: inclusive boolean: ends are the last moment inside; tag text: only its lists, or null for all there are.
 -- It reads and sorts all rows once.
 WITH attached AS (
-    SELECT iov.id, iov.payload_list_id, iov.comb_iov,
+    SELECT iov.id, iov.payload_list_id, iov.comb_iov, iov.payload_url, iov.major_iov, iov.minor_iov, iov.major_iov_end,
+        iov.minor_iov_end,
         (iov.major_iov_end, iov.minor_iov_end) = (9223372036854775807, 9223372036854775807) AS is_open,
         iov.major_iov_end + iov.minor_iov_end * 0.0000000000000000001 AS until,
         lag(iov.comb_iov) OVER list AS next_start
@@ -22,7 +23,8 @@ fault AS (
     END AS fault
     FROM attached
 )
-SELECT fault.fault, coalesce(tag.name, ''), list.name, list.id, fault.id
+SELECT fault.fault, coalesce(tag.name, ''), list.name, list.id, fault.id, fault.payload_url,
+    fault.major_iov, fault.minor_iov, fault.major_iov_end, fault.minor_iov_end
 FROM fault
 JOIN "PayloadList" AS list ON list.id = fault.payload_list_id
 LEFT JOIN "GlobalTag" AS tag ON tag.id = list.global_tag_id

@@ -1,2 +1,2 @@
--- Keep writers out while counts are repaired; readers go on.
-LOCK TABLE "GlobalTag", "PayloadList", "PayloadIOV" IN SHARE ROW EXCLUSIVE MODE
+-- Keep writers out while something is repaired, also those that would only lock rows yet; readers go on.
+LOCK TABLE "GlobalTag", "PayloadList", "PayloadIOV" IN EXCLUSIVE MODE

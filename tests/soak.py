@@ -1,7 +1,7 @@
 """Play random histories and races of writers for as long as told: python -m tests.soak --minutes 10
 
-Each core plays in a process and a database of its own. The first thing that goes wrong ends it, with the seed to play it
-again: python -m tests.soak --minutes 1 --seed <seed>
+Each core plays in a process and a database of its own. The first thing that goes wrong ends it, with the seed of all random
+choices: with it the same histories are played again, and the same writes race, if not in the same order.
 """
 
 import argparse

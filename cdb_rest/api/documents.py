@@ -33,6 +33,7 @@ class Error(serializers.Serializer):
 
     detail = serializers.CharField()
     code = serializers.CharField()
+    rows = serializers.ListField(child=serializers.DictField(), required=False)
 
 
 class NamedDocument(serializers.Serializer):
@@ -179,7 +180,7 @@ def document_of(shape: type[serializers.Serializer], row: Model) -> Document:
 
 def _follow(row: Any, path: str) -> Any:
     for name in path.split("__"):
-        row = getattr(row, name, None)
+        row = None if row is None else getattr(row, name)
     return row
 
 

@@ -140,9 +140,12 @@ def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -
     return Moment(*(parse_number(name, text) for name, text in zip(names, texts, strict=True)))
 
 
-def parse_flag(name: str, text: str | None) -> bool:
-    """A switch of a query string: 1 or true, 0 or false, off where left out. Raises `InvalidInputError`."""
-    values = {"1": True, "true": True, "0": False, "false": False, "": False, None: False}
+def parse_flag(name: str, text: str | None, *, bare: bool = False) -> bool:
+    """A switch of a query string: 1 or true, 0 or false, `bare` without a value, off where left out.
+
+    Raises `InvalidInputError`.
+    """
+    values = {"1": True, "true": True, "0": False, "false": False, "": bare, None: False}
     if text not in values:
         message = f"{name} must be 1 or 0."
         raise InvalidInputError(message, {name: [message]})

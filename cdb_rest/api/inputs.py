@@ -20,7 +20,7 @@ from cdb_rest.api.fields import (
 )
 from cdb_rest.domain.errors import ROWS_NAMED, InvalidInputError, TooManyRowsError, wrong_rows
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
-from cdb_rest.models.names import LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.models.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 ROWS_VALIDATED_AT_ONCE = 1000
 
@@ -88,7 +88,10 @@ class PayloadIOVAttachInput(Input):
 
 
 class InsertInput(Input):
-    """A payload to insert into a global tag, by the names of tag and payload type."""
+    """A payload to insert into a global tag, by the names of tag and payload type.
+
+    Other members are refused: a misspelt `until` or `dry_run` would do what nobody wants.
+    """
 
     global_tag = TextField(max_length=NAME_LENGTH)
     payload_type = TextField(max_length=NAME_LENGTH)
@@ -99,10 +102,19 @@ class InsertInput(Input):
     since = MomentField()
     until = UntilField(default="open")
     dry_run = serializers.BooleanField(default=False)
+    comment = TextField(max_length=COMMENT_LENGTH, required=False, allow_blank=True)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, dict):
+            unknown = [name for name in data if name not in self.fields]
+            if unknown:
+                raise serializers.ValidationError({name: ["There is no such member."] for name in unknown})
+        return super().to_internal_value(data)
 
     def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
         """Give the interval as the columns have it."""
         since, until = attributes.pop("since"), attributes.pop("until")
+        attributes.pop("comment", None)
         end = END_OF_TIME if isinstance(until, str) else until
         return attributes | {
             "major_iov": since.major, "minor_iov": since.minor, "major_iov_end": end.major, "minor_iov_end": end.minor,
@@ -119,9 +131,9 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
     rows = _read_rows(data, InsertInput) if isinstance(data, list) else [read_body(request, InsertInput)]
     dry_runs = {row.pop("dry_run") for row in rows}
     if len(dry_runs) > 1:
-        message = "Either all rows are a dry run or none is."
+        message = "Either all rows are a dry run or none is; ?dry_run=1 is for all of them."
         raise InvalidInputError(message, {"dry_run": [message]})
-    return rows, parse_flag("dry_run", request.query_params.get("dry_run")) or True in dry_runs
+    return rows, parse_flag("dry_run", request.query_params.get("dry_run"), bare=True) or True in dry_runs
 
 
 def read_bulk(request: Request) -> list[dict[str, Any]]:

@@ -73,13 +73,16 @@ class InsertionResult(serializers.Serializer):
 
 def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]:
     """An insertion as `InsertionResult` has it."""
-    count = len(insertion.placements)
+    cuts = [cut for placement in insertion.placements for cut in placement.cuts]
+    kept = sum(bool(cut.rest) for cut in cuts)
+    created = {payload_list.id for payload_list in insertion.created_lists}
+    inserted = "that would be inserted" if dry_run else "inserted"
     return {
-        "detail": f"Payload IOVs {'that would be inserted' if dry_run else 'inserted'}: {count}.",
+        "detail": f"Payload IOVs {inserted}: {len(insertion.placements)}; others cut: {kept}, detached: {len(cuts) - kept}.",
         "dry_run": dry_run,
         "refused": None,
         "revisions": insertion.revisions,
-        "rows": [_row(number, placement, insertion, dry_run) for number, placement in enumerate(insertion.placements)],
+        "rows": [_row(placement, placement.payload_list.id in created, dry_run) for placement in insertion.placements],
     }
 
 
@@ -94,11 +97,10 @@ def refusal_document(error: CdbError) -> dict[str, Any]:
     }
 
 
-def _row(number: int, placement: Placement, insertion: Insertion, dry_run: bool) -> dict[str, Any]:
+def _row(placement: Placement, created: bool, dry_run: bool) -> dict[str, Any]:
     payload_list, iov = placement.payload_list, placement.iov
-    created = payload_list in insertion.created_lists
     return {
-        "row": number,
+        "row": placement.number,
         "global_tag": payload_list.global_tag.name,
         "payload_type": payload_list.payload_type.name,
         "payload_list": None if created and dry_run else payload_list.name,

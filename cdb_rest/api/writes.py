@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from cdb_rest.api.fields import Input, TextField, read_value
@@ -34,18 +35,33 @@ class CommentInput(Input):
     comment = TextField(max_length=COMMENT_LENGTH, allow_blank=True, default="")
 
 
-def read_origin(request: Request, body: Any = None) -> Origin:
+def read_origin(request: Request) -> Origin:
     """Who asks: the authenticated subject, else the client's address. Why: `comment` of the body, else a header.
 
-    Raises `InvalidInputError` for a comment that is no text or too long.
+    Raises `InvalidInputError` for a comment that is no text or too long, and for several in one request.
     """
     user = request.user
     actor = str(user) if user is not None and user.is_authenticated else request.META.get("REMOTE_ADDR") or "local"
-    comment = body.get("comment") if isinstance(body, dict) else None
+    comment = _comment_in_body(request)
     if comment is None:
         # HTTP headers come as bytes that WSGI shows as Latin-1; clients send UTF-8.
         comment = request.headers.get(COMMENT_HEADER, "").encode("latin-1").decode("utf-8", "replace")
     return Origin(actor[:TEXT_LENGTH], read_value({"comment": comment}, CommentInput)["comment"])
+
+
+def _comment_in_body(request: Request) -> Any:
+    """The comment of the body, or of the rows of the body; None where there is none, or no body that can be read."""
+    try:
+        body = request.data
+    except APIException:
+        # Routes that need no body take any.
+        return None
+    rows = body if isinstance(body, list) else [body]
+    comments = [row["comment"] for row in rows if isinstance(row, dict) and row.get("comment") is not None]
+    if any(comment != comments[0] for comment in comments):
+        message = "All rows of a request have one comment."
+        raise InvalidInputError(message, {"comment": [message]})
+    return comments[0] if comments else None
 
 
 def answer_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
@@ -59,7 +75,10 @@ def answer_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
     if not KEY.fullmatch(key):
         message = f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID."
         raise InvalidInputError(message, {KEY_HEADER: [message]})
-    content = orjson.dumps([request.path.rstrip("/"), request.data], option=orjson.OPT_SORT_KEYS)
+    try:
+        content = orjson.dumps([request.path.rstrip("/"), request.data], option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        raise InvalidInputError(f"The body can't be compared with a later one: {error}.") from error
     digest = hashlib.sha256(content).hexdigest()
     return _respond(answer_once(key=key, request_digest=digest, make=lambda: dump(make()).decode()))
 

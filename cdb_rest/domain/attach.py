@@ -4,6 +4,7 @@ The valid payload of a list at a moment is that of the row with the latest start
 that row's end. So of each row only the part up to the start of the next one is visible.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,8 +17,7 @@ from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
 class Row(Protocol):
     """An IOV of a list, whatever else it is."""
 
-    @property
-    def interval(self) -> Interval: ...
+    interval: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +49,40 @@ def plan_since_only(new: Interval, rows: Sequence[Row]) -> list[Cut]:
     A row with the same start is hidden as a whole and goes. The one before, if it is open, stays so: it is hidden from
     here on as it is. A closed one is trimmed, because closed intervals do not overlap later rows.
     """
-    return [cut for cut in plan_attach(_up_to_next(new, rows), rows) if not (cut.rest and cut.was.is_open)]
+    return [cut for cut in plan_attach(up_to_next(new, rows), rows) if not (cut.rest and cut.was.is_open)]
 
 
-def check_undisturbed(
-    new: Interval,
-    rows: Sequence[Row],
-    *,
-    since_only: bool,
-    was_there: Callable[[Any], bool],
-    name: Callable[[Any], str],
-) -> None:
-    """Raise `OverlapError`, with both intervals, if attaching `new` would change what was defined in a protected tag.
+def up_to_next(new: Interval, rows: Sequence[Row]) -> Interval:
+    """The part of `new` before the next start among `rows`."""
+    following = (row.interval.start for row in rows if row.interval.start > new.start)
+    return Interval(new.start, next(following, AFTER_ALL))
 
-    Only rows that were there before the request count. Online running may go on: an open interval may follow an open last
-    one. `name` gives the name of a row for the message.
-    """
-    effective = _up_to_next(new, rows) if since_only else new
-    old = [(row, Interval(row.interval.start, until)) for row, until in _visible_ends(rows) if was_there(row)]
-    for row, visible in old:
-        if not visible.overlaps(effective):
-            continue
-        follows = row is old[-1][0] and row.interval.is_open and row.interval.start < new.start
-        if follows and new.is_open:
-            continue
-        raise OverlapError(
-            f"The interval {new} overlaps {row.interval} of {name(row)}, "
-            "and what is defined in a protected global tag stays."
-        )
+
+class Defined:
+    """What is defined in a list, in a protected tag: it stays."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = [(row, row.interval, Interval(row.interval.start, until)) for row, until in _visible_ends(rows)]
+        self._starts = [row.interval.start for row in rows]
+
+    def check_kept(self, new: Interval, effective: Interval, name: Callable[[Any], str]) -> None:
+        """Raise `OverlapError`, with both intervals, if `new`, valid in `effective`, would change what is defined.
+
+        Online running may go on: an open interval may follow an open last one. `name` gives a row's name for the message.
+        """
+        first = max(bisect_right(self._starts, effective.start) - 1, 0)
+        last = bisect_left(self._starts, effective.end)
+        for number, (row, interval, visible) in enumerate(self._rows[first:last], first):
+            if not visible.overlaps(effective):
+                continue
+            follows = number == len(self._rows) - 1 and interval.is_open and interval.start < new.start
+            if follows and new.is_open:
+                continue
+            hint = " After its start only an open interval is taken." if follows else ""
+            raise OverlapError(
+                f"The interval {new} overlaps {interval} of {name(row)}, "
+                f"and what is defined in a protected global tag stays.{hint}"
+            )
 
 
 def _visible_ends(rows: Sequence[Row]) -> list[tuple[Row, Moment]]:
@@ -95,8 +101,3 @@ def _rest(row: Row, until: Moment, new: Interval) -> tuple[Interval, ...]:
     # The end stays as it is, even if a later row hides a part.
     after = (Interval(new.end, end),) if until > new.end else ()
     return before + after
-
-
-def _up_to_next(new: Interval, rows: Sequence[Row]) -> Interval:
-    following = (row.interval.start for row in rows if row.interval.start > new.start)
-    return Interval(new.start, next(following, AFTER_ALL))

@@ -44,13 +44,13 @@ def wrong_rows(rows: list[dict], total: int) -> InvalidInputError:
 def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
     """The error for a bulk request of `total` rows of which some, by index, are refused: that of the first, naming all."""
     in_order = sorted(refusals, key=lambda refusal: refusal[0])
-    (number, first), *others = in_order
+    number, first = in_order[0]
     first.rows = [
         {"row": row, "code": error.code, "detail": str(error)} | error.fields for row, error in in_order[:ROWS_NAMED]
     ]
     if total > 1:
-        more = f" {len(others)} more of {total} rows are wrong." if others else ""
-        first.args = (f"Row {number}: {first}{more} Nothing was stored.",)
+        count = len(refusals) if len(refusals) < ROWS_NAMED else f"{ROWS_NAMED} or more"
+        first.args = (f"Row {number}: {first} Wrong rows: {count} of {total}; nothing was stored.",)
     return first
 
 

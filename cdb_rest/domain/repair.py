@@ -1,9 +1,9 @@
 """Putting lists in order whose rows break the rules, without changing what is valid at any moment."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from cdb_rest.domain.moment import AFTER_ALL, Interval
+from cdb_rest.domain.moment import Interval, Moment
 from cdb_rest.domain.timeline import TimelineRow
 
 
@@ -14,24 +14,18 @@ def tidy(rows: Sequence[TimelineRow]) -> list[TimelineRow]:
     an earlier one, that one ends there. Returns the rows that changed.
     """
     changed: dict[int, TimelineRow] = {}
-    stays: list[tuple[TimelineRow | None, Interval]] = []
-    for _, group in groupby(rows, key=lambda row: row.interval.start):
+    keepers: list[tuple[Moment, TimelineRow | None]] = []
+    for start, group in groupby(rows, key=lambda row: row.interval.start):
         together = list(group)
         keeper = next((row for row in reversed(together) if not row.interval.is_empty), None)
-        stays.append((keeper, together[0].interval))
+        keepers.append((start, keeper))
         for row in together:
             if row is not keeper:
                 row.attached = False
                 changed[id(row)] = row
-    for row, until, hidden in _followed(stays):
-        if row.interval.end > until and (hidden or not row.interval.is_open):
-            row.interval = Interval(row.interval.start, until)
+    for (start, row), (until, following) in pairwise(keepers):
+        hidden_by_empty = following is None
+        if row is not None and row.interval.end > until and (hidden_by_empty or not row.interval.is_open):
+            row.interval = Interval(start, until)
             changed[id(row)] = row
     return list(changed.values())
-
-
-def _followed(stays: list[tuple[TimelineRow | None, Interval]]) -> Iterator[tuple[TimelineRow, object, bool]]:
-    """Each row that stays, the next start after it, and whether only empty rows start there."""
-    for (row, _), (following, interval) in pairwise([*stays, (None, Interval(AFTER_ALL, AFTER_ALL))]):
-        if row is not None:
-            yield row, interval.start, following is None and interval.start != AFTER_ALL

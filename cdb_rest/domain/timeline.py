@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from cdb_rest.domain.attach import Cut, check_undisturbed, plan_attach, plan_since_only
+from cdb_rest.domain.attach import Cut, Defined, plan_attach, plan_since_only, up_to_next
 from cdb_rest.domain.moment import Interval
 
 
@@ -13,41 +13,37 @@ from cdb_rest.domain.moment import Interval
 class TimelineRow:
     """A row of the list: its interval now, the caller's `iov` behind it, and whether it is still attached.
 
-    `is_new` says that it came with the request at hand; `is_rest` that it is the second part of a row that was split, with
-    the same `iov`.
+    `is_rest` says that it is the second part of a row that was split, with the same `iov`.
     """
 
     iov: Any
     interval: Interval
     attached: bool = True
-    is_new: bool = False
     is_rest: bool = False
 
 
 class Timeline:
     """The rows of a list around the intervals that are about to be attached, by start.
 
-    It has to know every row that starts in one of these intervals or at its end, and the nearest one on either side.
+    It has to know every row that starts in one of these intervals or at its end, and the nearest one on either side. If it
+    is `protected`, what is defined now stays.
     """
 
-    def __init__(self, rows: Iterable[TimelineRow]) -> None:
+    def __init__(self, rows: Iterable[TimelineRow], *, protected: bool = False) -> None:
         self._rows = {row.interval.start: row for row in rows}
         self._starts = sorted(self._rows)
+        self._defined = Defined(self.rows()) if protected else None
 
-    def attach(
-        self, row: TimelineRow, *, since_only: bool, protected: bool, name: Callable[[TimelineRow], str]
-    ) -> list[Cut]:
+    def attach(self, row: TimelineRow, *, since_only: bool, name: Callable[[TimelineRow], str]) -> list[Cut]:
         """Add `row`, cut what stands in its way, and return what was cut; since only: up to the next start of the list.
 
-        In a protected list nothing that was there may stand in its way. Raises `OverlapError`, and then nothing has changed.
+        Raises `OverlapError` if that changes what has to stay, and then nothing has changed; `name` is for its message.
         """
         first = max(bisect_left(self._starts, row.interval.start) - 1, 0)
         last = bisect_right(self._starts, row.interval.start if since_only else row.interval.end) + 1
         near = [self._rows[start] for start in self._starts[first:last]]
-        if protected:
-            check_undisturbed(
-                row.interval, near, since_only=since_only, was_there=lambda other: not other.is_new, name=name
-            )
+        if self._defined is not None:
+            self._defined.check_kept(row.interval, up_to_next(row.interval, near) if since_only else row.interval, name)
         cuts = (plan_since_only if since_only else plan_attach)(row.interval, near)
         for start in self._starts[first:last]:
             del self._rows[start]
@@ -69,4 +65,4 @@ def _apply(cut: Cut) -> list[TimelineRow]:
         row.attached = False
         return []
     row.interval = cut.rest[0]
-    return [row, *(TimelineRow(row.iov, interval, is_new=row.is_new, is_rest=True) for interval in cut.rest[1:])]
+    return [row, *(TimelineRow(row.iov, interval, is_rest=True) for interval in cut.rest[1:])]

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
-from cdb_rest.domain.moment import OPEN, Moment
+from cdb_rest.domain.moment import OPEN
 from cdb_rest.models.names import REVISION_LENGTH, TEXT_LENGTH
 from cdb_rest.models.payload_list import PayloadList
 
@@ -18,17 +18,6 @@ class CombinedMoment(Func):
     template = "(%(expressions)s * 0.0000000000000000001)"
     arg_joiner = " + "
     output_field = models.DecimalField(max_digits=38, decimal_places=19)
-
-
-class PayloadIOVQuerySet(models.QuerySet):
-    """Questions that the table answers by its lookup index."""
-
-    def around(self, payload_list: PayloadList, moment: Moment) -> list["PayloadIOV"]:
-        """The last IOV of the list that starts at or before `moment` and the first that starts after it, if any."""
-        rows = self.filter(payload_list=payload_list)
-        before = rows.filter(comb_iov__lte=moment.combined).order_by(F("comb_iov").desc(nulls_last=True))[:1]
-        after = rows.filter(comb_iov__gt=moment.combined).order_by(F("comb_iov").asc(nulls_first=True))[:1]
-        return [*before, *after]
 
 
 class PayloadIOV(models.Model):
@@ -57,8 +46,6 @@ class PayloadIOV(models.Model):
         output_field=models.DecimalField(max_digits=38, decimal_places=19),
         db_persist=True,
     )
-
-    objects = PayloadIOVQuerySet.as_manager()
 
     class Meta:
         db_table = "PayloadIOV"

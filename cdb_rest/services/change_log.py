@@ -1,7 +1,6 @@
 """Raising the revisions of global tags, and writing down what changed."""
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,32 +79,29 @@ class Changes:
 
         The last thing that a write does: from here to its commit, other writers of the tag wait.
         """
-        return record(self._tags, action, origin) if self._tags else {}
-
-
-def record(changes: Mapping[int, TagChange], action: ChangeAction, origin: Origin) -> dict[str, int]:
-    """As `Changes.record`, for changes by id of the tag."""
-    ids = sorted(changes)
-    parts = [changes[tag_id] for tag_id in ids]
-    with connection.cursor() as cursor:
-        if len(ids) > 1:
-            cursor.execute(LOCK_REVISIONS, {"tag_ids": ids})
-        cursor.execute(
-            RECORD,
-            {
-                "tag_ids": ids,
-                "befores": [part.before.text() for part in parts],
-                "afters": [part.after.text() for part in parts],
-                "iovs_before": [part.before.count for part in parts],
-                "iovs_after": [part.after.count for part in parts],
-                "lists_before": [part.before.whole_list and part.before.whole_list.id for part in parts],
-                "lists_after": [part.after.whole_list and part.after.whole_list.id for part in parts],
-                "actor": origin.actor,
-                "action": action,
-                "comment": origin.comment,
-            },
-        )
-        return dict(cursor.fetchall())
+        ids = sorted(self._tags)
+        if not ids:
+            return {}
+        parts = [self._tags[tag_id] for tag_id in ids]
+        with connection.cursor() as cursor:
+            if len(ids) > 1:
+                cursor.execute(LOCK_REVISIONS, {"tag_ids": ids})
+            cursor.execute(
+                RECORD,
+                {
+                    "tag_ids": ids,
+                    "befores": [part.before.text() for part in parts],
+                    "afters": [part.after.text() for part in parts],
+                    "iovs_before": [part.before.count for part in parts],
+                    "iovs_after": [part.after.count for part in parts],
+                    "lists_before": [part.before.whole_list and part.before.whole_list.id for part in parts],
+                    "lists_after": [part.after.whole_list and part.after.whole_list.id for part in parts],
+                    "actor": origin.actor,
+                    "action": action,
+                    "comment": origin.comment,
+                },
+            )
+            return dict(cursor.fetchall())
 
 
 def iov_document(payload_list: PayloadList, iov: PayloadIOV) -> dict[str, Any]:

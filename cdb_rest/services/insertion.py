@@ -5,7 +5,14 @@ from typing import Any
 
 from django.db import transaction
 
-from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, PayloadTypeNotFoundError, refusals_of, refused_rows
+from cdb_rest.domain.errors import (
+    CdbError,
+    GlobalTagNotFoundError,
+    InvalidInputError,
+    PayloadTypeNotFoundError,
+    refusals_of,
+    refused_rows,
+)
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
@@ -52,8 +59,8 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
     Each row has names `global_tag` and `payload_type`, the columns of `PayloadIOV`, and `since_only`: whether it is valid up
     to the next start of its list, where the interval rule would have it go on to its end. A dry run stores nothing.
 
-    Raises, with every wrong row, the first of `InvalidInputError` (an empty interval), `GlobalTagNotFoundError`,
-    `PayloadTypeNotFoundError`, `OverlapError` and `TagFrozenError`.
+    Raises, with every wrong row, the first of `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, `TagFrozenError`,
+    `InvalidInputError` (an empty interval) and `OverlapError`.
     """
     targets, refusals = _targets(rows)
     changes = Changes()
@@ -77,6 +84,14 @@ def _iov(row: dict[str, Any]) -> PayloadIOV:
     return PayloadIOV(**{name: value for name, value in row.items() if name not in NO_COLUMNS})
 
 
+def _check_interval(iov: PayloadIOV) -> None:
+    """As `check_interval`, with the name that the end has here."""
+    try:
+        check_interval(iov)
+    except InvalidInputError as error:
+        raise InvalidInputError(str(error), {"until": [str(error)]}) from error
+
+
 def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[int, CdbError]]]:
     """The tag and type of each row by its number; the tags are held. And the rows that are wrong by themselves."""
     ids = GlobalTag.objects.filter(name__in={row["global_tag"] for row in rows}).values_list("id", flat=True)
@@ -91,7 +106,7 @@ def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[
         if row["payload_type"] not in types:
             raise PayloadTypeNotFoundError(row["payload_type"])
         check_tag(tags[row["global_tag"]], Action.ADD_IOV)
-        check_interval(_iov(row))
+        _check_interval(_iov(row))
         targets[number] = Target(tags[row["global_tag"]], types[row["payload_type"]])
 
     refusals = refusals_of(read, list(enumerate(rows)))

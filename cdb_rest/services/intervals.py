@@ -27,5 +27,6 @@ def check_interval(iov: PayloadIOV) -> None:
     """Raise `InvalidInputError` if the row's interval is empty or ends before its start."""
     if interval_of(iov).is_empty:
         rule = "after" if settings.CDB_IOV_MODE == Mode.CONTINUOUS else "at or after"
-        message = f"The end must be {rule} the start {Moment(iov.major_iov, iov.minor_iov)}."
+        start, end = Moment(iov.major_iov, iov.minor_iov), Moment(iov.major_iov_end, iov.minor_iov_end)
+        message = f"The end {end} must be {rule} the start {start}."
         raise InvalidInputError(message, {"major_iov_end": [message]})

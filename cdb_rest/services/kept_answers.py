@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.domain.errors import KeyReusedError
+from cdb_rest.domain.errors import ConcurrentChangeError, KeyReusedError
 from cdb_rest.services.transactions import write
 
 CLAIM = named_sql.load("claim_key")
@@ -24,14 +24,17 @@ def answer_once(*, key: str, request_digest: str, make: Callable[[], str]) -> st
     used with another request.
     """
     with connection.cursor() as cursor:
+        cursor.execute(FORGET, {"key": key, "hours": settings.CDB_IDEMPOTENCY_HOURS})
         cursor.execute(CLAIM, {"key": key, "request_digest": request_digest})
         if not cursor.rowcount:
             cursor.execute(FIND, {"key": key})
-            known_digest, answer = cursor.fetchone()
+            kept = cursor.fetchone()
+            if kept is None:
+                raise ConcurrentChangeError(f"The answer for the idempotency key {key} was just forgotten; try again.")
+            known_digest, answer = kept
             if known_digest != request_digest:
                 raise KeyReusedError(f"The idempotency key {key} was used with another request; use a new one.")
             return answer
-        cursor.execute(FORGET, {"hours": settings.CDB_IDEMPOTENCY_HOURS})
     answer = make()
     with connection.cursor() as cursor:
         cursor.execute(KEEP, {"key": key, "answer": answer})

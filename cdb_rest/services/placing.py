@@ -8,7 +8,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.attach import Cut
-from cdb_rest.domain.errors import OverlapError
+from cdb_rest.domain.errors import ROWS_NAMED, OverlapError
 from cdb_rest.domain.moment import Moment
 from cdb_rest.domain.status import is_protected
 from cdb_rest.domain.timeline import Timeline, TimelineRow
@@ -48,12 +48,15 @@ class Plan:
         for placement in placements:
             placement.iov.payload_list = placement.payload_list
         self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
-        self._new = [TimelineRow(one.iov, interval_of(one.iov), is_new=True) for one in placements]
+        self._new = [TimelineRow(one.iov, interval_of(one.iov)) for one in placements]
         self._timelines = self._make_timelines()
         self._numbers = {id(placement.iov): placement.number for placement in placements}
         taken = {} if equal_starts else {_start(row): row for row in self._stored}
         self.refusals: list[tuple[int, OverlapError]] = []
         for placement, row in zip(placements, self._new, strict=True):
+            # More are not named, and rows that are refused leave the work to all that come after them.
+            if len(self.refusals) == ROWS_NAMED:
+                break
             try:
                 self._play(placement, row, taken)
             except OverlapError as error:
@@ -63,7 +66,9 @@ class Plan:
         rows: dict[int, list[TimelineRow]] = {list_id: [] for list_id in self._lists}
         for row in self._stored:
             rows[row.iov.payload_list_id].append(row)
-        return {list_id: Timeline(found) for list_id, found in rows.items()}
+        return {
+            list_id: Timeline(found, protected=_is_protected(self._lists[list_id])) for list_id, found in rows.items()
+        }
 
     def _play(self, placement: Placement, row: TimelineRow, taken: dict[tuple, TimelineRow]) -> None:
         payload_list = placement.payload_list
@@ -72,13 +77,8 @@ class Plan:
             raise OverlapError(
                 f"{self._name(other)} of {payload_list} starts at the same moment, {row.interval.start}."
             )
-        tag = payload_list.global_tag
-        placement.cuts = self._timelines[payload_list.id].attach(
-            row,
-            since_only=placement.since_only,
-            protected=tag is not None and is_protected(tag.status.name),
-            name=self._name,
-        )
+        timeline = self._timelines[payload_list.id]
+        placement.cuts = timeline.attach(row, since_only=placement.since_only, name=self._name)
 
     def _name(self, row: TimelineRow) -> str:
         """What messages call a row: by its id, or by its number in the request."""
@@ -104,6 +104,11 @@ class Plan:
         for row in [*cut, *self._new, *rests]:
             if row.attached:
                 changes.add_iov(self._lists[row.iov.payload_list_id], row.iov)
+
+
+def _is_protected(payload_list: PayloadList) -> bool:
+    tag = payload_list.global_tag
+    return tag is not None and is_protected(tag.status.name)
 
 
 def settle_rows(rows: Sequence[TimelineRow]) -> None:

@@ -8,7 +8,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.domain.moment import Mode
+from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.domain.origin import Origin
 from cdb_rest.domain.repair import tidy
 from cdb_rest.domain.status import Status
@@ -36,14 +36,20 @@ class Fault:
 
 
 def find_faults(*, global_tag: str | None = None) -> list[Fault]:
-    """All faults, or those of one tag; reads every IOV's index entry. Raises `GlobalTagNotFoundError`."""
+    """All faults, or those of one tag; reads and sorts all attached IOVs. Raises `GlobalTagNotFoundError`."""
     if global_tag is not None and not GlobalTag.objects.filter(name=global_tag).exists():
         raise GlobalTagNotFoundError(global_tag)
     with connection.cursor() as cursor:
         cursor.execute(INTERVAL_FAULTS, {"tag": global_tag, "inclusive": settings.CDB_IOV_MODE == Mode.DISCRETE})
         faults = [
-            Fault(kind, tag, payload_list, f"payload IOV {iov_id}", list_id)
-            for kind, tag, payload_list, list_id, iov_id in cursor.fetchall()
+            Fault(
+                kind,
+                tag,
+                payload_list,
+                f"payload IOV {iov_id} ({url}), {Moment(*ends[:2])} to {Moment(*ends[2:])}",
+                list_id,
+            )
+            for kind, tag, payload_list, list_id, iov_id, url, *ends in cursor.fetchall()
         ]
         cursor.execute(LAGGING_REVISIONS, {"tag": global_tag})
         faults += [
@@ -63,16 +69,18 @@ def repair_faults(*, global_tag: str | None = None, origin: Origin) -> list[Faul
     with connection.cursor() as cursor:
         cursor.execute(LOCK_FOR_REPAIR)
     faults = find_faults(global_tag=global_tag)
-    _tidy_lists({fault.list_id for fault in faults if fault.list_id is not None}, origin)
-    for fault in faults:
-        if fault.kind == "revision lags":
-            _raise_revision(fault.global_tag, origin)
+    changes = Changes()
+    _tidy_lists({fault.list_id for fault in faults if fault.list_id is not None}, changes)
+    lagging = [fault.global_tag for fault in faults if fault.kind == "revision lags"]
+    for tag_id in GlobalTag.objects.filter(name__in=lagging).values_list("id", flat=True):
+        # A change, even of nothing, takes the revision past what the log has.
+        changes.of_tag(tag_id)
+    changes.record(ChangeAction.REPAIR, origin)
     repair_counts()
     return find_faults(global_tag=global_tag)
 
 
-def _tidy_lists(ids: Collection[int], origin: Origin) -> None:
-    changes = Changes()
+def _tidy_lists(ids: Collection[int], changes: Changes) -> None:
     for payload_list in PayloadList.objects.filter(id__in=ids).select_related("global_tag__status", "payload_type"):
         tag = payload_list.global_tag
         if tag is not None and tag.status.name == Status.FROZEN:
@@ -85,14 +93,6 @@ def _tidy_lists(ids: Collection[int], origin: Origin) -> None:
         for row in changed:
             if row.attached:
                 changes.add_iov(payload_list, row.iov)
-    changes.record(ChangeAction.REPAIR, origin)
-
-
-def _raise_revision(global_tag: str, origin: Origin) -> None:
-    """A change of its own takes the revision past what the log has."""
-    changes = Changes()
-    changes.of_tag(GlobalTag.objects.get(name=global_tag).id)
-    changes.record(ChangeAction.REPAIR, origin)
 
 
 def _wrong_counts(global_tag: str | None) -> list[Fault]:

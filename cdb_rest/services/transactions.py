@@ -2,6 +2,8 @@
 
 import functools
 import logging
+import random
+import time
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,6 +21,7 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 ATTEMPTS = 5
+LONGEST_PAUSE_SECONDS = 0.02
 
 
 def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -38,6 +41,8 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
             except ConcurrentChangeError as error:
                 if attempt == attempts:
                     raise
+                # Those that met here should not meet again.
+                time.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS * attempt))  # noqa: S311 -- no secret
                 logger.info("%s is played again: %s", service.__name__, error)
         raise AssertionError("unreachable")
 

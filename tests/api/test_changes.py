@@ -62,8 +62,9 @@ def test_each_write_raises_the_revision_once_and_leaves_a_row(api, filled, actio
         # Only an empty list can be deleted.
         api.put("pl_attach", {"global_tag": "tag", "payload_list": filled["spare"]}).ok()
     before = revision()
-    if comment == "field" and isinstance(body, dict):
-        api(method, path, body | {"comment": "wärmer"}).ok()
+    if comment == "field":
+        said = {"comment": "wärmer"}
+        api(method, path, [row | said for row in body] if isinstance(body, list) else (body or {}) | said).ok()
     else:
         api(method, path, body, **{"CDB-Comment": "wärmer".encode().decode("latin-1")}).ok()
     change = api.get("global-tags/tag/changes").ok()["results"][0]
@@ -176,6 +177,16 @@ def test_a_comment_is_a_text_of_bounded_length(api, filled):
     api.put("piov_attach", body, **{"CDB-Comment": "x" * 1001}).error(400, "invalid_input")
     api.put("piov_attach", body | {"comment": None}, **{"CDB-Comment": "why"}).ok()
     assert api.get("global-tags/tag/changes").json["results"][0]["comment"] == "why"
+
+
+def test_a_request_has_one_comment(api, filled):
+    row = {"payload_url": "b", "payload_list": filled["gain"], "minor_iov": 0}
+    error = api.post("bulk_piov", [row | {"major_iov": n, "comment": f"why {n}"} for n in (30, 40)]).error(
+        400, "invalid_input"
+    )
+    assert error["comment"]
+    for nothing in (b"null", b"nonsense", b"[]", b"5"):
+        api("PUT", "gt_change_status/tag/locked", raw=nothing).ok()
 
 
 def test_a_large_list_is_logged_when_it_enters(api, build):

@@ -127,7 +127,7 @@ def test_all_or_nothing_and_every_wrong_row_is_named(api, tag):
         (2, "payload_type_not_found"),
         (3, "invalid_input"),
     ]
-    assert "Row 1" in error["detail"] and "2 more of 4" in error["detail"]
+    assert "Row 1" in error["detail"] and "3 of 4" in error["detail"]
     error = api.post(PATH, [body(), wanted[3]]).error(400, "invalid_input")
     assert [row["row"] for row in error["rows"]] == [1]
     error = api.post(PATH, [body(), body(since=[1]), body(until="never"), 5]).error(400, "invalid_input")
@@ -135,6 +135,35 @@ def test_all_or_nothing_and_every_wrong_row_is_named(api, tag):
     api.post(PATH, [body(dry_run=True), body()]).error(400, "invalid_input")
     assert PayloadIOV.objects.count() == PayloadList.objects.count() == 0
     assert GlobalTag.objects.get().revision == 0
+
+
+def test_a_misspelt_member_is_refused(api, tag):
+    for wrong in ({"untill": "next"}, {"dryrun": True}, {"major_iov_end": 6}):
+        error = api.post(PATH, body(**wrong)).error(400, "invalid_input")
+        assert error[next(iter(wrong))] == ["There is no such member."]
+    assert api.post(f"{PATH}?dry_run", body()).ok()["dry_run"] is True
+    assert not PayloadIOV.objects.exists()
+
+
+def test_wrong_ends_are_reported_by_the_name_that_they_have_here(api, tag):
+    error = api.post(PATH, body(until=[4, 0])).error(400, "invalid_input")
+    assert "(4, 0)" in error["until"][0] and "(5, 0)" in error["detail"] and "major_iov_end" not in error
+
+
+def test_open_rows_go_on_with_a_running_one_in_whatever_order(api, tag):
+    api.post(PATH, body(since=[2, 0], payload_url="running")).ok()
+    api.put("gt_change_status/tag/locked").ok()
+    api.post(PATH, [body(since=[4, 0], payload_url="b"), body(since=[3, 0], payload_url="a")]).ok()
+    assert [row[:2] for row in rows(api)] == [("running", (2, 0)), ("a", (3, 0))]
+    refused = api.post(PATH, body(since=[7, 0], until=[8, 0])).error(409, "iov_overlap")
+    assert "only an open interval" in refused["detail"]
+
+
+def test_a_refused_request_of_many_rows_costs_little(api, tag):
+    api.post(PATH, [body(since=[number, 0], until="next") for number in range(500)]).ok()
+    api.put("gt_change_status/tag/locked").ok()
+    error = api.post(PATH, [body(since=[0, number]) for number in range(5000)]).error(409, "iov_overlap")
+    assert len(error["rows"]) == 100 and "100 or more of 5000" in error["detail"]
 
 
 def test_a_repeated_request_gets_the_first_answer(api, tag):
@@ -163,6 +192,21 @@ def test_bulk_requests_can_be_repeated_too(api, build, tag):
     row = {"payload_url": "b", "payload_list": build.list(tag).name, "major_iov": 1, "minor_iov": 0}
     answers = [api.post("bulk_piov", [row], **{"Idempotency-Key": "1"}).ok() for _ in range(2)]
     assert answers[0] == answers[1] and PayloadIOV.objects.count() == 1
+
+
+def test_an_answer_that_is_too_old_is_given_no_more(api, tag, settings):
+    key = {"Idempotency-Key": "old"}
+    first = api.post(PATH, body(), **key).ok()
+    KeptAnswer.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
+    second = api.post(PATH, body(), **key).ok()
+    assert second["revisions"] == {"tag": 2} and second != first
+
+
+def test_a_body_that_is_nested_too_deep_to_be_compared_is_refused(api, build, tag):
+    row = b'{"payload_url": "b", "payload_list": "%s", "major_iov": 1, "minor_iov": 0, "more": %s}'
+    raw = b"[" + row % (build.list(tag).name.encode(), b"[" * 300 + b"]" * 300) + b"]"
+    api("POST", "bulk_piov", raw=raw, **{"Idempotency-Key": "1"}).error(400, "invalid_input")
+    api("POST", "bulk_piov", raw=raw).ok()
 
 
 def test_old_answers_are_forgotten(api, tag, settings):

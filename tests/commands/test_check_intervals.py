@@ -62,7 +62,7 @@ def test_faults_are_found_and_mended_and_no_answer_changes(api, build):
     assert kinds(printed) == ["empty", "empty", "overlap", "overlap", "revision lags", "wrong count", "wrong count"]
     assert payload_list.name in printed and str(PayloadIOV.objects.get(payload_url="empty").id) in printed
     ok, printed = check("--repair")
-    assert ok and "mended" in printed
+    assert ok and "mended: 7" in printed
     assert check()[0]
     assert answers(api) == before
     ends = (
@@ -73,6 +73,7 @@ def test_faults_are_found_and_mended_and_no_answer_changes(api, build):
     assert list(ends) == [("reaches too far", 10), ("hidden", 20)]
     assert PayloadIOV.objects.get(payload_url="empty").payload_list is None
     log = GlobalTagChange.objects.filter(global_tag="tag").order_by("-revision").first()
+    assert GlobalTagChange.objects.filter(action="repair").count() == 1
     assert log.action == "repair" and log.revision == GlobalTag.objects.get().revision > 5
     assert log.actor.startswith("check_intervals")
 

@@ -32,15 +32,17 @@ class Judge:
         self._seen = {}
         self._last = {}
 
-    def write(self, write, expected, outcome=None):
-        """Do it, and hold what comes of it against what should: an error and nothing else, or v of the lists named."""
+    def write(self, write, expected, outcome=None, effect=None):
+        """Do it, and hold what comes of it against what should: an error and nothing else, or v of the lists in `outcome`
+        and no change of any other list, and whatever `effect` looks for.
+        """
         before = self._last
         played["steps"] += 1
         try:
             with transaction.atomic():
                 result = write()
         except CdbError as error:
-            played["refused"] += 1
+            played[type(error).__name__] += 1
             assert expected is not None and isinstance(error, expected), (type(error), error, expected)
             assert self.state() == before
             return None
@@ -49,15 +51,28 @@ class Judge:
         for name in before.keys() | after.keys():
             old, new = before.get(name), after.get(name)
             if old and new:
-                assert new["revision"] == old["revision"] + (new != old), name
-        for key, v in (outcome or {}).items():
+                raised = new["revision"] - old["revision"]
+                # A row may take the place of one just like it.
+                assert raised in (0, 1) and raised >= (_contents(new) != _contents(old)), name
+        self._check_lists(before, after, outcome or {})
+        assert effect is None or effect(), "it did not do what it should"
+        self.check()
+        return result
+
+    def _check_lists(self, before, after, outcome):
+        """The lists in `outcome`, by id or by tag and type, answer like that, and all others are as they were."""
+        named = set()
+        for key, v in outcome.items():
             of_list = (
                 {"id": key} if isinstance(key, int) else {"global_tag__name": key[0], "payload_type__name": key[1]}
             )
-            rows = self.rows_of(PayloadList.objects.get(**of_list))
+            payload_list = PayloadList.objects.get(**of_list)
+            named.add(payload_list.name)
+            rows = self.rows_of(payload_list)
             assert {moment: valid_payload(rows, moment) for moment in self.grid} == v
-        self.check()
-        return result
+        was, now = _rows_by_list(before), _rows_by_list(after)
+        for name in (was.keys() & now.keys()) - named:
+            assert now[name] == was[name], name
 
     def check(self):
         """The invariants of all lists, and every way to look up."""
@@ -154,3 +169,16 @@ class Judge:
     def columns(self, start, end):
         end = wire_end(end, self.discrete)
         return {"major_iov": start[0], "minor_iov": start[1], "major_iov_end": end[0], "minor_iov_end": end[1]}
+
+
+def _contents(state):
+    return {key: value for key, value in state.items() if key != "revision"}
+
+
+def _rows_by_list(state):
+    """The rows of each list that is in some tag."""
+    found = {name: {} for of_tag in state.values() for name in of_tag["lists"].values()}
+    for of_tag in state.values():
+        for (name, start), content in of_tag["rows"].items():
+            found[name][start] = content
+    return found

@@ -74,7 +74,9 @@ class Histories(Judge, RuleBasedStateMachine):
     def make_tag(self, name):
         exists = GlobalTag.objects.filter(name=name).exists()
         self.write(
-            lambda: global_tags.create_global_tag(name=name, status="unlocked"), NameTakenError if exists else None
+            lambda: global_tags.create_global_tag(name=name, status="unlocked"),
+            NameTakenError if exists else None,
+            effect=lambda: self.state()[name]["status"] == "unlocked",
         )
 
     @rule(kind=st.sampled_from(TYPES), tag=NUMBER)
@@ -89,14 +91,21 @@ class Histories(Judge, RuleBasedStateMachine):
     def _attach_list(self, one, tag):
         if not (one and tag):
             return
-        if one.global_tag == tag:
-            expected = None
-        else:
+        expected, before = None, self._last
+        if one.global_tag != tag:
             replaces = PayloadList.objects.filter(global_tag=tag, payload_type=one.payload_type).exists()
             expected = refusal(one.global_tag, "frozen", "locked") or refusal(
                 tag, "frozen", *(["locked"] if replaces else [])
             )
-        self.write(lambda: payload_lists.attach_payload_list(global_tag=tag.name, payload_list=one.name), expected)
+        self.write(
+            lambda: payload_lists.attach_payload_list(global_tag=tag.name, payload_list=one.name),
+            expected,
+            effect=lambda: (
+                self._last == before
+                if one.global_tag == tag
+                else self._last[tag.name]["lists"][one.payload_type.name] == one.name
+            ),
+        )
 
     @rule(number=NUMBER)
     def delete_some_list(self, number):
@@ -104,7 +113,11 @@ class Histories(Judge, RuleBasedStateMachine):
         if one:
             expected = refusal(one.global_tag, "frozen", "locked")
             expected = expected or (PayloadListNotEmptyError if one.payload_iovs.exists() else None)
-            self.write(lambda: payload_lists.delete_payload_list(name=one.name), expected)
+            self.write(
+                lambda: payload_lists.delete_payload_list(name=one.name),
+                expected,
+                effect=lambda: not PayloadList.objects.filter(name=one.name).exists(),
+            )
 
     @rule(number=NUMBER, begin=NUMBER, length=NUMBER)
     def create_and_attach(self, number, begin, length):
@@ -128,7 +141,12 @@ class Histories(Judge, RuleBasedStateMachine):
             return None
         source = iov.payload_list
         if source == target:
-            return self.write(lambda: payload_iovs.attach_payload_iov(payload_list=target.name, iov_id=iov.id), None)
+            before = self._last
+            return self.write(
+                lambda: payload_iovs.attach_payload_iov(payload_list=target.name, iov_id=iov.id),
+                None,
+                effect=lambda: self._last == before,
+            )
         expected = source and refusal(source.global_tag, "frozen", "locked")
         expected = expected or refusal(target.global_tag, "frozen")
         new = self.rows([iov])[0]
@@ -158,16 +176,21 @@ class Histories(Judge, RuleBasedStateMachine):
                 requests[target.id] = Request(self.grid, self.rows_of(target), is_protected(target))
                 starts[target.id] = [row.start for row in requests[target.id].rows]
             expected.append((target, starts[target.id], Row(label, start, end)))
-        self.write(lambda: bulk.insert_payload_iovs(rows=wanted), *self._bulk_outcome(expected, requests))
+        self.write(
+            lambda: bulk.insert_payload_iovs(rows=wanted),
+            *self._bulk_outcome(expected, requests),
+            effect=lambda: self._all_there(wanted),
+        )
 
     @staticmethod
     def _bulk_outcome(expected, requests):
         """The error to expect, and otherwise the function of each list."""
-        frozen = [refusal(target.global_tag, "frozen") for target, _, _ in expected]
-        if any(frozen):
-            return next(error for error in frozen if error), {}
+        # The first wrong row gives the error, so it may be one of several.
+        errors = {refusal(target.global_tag, "frozen") for target, _, _ in expected} - {None}
         if len({(target.id, row.start) for target, _, row in expected}) < len(expected):
-            return InvalidInputError, {}
+            errors.add(InvalidInputError)
+        if errors:
+            return (*errors, OverlapError), {}
         for number, (target, starts, row) in enumerate(expected):
             if row.start in starts:
                 requests[target.id].refused.append(number)
@@ -205,7 +228,14 @@ class Histories(Judge, RuleBasedStateMachine):
                 insertion.insert_payloads(rows=[dict(row) for row in wanted], dry_run=True)
                 assert not (frozen or refused)
             assert self.state() == self._last
-        self.write(lambda: insertion.insert_payloads(rows=wanted), frozen or refused, outcome)
+        self.write(
+            lambda: insertion.insert_payloads(rows=wanted), frozen or refused, outcome, lambda: self._all_there(wanted)
+        )
+
+    @staticmethod
+    def _all_there(wanted):
+        labels = {row["payload_url"] for row in wanted}
+        return labels == set(PayloadIOV.objects.filter(payload_url__in=labels).values_list("payload_url", flat=True))
 
     @rule(number=NUMBER)
     def delete_some_iov(self, number):
@@ -222,7 +252,8 @@ class Histories(Judge, RuleBasedStateMachine):
                 end=Moment(iov.major_iov_end, iov.minor_iov_end),
             ),
             refusal(source.global_tag, "frozen", "locked"),
-            {source.id: {moment: valid_payload(left, moment) for moment in self.grid}},
+            effect=lambda: not PayloadIOV.objects.filter(id=iov.id).exists(),
+            outcome={source.id: {moment: valid_payload(left, moment) for moment in self.grid}},
         )
 
     @rule(number=NUMBER, status=st.sampled_from(["unlocked", "unlocked", "locked", "frozen"]))
@@ -233,6 +264,7 @@ class Histories(Judge, RuleBasedStateMachine):
             self.write(
                 lambda: global_tags.change_status(name=tag.name, status=status),
                 TagFrozenError if tag.status.name == "frozen" else None,
+                effect=lambda: self._last[tag.name]["status"] == status,
             )
 
     @rule(number=NUMBER, name=st.sampled_from(TAGS))
@@ -242,7 +274,9 @@ class Histories(Judge, RuleBasedStateMachine):
             exists = GlobalTag.objects.filter(name=name).exists()
             answers = self.answers(tag)
             made = self.write(
-                lambda: global_tags.clone_global_tag(source=tag.name, target=name), NameTakenError if exists else None
+                lambda: global_tags.clone_global_tag(source=tag.name, target=name),
+                NameTakenError if exists else None,
+                effect=lambda: name in self._last,
             )
             assert made is None or self.answers(made) == answers
 
@@ -250,7 +284,11 @@ class Histories(Judge, RuleBasedStateMachine):
     def delete_some_tag(self, number):
         tag = self.pick(GlobalTag, number)
         if tag:
-            self.write(lambda: global_tags.delete_global_tag(name=tag.name), refusal(tag, "frozen", "locked"))
+            self.write(
+                lambda: global_tags.delete_global_tag(name=tag.name),
+                refusal(tag, "frozen", "locked"),
+                effect=lambda: tag.name not in self._last,
+            )
 
 
 def refusal(tag, *statuses):

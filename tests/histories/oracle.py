@@ -63,23 +63,20 @@ class Request:
 
     def __post_init__(self):
         self.v = {moment: valid_payload(self.rows, moment) for moment in self.grid}
+        self.before = dict(self.v)
         self.starts = {row.start for row in self.rows}
-        self.old = {row.label for row in self.rows}
         last = max(self.rows, key=lambda row: row.start, default=None)
         self.running = last if last and last.is_open else None
 
     def place(self, number, new, since_only):
         until = min((start for start in self.starts if start > new.start), default=AFTER_ALL) if since_only else new.end
         covered = [moment for moment in self.grid if new.start <= moment < until]
-        disturbed = {self.v[moment] for moment in covered} & self.old
+        disturbed = {self.before[moment] for moment in covered} - {None}
         online = self.running and new.is_open and new.start > self.running.start and disturbed <= {self.running.label}
         if self.protected and disturbed and not online:
             self.refused.append(number)
             return
         if not since_only:
-            if disturbed and online:
-                # It ends here, so nothing follows it any more.
-                self.running = None
             self.starts = {start for start in self.starts if not new.start <= start < until}
             if self.v.get(until) is not None:
                 self.starts.add(until)

@@ -35,13 +35,16 @@ class Race:
     def __init__(self, connect, *, seed, tags=2, discrete=False):
         self.prefix = f"race{uuid.uuid4().hex[:8]}"
         self.tags = [f"{self.prefix}_{number}" for number in range(tags)]
-        self.types = [f"{self.prefix}_{kind}" for kind in ("Gain", "Noise", "Late")]
+        self.types = [f"{self.prefix}_{kind}" for kind in ("Gain", "Noise", "Late", "Spare")]
         self.statuses = Counter()
         self.writes = {}
         self._connect, self._seed, self._discrete = connect, seed, discrete
         self._lock = threading.Lock()
+        self._acknowledged = set()
         self._lists = {}
         self._iovs = []
+        self._kinds = [self._attach, self._bulk, self._insert, self._steal, self._delete, self._administrate]
+        self._weights = [4, 2, 4, 2, 2, 1]
 
     def run(self, *, writers, writes_each):
         """Let them write. The third type has no lists to begin with: the inserting writers race to make them."""
@@ -65,9 +68,7 @@ class Race:
         begin.wait(60)
         try:
             for _ in range(count):
-                chance.choice(
-                    [self._attach, self._attach, self._bulk, self._insert, self._insert, self._steal, self._delete]
-                )(client, chance)
+                chance.choices(self._kinds, self._weights)[0](client, chance)
         finally:
             client.close()
 
@@ -77,8 +78,8 @@ class Race:
         tag, kind, row = chance.choice(self.tags), chance.choice(self.types[:2]), self._row(chance)
         comment = self._note(Write([(tag, kind, row, False)]))
         iov = self._do(client, "POST", "piov", self._columns(row))
-        self._do(client, "PUT", "piov_attach", self._attachment(tag, kind, iov["id"], comment))
-        self._iovs.append(iov["id"])
+        if self._try(client, comment, "PUT", "piov_attach", self._attachment(tag, kind, iov["id"], comment)):
+            self._iovs.append(iov["id"])
 
     def _bulk(self, client, chance):
         """Rows of both kinds into several lists; a start that is taken already is refused."""
@@ -89,7 +90,7 @@ class Race:
         wanted = [(tag, kind, row, row.is_open) for (tag, kind, _), row in rows.items()]
         comment = self._note(Write(wanted))
         body = [self._columns(row) | {"payload_list": self._lists[tag, kind]} for tag, kind, row, _ in wanted]
-        self._do(client, "POST", "bulk_piov", body, {"CDB-Comment": comment}, permitted=(200, 409))
+        self._try(client, comment, "POST", "bulk_piov", body, {"CDB-Comment": comment})
 
     def _insert(self, client, chance):
         wanted = []
@@ -107,8 +108,8 @@ class Race:
             for tag, kind, row, since_only in wanted
         ]  # fmt: skip
         headers = {"CDB-Comment": comment, "Idempotency-Key": f"{self.prefix}-{comment}"}
-        first = self._do(client, "POST", "payload-iovs/insert", body, headers)
-        if chance.random() < 0.3:
+        first = self._try(client, comment, "POST", "payload-iovs/insert", body, headers)
+        if first and chance.random() < 0.3:
             assert self._do(client, "POST", "payload-iovs/insert", body, headers) == first
 
     def _steal(self, client, chance):
@@ -117,7 +118,8 @@ class Race:
         iov_id = chance.choice(list(self._iovs))
         tag, kind = chance.choice(self.tags), chance.choice(self.types[:2])
         comment = self._note(Write([(tag, kind, None, False)], gone=iov_id))
-        self._do(client, "PUT", "piov_attach", self._attachment(tag, kind, iov_id, comment), permitted=(200, 404, 409))
+        # Where it is in that list already, nothing happens, and nothing is logged.
+        self._try(client, None, "PUT", "piov_attach", self._attachment(tag, kind, iov_id, comment))
 
     def _delete(self, client, chance):
         tag, kind = chance.choice(self.tags), chance.choice(self.types[:2])
@@ -128,7 +130,20 @@ class Race:
         ends = [iov[name] for name in ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")]
         comment = self._note(Write(gone=(iov["major_iov"], iov["minor_iov"])))
         path = f"deletePayloadIOV/{tag}/{kind}/{'/'.join(map(str, ends))}"
-        self._do(client, "DELETE", path, None, {"CDB-Comment": comment}, permitted=(200, 404))
+        self._try(client, comment, "DELETE", path, None, {"CDB-Comment": comment})
+
+    def _administrate(self, client, chance):
+        """What locks whole tags: statuses, lists that come and go, clones and their deletion. Then others may be refused."""
+        tag, other = chance.choice(self.tags), chance.choice(self.tags)
+        for status in ("locked", "unlocked"):
+            self._do(client, "PUT", f"gt_change_status/{tag}/{status}", None)
+        spare = self._do(client, "POST", "pl", {"payload_type": self.types[3]})["name"]
+        for home in (tag, other):
+            self._try(client, None, "PUT", "pl_attach", {"global_tag": home, "payload_list": spare})
+        self._try(client, None, "DELETE", f"deletePayloadList/{spare}", None)
+        copy = f"{self.prefix}_{uuid.uuid4().hex}"
+        self._do(client, "POST", f"cloneGlobalTag/{tag}/{copy}", None)
+        self._do(client, "DELETE", f"deleteGlobalTag/{copy}", None)
 
     # The proof
 
@@ -141,6 +156,7 @@ class Race:
             revisions = [change["revision"] for change in pages["results"]]
             assert revisions == list(range(len(revisions), 0, -1))
             changes += [self._do(client, "GET", f"global-tags/{tag}/changes/{revision}") for revision in revisions]
+        assert self._acknowledged <= {change["comment"] for change in changes}
         log, checked = Log(changes), 0
         for tag in self.tags:
             state = None
@@ -214,6 +230,16 @@ class Race:
 
     def _attachment(self, tag, kind, iov_id, comment):
         return {"payload_list": self._lists[tag, kind], "piov_id": iov_id, "comment": comment}
+
+    def _try(self, client, comment, *request):
+        """The answer, or None where it was refused. What is acknowledged has to be in the log."""
+        answer = self._do(client, *request, permitted=(200, 404, 409))
+        if "code" in answer:
+            return None
+        if comment:
+            with self._lock:
+                self._acknowledged.add(comment)
+        return answer
 
     def _do(self, client, method, path, body=None, headers=None, permitted=(200,)):
         status, answer = client.call(method, path, body, headers or {})

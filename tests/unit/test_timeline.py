@@ -35,13 +35,14 @@ class Player:
     """A timeline, the rows it should hold, and the function v by itself."""
 
     def __init__(self):
-        self.timeline, self.rows = Timeline([]), []
+        self.rows = []
+        self.settle()
         self.v = dict.fromkeys(WORLD)
         self.starts = set()
 
-    def attach(self, iov, new, since_only=False, protected=False):
-        row = TimelineRow(iov, new, is_new=True)
-        cuts = self.timeline.attach(row, since_only=since_only, protected=protected, name=lambda row: row.iov)
+    def attach(self, iov, new, since_only=False):
+        row = TimelineRow(iov, new)
+        cuts = self.timeline.attach(row, since_only=since_only, name=lambda row: row.iov)
         later = [start for start in self.starts if start > new.start]
         until = min(later, default=AFTER_ALL) if since_only else new.end
         self.v |= {moment: iov for moment in WORLD if new.start <= moment < until}
@@ -49,10 +50,9 @@ class Player:
         self.starts = {row.interval.start for row in self.rows}
         return cuts
 
-    def settle(self):
-        """The request is over."""
-        for row in self.rows:
-            row.is_new = False
+    def settle(self, protected=False):
+        """A request begins."""
+        self.timeline = Timeline(self.rows, protected=protected)
 
     def check(self):
         assert {moment: valid(self.rows, moment) for moment in WORLD} == self.v
@@ -77,15 +77,15 @@ def test_whatever_is_attached_the_rule_holds(steps):
     for number, (new, since_only, protected) in enumerate(steps):
         new = Interval(new.start, AFTER_ALL) if since_only else new
         before = dict(player.v)
+        player.settle(protected)
         try:
-            player.attach(f"iov {number}", new, since_only, protected)
+            player.attach(f"iov {number}", new, since_only)
         except OverlapError:
             assert protected and player.v == before
         if protected:
             changed = changed_moments(before, player)
             # Online running alone changes what is defined: to the end of time, and from an open one to an open one.
             assert not changed or (new.is_open and changed == WORLD[WORLD.index(changed[0]) :])
-        player.settle()
         player.check()
 
 
@@ -98,15 +98,18 @@ def test_a_request_to_a_protected_list_keeps_what_was_defined_before_it_in_whate
     player = Player()
     for number, (new, since_only, _) in enumerate(first):
         player.attach(f"old {number}", Interval(new.start, AFTER_ALL) if since_only else new, since_only)
-    player.settle()
+    player.settle(protected=True)
     before, ordered = dict(player.v), sorted(player.rows, key=lambda row: row.interval.start)
     online_from = ordered[-1].interval.start if ordered and ordered[-1].interval.is_open else None
     for number, (new, since_only, _) in enumerate(second):
         with contextlib.suppress(OverlapError):
             new = Interval(new.start, AFTER_ALL) if since_only else new
-            player.attach(f"new {number}", new, since_only, protected=True)
+            player.attach(f"new {number}", new, since_only)
     player.check()
-    assert all(online_from is not None and moment > online_from for moment in changed_moments(before, player))
+    changed = changed_moments(before, player)
+    assert all(online_from is not None and moment > online_from for moment in changed)
+    # There, only open rows take over.
+    assert not changed or changed == WORLD[WORLD.index(changed[0]) :]
 
 
 def test_a_gap_of_a_protected_list_is_filled_by_several_since_only_rows_in_whatever_order():
@@ -114,10 +117,19 @@ def test_a_gap_of_a_protected_list_is_filled_by_several_since_only_rows_in_whate
         player = Player()
         player.attach("a", interval(0, 2))
         player.attach("b", interval(6, None))
-        player.settle()
+        player.settle(protected=True)
         for start in starts:
-            player.attach(f"new {start}", interval(start, None), since_only=True, protected=True)
+            player.attach(f"new {start}", interval(start, None), since_only=True)
         player.check()
+
+
+def test_an_open_row_of_a_request_opens_no_door_for_a_closed_one():
+    player = Player()
+    player.attach("running", interval(0, None))
+    player.settle(protected=True)
+    player.attach("open", interval(6, None), since_only=True)
+    with pytest.raises(OverlapError):
+        player.attach("closed", interval(8, 9))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +169,7 @@ def test_since_only_leaves_open_rows_as_they_are_and_trims_closed_ones():
 def test_a_refusal_in_a_protected_list_names_the_row_and_both_intervals():
     player = Player()
     player.attach("gains.root", interval(3, 6))
-    player.settle()
+    player.settle(protected=True)
     with pytest.raises(OverlapError, match=r"\[\(0, 0\), \(1, 1\)\) overlaps \[\(1, 0\), \(2, 0\)\) of gains.root"):
-        player.attach("new", interval(0, 4), protected=True)
+        player.attach("new", interval(0, 4))
     player.check()

@@ -43,7 +43,7 @@ class _CreatesGlobalTag(APIView):
     def post(self, request: Request) -> Response:
         """Create an empty global tag."""
         values = read_body(request, GlobalTagInput)
-        tag = global_tags.create_global_tag(**values, origin=read_origin(request, request.data))
+        tag = global_tags.create_global_tag(**values, origin=read_origin(request))
         return Response(document_of(GlobalTagDocument, tag))
 
 

@@ -105,7 +105,7 @@ class PayloadIOVInsertView(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         rows, dry_run = read_insertion(request)
-        origin = read_origin(request, request.data)
+        origin = read_origin(request)
         if dry_run:
             return Response(_try_out(rows))
 
@@ -129,7 +129,7 @@ class PayloadIOVAttachView(APIView):
     def put(self, request: Request) -> Response:
         body = read_body(request, PayloadIOVAttachInput)
         iov = payload_iovs.attach_payload_iov(
-            payload_list=body["payload_list"], iov_id=body["piov_id"], origin=read_origin(request, request.data)
+            payload_list=body["payload_list"], iov_id=body["piov_id"], origin=read_origin(request)
         )
         return Response(document_of(PayloadIOVDocument, iov))
 

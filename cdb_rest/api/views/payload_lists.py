@@ -67,7 +67,7 @@ class PayloadListAttachView(APIView):
     @extend_schema(request=PayloadListAttachInput, responses=PayloadListDocument)
     def put(self, request: Request) -> Response:
         names = read_body(request, PayloadListAttachInput)
-        origin = read_origin(request, request.data)
+        origin = read_origin(request)
         attached = payload_lists.attach_payload_list(**names, origin=origin)
         return Response(document_of(PayloadListDocument, attached))
 

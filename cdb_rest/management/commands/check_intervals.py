@@ -24,7 +24,7 @@ class Command(BaseCommand):
             "--repair",
             action="store_true",
             help="mend it without changing what is valid at any moment: trim overlaps, detach empty and doubled rows, set "
-            "revisions and counts; leaves frozen tags alone; writers wait meanwhile",
+            "revisions and counts; the lists of frozen tags stay as they are, and count as left; writers wait meanwhile",
         )
 
     def handle(self, *, global_tag: str | None, repair: bool, **options: Any) -> None:
@@ -41,13 +41,13 @@ class Command(BaseCommand):
         if not found:
             self.stdout.write(f"Nothing is wrong ({took}).")
         elif not repair:
-            raise CommandError(f"{len(found):,} faults ({took}); --repair mends them.")
+            raise CommandError(f"Faults: {len(found):,} ({took}); --repair mends them.")
         elif left:
             self.stdout.write("Left, because the tag is frozen:")
             self._table(left)
-            raise CommandError(f"{len(left):,} of {len(found):,} faults are left ({took}).")
+            raise CommandError(f"Faults left: {len(left):,} of {len(found):,} ({took}).")
         else:
-            self.stdout.write(f"{len(found):,} faults mended ({took}).")
+            self.stdout.write(f"Faults mended: {len(found):,} ({took}).")
 
     def _table(self, faults: list[Fault]) -> None:
         if faults:
