@@ -76,7 +76,8 @@ def answer_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
         message = f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID."
         raise InvalidInputError(message, {KEY_HEADER: [message]})
     try:
-        content = orjson.dumps([request.path.rstrip("/"), request.data], option=orjson.OPT_SORT_KEYS)
+        route = type(request.parser_context["view"]).__name__
+        content = orjson.dumps([route, request.data], option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError as error:
         raise InvalidInputError(f"The body can't be compared with a later one: {error}.") from error
     digest = hashlib.sha256(content).hexdigest()

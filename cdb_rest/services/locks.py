@@ -14,15 +14,25 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.status import Action, check_permitted
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 
+ENTER = named_sql.load("enter_global_tags")
+ENTER_ALONE = named_sql.load("enter_global_tags_alone")
 HOLD_GLOBAL_TAGS = named_sql.load("hold_global_tags")
 
 
 def lock_global_tag(name: str) -> GlobalTag:
     """Lock a tag against every other writer, by name. Raises `GlobalTagNotFoundError`."""
-    tag = GlobalTag.objects.filter(name=name).select_for_update().first()
+    tag_id = GlobalTag.objects.filter(name=name).values_list("id", flat=True).first()
+    tag = lock_global_tags({tag_id} - {None}).get(tag_id)
     if tag is None:
         raise GlobalTagNotFoundError(name)
     return tag
+
+
+def lock_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
+    """Lock tags against every other writer; returns those that exist by id."""
+    with connection.cursor() as cursor:
+        cursor.execute(ENTER_ALONE, {"tag_ids": sorted(ids)})
+    return {tag.id: tag for tag in GlobalTag.objects.filter(id__in=ids).order_by("id").select_for_update()}
 
 
 def hold_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
@@ -33,6 +43,7 @@ def hold_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
     if not ids:
         return {}
     with connection.cursor() as cursor:
+        cursor.execute(ENTER, {"tag_ids": sorted(ids)})
         cursor.execute(HOLD_GLOBAL_TAGS, {"tag_ids": sorted(ids)})
         found = [tag_id for (tag_id,) in cursor.fetchall()]
     return {tag.id: tag for tag in GlobalTag.objects.filter(id__in=found).select_related("status")}

@@ -17,7 +17,7 @@ from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
 from cdb_rest.services.change_log import Changes
-from cdb_rest.services.locks import check_tag, lock_payload_list
+from cdb_rest.services.locks import check_tag, lock_global_tags, lock_payload_list
 from cdb_rest.services.transactions import write
 
 CREATE = named_sql.load("create_payload_lists")
@@ -67,10 +67,7 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
         raise GlobalTagNotFoundError(global_tag)
     list_id, source_id = moving
     # Tags first and by id, as everywhere; the full lock, because the set of a tag's lists is about to change.
-    tags = {
-        tag.id: tag
-        for tag in GlobalTag.objects.filter(id__in={target_id, source_id} - {None}).order_by("id").select_for_update()
-    }
+    tags = lock_global_tags({target_id, source_id} - {None})
     target = tags.get(target_id)
     if target is None:
         raise GlobalTagNotFoundError(global_tag)

@@ -159,6 +159,16 @@ def test_open_rows_go_on_with_a_running_one_in_whatever_order(api, tag):
     assert "only an open interval" in refused["detail"]
 
 
+def test_an_open_row_opens_no_door_for_a_closed_one(api, build, tag):
+    payload_list = build.list(tag)
+    build.iov(payload_list, (10, 0), url="running")
+    api.put("gt_change_status/tag/locked").ok()
+    row = {"payload_url": "b", "payload_list": payload_list.name, "minor_iov": 0}
+    closed = row | {"major_iov": 81, "major_iov_end": 90, "minor_iov_end": 0}
+    error = api.post("bulk_piov", [row | {"major_iov": 80}, closed]).error(409, "iov_overlap")
+    assert [wrong["row"] for wrong in error["rows"]] == [1]
+
+
 def test_a_refused_request_of_many_rows_costs_little(api, tag):
     api.post(PATH, [body(since=[number, 0], until="next") for number in range(500)]).ok()
     api.put("gt_change_status/tag/locked").ok()
@@ -190,7 +200,7 @@ def test_what_was_refused_is_not_kept(api, tag):
 
 def test_bulk_requests_can_be_repeated_too(api, build, tag):
     row = {"payload_url": "b", "payload_list": build.list(tag).name, "major_iov": 1, "minor_iov": 0}
-    answers = [api.post("bulk_piov", [row], **{"Idempotency-Key": "1"}).ok() for _ in range(2)]
+    answers = [api.post(path, [row], **{"Idempotency-Key": "1"}).ok() for path in ("bulk_piov", "payload-iovs/bulk/")]
     assert answers[0] == answers[1] and PayloadIOV.objects.count() == 1
 
 

@@ -228,9 +228,9 @@ class Histories(Judge, RuleBasedStateMachine):
                 insertion.insert_payloads(rows=[dict(row) for row in wanted], dry_run=True)
                 assert not (frozen or refused)
             assert self.state() == self._last
-        self.write(
-            lambda: insertion.insert_payloads(rows=wanted), frozen or refused, outcome, lambda: self._all_there(wanted)
-        )
+        # The first wrong row gives the error.
+        expected = (frozen, OverlapError) if frozen else refused
+        self.write(lambda: insertion.insert_payloads(rows=wanted), expected, outcome, lambda: self._all_there(wanted))
 
     @staticmethod
     def _all_there(wanted):

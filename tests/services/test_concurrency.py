@@ -8,11 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import ProgrammingError, connection
 
-from cdb_rest.domain.errors import CdbError, ConcurrentChangeError, TagFrozenError
+from cdb_rest.domain.errors import CdbError, ConcurrentChangeError, OverlapError, TagFrozenError
+from cdb_rest.domain.origin import Origin
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import bulk, global_tags, payload_iovs, payload_lists
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.repair import repair_faults
 from cdb_rest.services.transactions import ATTEMPTS, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -255,3 +257,46 @@ def attach_and_close(payload_list, iov):
         return payload_iovs.attach_payload_iov(payload_list=payload_list.name, iov_id=iov.id)
     finally:
         connection.close()
+
+
+def test_a_tag_that_is_written_to_all_the_time_can_be_locked(build):
+    lists = [
+        build.list(build.tag("busy") if number == 0 else GlobalTag.objects.get(), f"T{number}") for number in range(4)
+    ]
+    locked = threading.Event()
+
+    def write_on(number):
+        """Until the tag is locked, or after very many rows."""
+        for major in range(400):
+            if locked.is_set():
+                return True
+            row = {"payload_url": "u", "payload_list": lists[number % 4].name, "major_iov": major, "minor_iov": number}
+            bulk.insert_payload_iovs(rows=[row])
+        return False
+
+    def lock():
+        while PayloadIOV.objects.count() < 50:
+            time.sleep(0.01)
+        global_tags.change_status(name="busy", status="locked")
+        locked.set()
+        return True
+
+    results = together([*[lambda n=n: write_on(n) for n in range(WRITERS)], lock])
+    assert results[-1] is True
+    # A row that comes after the lock may be refused.
+    assert all(result is True or isinstance(result, OverlapError) for result in results), results
+
+
+def test_repair_and_writers_do_not_block_each_other_for_good(build):
+    payload_list = build.list(build.tag())
+
+    def write_on(number):
+        for major in range(10):
+            row = {"payload_url": "u", "payload_list": payload_list.name, "major_iov": major, "minor_iov": number}
+            bulk.insert_payload_iovs(rows=[row])
+
+    def repair():
+        for _ in range(10):
+            assert repair_faults(origin=Origin("test")) == []
+
+    assert together([*[lambda n=n: write_on(n) for n in range(WRITERS)], repair]) == [None] * (WRITERS + 1)
