@@ -41,8 +41,9 @@ class Insertion:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a row goes."""
+    """Where an IOV goes."""
 
+    iov: PayloadIOV
     tag: GlobalTag
     payload_type: PayloadType
 
@@ -65,7 +66,10 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
     targets, refusals = _targets(rows)
     changes = Changes()
     lists, created = _lock_or_create_lists(list(targets.values()), changes)
-    placements = [_placement(number, rows[number], lists[target.key]) for number, target in targets.items()]
+    placements = [
+        Placement(target.iov, lists[target.key], since_only=rows[number]["since_only"], number=number)
+        for number, target in targets.items()
+    ]
     plan = Plan(placements)
     if refusals or plan.refusals:
         raise refused_rows([*refusals, *plan.refusals], len(rows))
@@ -74,14 +78,6 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
         return Insertion(placements, created, {})
     plan.apply(changes)
     return Insertion(placements, created, changes.record(ChangeAction.INSERT, origin))
-
-
-def _placement(number: int, row: dict[str, Any], payload_list: PayloadList) -> Placement:
-    return Placement(_iov(row), payload_list, since_only=row["since_only"], number=number)
-
-
-def _iov(row: dict[str, Any]) -> PayloadIOV:
-    return PayloadIOV(**{name: value for name, value in row.items() if name not in NO_COLUMNS})
 
 
 def _check_interval(iov: PayloadIOV) -> None:
@@ -93,7 +89,7 @@ def _check_interval(iov: PayloadIOV) -> None:
 
 
 def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[int, CdbError]]]:
-    """The tag and type of each row by its number; the tags are held. And the rows that are wrong by themselves."""
+    """The IOV, tag and type of each row by its number; the tags are held. And the rows that are wrong by themselves."""
     ids = GlobalTag.objects.filter(name__in={row["global_tag"] for row in rows}).values_list("id", flat=True)
     tags = {tag.name: tag for tag in hold_global_tags(list(ids)).values()}
     types = {kind.name: kind for kind in PayloadType.objects.filter(name__in={row["payload_type"] for row in rows})}
@@ -106,8 +102,9 @@ def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[
         if row["payload_type"] not in types:
             raise PayloadTypeNotFoundError(row["payload_type"])
         check_tag(tags[row["global_tag"]], Action.ADD_IOV)
-        _check_interval(_iov(row))
-        targets[number] = Target(tags[row["global_tag"]], types[row["payload_type"]])
+        iov = PayloadIOV(**{name: value for name, value in row.items() if name not in NO_COLUMNS})
+        _check_interval(iov)
+        targets[number] = Target(iov, tags[row["global_tag"]], types[row["payload_type"]])
 
     refusals = refusals_of(read, list(enumerate(rows)))
     return targets, refusals

@@ -1,7 +1,7 @@
 """Placing payload IOVs into payload lists by the interval rule: the one way in for all writes."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import connection
@@ -88,8 +88,6 @@ class Plan:
     def apply(self, changes: Changes) -> None:
         """Write it to the tables and note it in `changes`. New IOVs get their ids."""
         cut = [row for row in self._stored if not row.attached or row.interval != interval_of(row.iov)]
-        for row in cut:
-            changes.remove_iov(self._lists[row.iov.payload_list_id], row.iov)
         rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
         for row in rests:
             row.iov = _copy(row.iov)
@@ -98,10 +96,10 @@ class Plan:
         created = [row.iov for row in [*self._new, *rests] if row.iov.id is None]
         moved = [row.iov for row in self._new if row.iov.id is not None]
         # In this order no two rows of a list have one start, not even for a moment.
-        settle_rows(cut)
+        settle_rows(cut, self._lists, changes)
         _place(moved)
         _insert(created)
-        for row in [*cut, *self._new, *rests]:
+        for row in [*self._new, *rests]:
             if row.attached:
                 changes.add_iov(self._lists[row.iov.payload_list_id], row.iov)
 
@@ -111,10 +109,13 @@ def _is_protected(payload_list: PayloadList) -> bool:
     return tag is not None and is_protected(tag.status.name)
 
 
-def settle_rows(rows: Sequence[TimelineRow]) -> None:
-    """Write stored rows as they are now: with their intervals, or detached."""
+def settle_rows(rows: Sequence[TimelineRow], lists: Mapping[int, PayloadList], changes: Changes) -> None:
+    """Write stored rows of `lists` as they are now, with their intervals or detached, and note it in `changes`."""
     for row in rows:
+        changes.remove_iov(lists[row.iov.payload_list_id], row.iov)
         _set_columns(row)
+        if row.attached:
+            changes.add_iov(lists[row.iov.payload_list_id], row.iov)
     _place([row.iov for row in rows])
 
 

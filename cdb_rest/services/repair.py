@@ -87,12 +87,7 @@ def _tidy_lists(ids: Collection[int], changes: Changes) -> None:
             continue
         iovs = PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov", "id")
         changed = tidy([TimelineRow(iov, interval_of(iov)) for iov in iovs])
-        for row in changed:
-            changes.remove_iov(payload_list, row.iov)
-        settle_rows(changed)
-        for row in changed:
-            if row.attached:
-                changes.add_iov(payload_list, row.iov)
+        settle_rows(changed, {payload_list.id: payload_list}, changes)
 
 
 def _wrong_counts(global_tag: str | None) -> list[Fault]:
