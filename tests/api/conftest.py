@@ -14,3 +14,9 @@ def world(build):
     detached = build.list(None, "Gain")
     build.iov(None, (5, 5), url="loose")
     return {"tag": tag, "gain": gain, "detached": detached}
+
+
+@pytest.fixture
+def payload_list(build):
+    """A list in a tag, both empty."""
+    return build.list(build.tag())

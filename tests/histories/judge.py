@@ -7,7 +7,7 @@ from itertools import pairwise
 from django.conf import settings
 from django.db import transaction
 
-from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.errors import CdbError, TagFrozenError, TagLockedError
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup import lateral, orm
 from cdb_rest.lookup.question import Question
@@ -182,3 +182,14 @@ def _rows_by_list(state):
         for (name, start), content in of_tag["rows"].items():
             found[name][start] = content
     return found
+
+
+def refusal(tag, *statuses):
+    """The error to expect if the tag has one of these statuses."""
+    if tag is None or tag.status.name not in statuses:
+        return None
+    return TagFrozenError if tag.status.name == "frozen" else TagLockedError
+
+
+def is_protected(payload_list):
+    return payload_list.global_tag is not None and payload_list.global_tag.status.name != "unlocked"

@@ -8,19 +8,12 @@ from hypothesis import strategies as st
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
 from cdb_rest.domain.repair import tidy
 from cdb_rest.domain.timeline import TimelineRow
+from tests.unit.naive import valid
 
 WORLD = [Moment(0, minor) for minor in range(10)]
 NUMBER = st.integers(0, 9)
 # Ends before starts too: a database without its constraints has them.
 ROWS = st.lists(st.tuples(NUMBER, st.one_of(NUMBER, st.none())), max_size=8)
-
-
-def valid(rows, moment):
-    started = [row for row in rows if row.interval.start <= moment]
-    if not started:
-        return None
-    latest = max(started, key=lambda row: row.interval.start)
-    return latest.iov if moment < latest.interval.end else None
 
 
 @given(ROWS, st.booleans())

@@ -11,6 +11,7 @@ from cdb_rest.domain.attach import Cut, plan_attach, plan_since_only
 from cdb_rest.domain.errors import OverlapError
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
 from cdb_rest.domain.timeline import Timeline, TimelineRow
+from tests.unit.naive import valid
 
 # Every moment of a small world, in order; the last one stands for all that is after it.
 WORLD = [Moment(major, minor) for major in range(4) for minor in range(3)]
@@ -20,15 +21,6 @@ ENDS = [*WORLD[1:], AFTER_ALL]
 def interval(first, last):
     """[first, last) by number of the moment; None as the last is open."""
     return Interval(WORLD[first], AFTER_ALL if last is None else WORLD[last])
-
-
-def valid(rows, moment):
-    """The field's definition: the row with the latest start, if its end is not reached."""
-    started = [row for row in rows if row.interval.start <= moment]
-    if not started:
-        return None
-    latest = max(started, key=lambda row: row.interval.start)
-    return latest.iov if moment < latest.interval.end else None
 
 
 class Player:

@@ -1,0 +1,67 @@
+"""Requests that are too large, arrive in an odd way or meet a bug: what holds before and after any view."""
+
+import pytest
+
+from tests.api.paths import WRITES
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_body_over_the_limit_is_413(api, settings):
+    settings.CDB_MAX_BODY_BYTES = 2000
+    for method, path in WRITES:
+        api(method, path, raw=b" " * 2001).error(413, "body_too_large")
+    api.post("pt", {"name": "Gain"}).ok()
+
+
+def test_a_bulk_request_of_too_many_rows_is_413(api, settings):
+    settings.CDB_MAX_BULK_ROWS = 3
+    api.post("bulk_piov", [1] * 4).error(413, "too_many_rows")
+    assert len(api.post("bulk_piov", [1] * 3).error(400)["rows"]) == 3
+
+
+def test_the_error_for_many_wrong_rows_stays_small(api, payload_list):
+    answer = api.post("bulk_piov", [1] * 50_000)
+    assert len(answer.error(400, "invalid_input")["rows"]) == 100
+    assert "100 or more of 50000" in answer.json["detail"]
+    assert len(answer.content) < 20_000
+    row = {"payload_url": "u", "payload_list": payload_list.name, "major_iov": 1, "minor_iov": 1}
+    assert len(api.post("bulk_piov", [row] * 2_000).error(400, "invalid_input")["rows"]) == 100
+    # A single wrong row is found wherever it is.
+    rows = [row | {"major_iov": number} for number in range(3_000)]
+    rows[2_500] = 5
+    assert [wrong["row"] for wrong in api.post("bulk_piov", rows).error(400)["rows"]] == [2_500]
+
+
+def test_a_chunked_body_is_refused_clearly(api):
+    api("POST", "pt", raw=b"", **{"Transfer-Encoding": "chunked"}).error(400, "length_required")
+
+
+def test_an_unknown_host_is_refused_in_json(api):
+    api.get("globalTags", host="evil.example").error(400, "bad_request")
+
+
+def test_unknown_query_parameters_and_accept_headers_are_ignored(api, build):
+    build.tag()
+    for accept in ("text/html", "application/xml", "nonsense", "*/*"):
+        assert len(api.get("globalTags?format=html&nonsense=1", accept=accept).ok()) == 1
+
+
+def test_answers_are_not_compressed(api, build):
+    for index in range(100):
+        build.tag(f"tag{index}")
+    assert "Content-Encoding" not in api.get("globalTags", accept_encoding="gzip").headers
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog, settings, debug):
+    settings.DEBUG = debug
+
+    def fail(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("cdb_rest.lookup.lateral.answer", fail)
+    error = api.get("payloadiovs/?gtName=a&majorIOV=0&minorIOV=0").error(500, "internal_error")
+    assert "ZeroDivisionError" in caplog.text
+    assert "Zero" not in error["detail"]
+    assert ("traceback" in error) == debug

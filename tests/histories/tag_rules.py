@@ -1,0 +1,104 @@
+"""Writes to global tags and their lists, as steps of histories."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from cdb_rest.domain.errors import (
+    NameTakenError,
+    PayloadListNotEmptyError,
+    TagFrozenError,
+)
+from cdb_rest.models import GlobalTag, PayloadList
+from cdb_rest.services import global_tags, payload_lists
+from tests.histories.judge import Judge, refusal
+
+TAGS = ["a", "b", "c"]
+TYPES = ["Gain", "Noise"]
+NUMBER = st.integers(0, 11)
+
+
+class TagRules(Judge):
+    """Tags and lists come and go, and change their status."""
+
+    @rule(name=st.sampled_from(TAGS))
+    def make_tag(self, name):
+        exists = GlobalTag.objects.filter(name=name).exists()
+        self.write(
+            lambda: global_tags.create_global_tag(name=name, status="unlocked"),
+            NameTakenError if exists else None,
+            effect=lambda: self.state()[name]["status"] == "unlocked",
+        )
+
+    @rule(kind=st.sampled_from(TYPES), tag=NUMBER)
+    def make_list_and_attach_it(self, kind, tag):
+        made = payload_lists.create_payload_list(payload_type=kind)
+        self._attach_list(made, self.pick(GlobalTag, tag))
+
+    @rule(number=NUMBER, tag=NUMBER)
+    def attach_some_list(self, number, tag):
+        self._attach_list(self.pick(PayloadList, number), self.pick(GlobalTag, tag))
+
+    def _attach_list(self, one, tag):
+        if not (one and tag):
+            return
+        expected, before = None, self._last
+        if one.global_tag != tag:
+            replaces = PayloadList.objects.filter(global_tag=tag, payload_type=one.payload_type).exists()
+            expected = refusal(one.global_tag, "frozen", "locked") or refusal(
+                tag, "frozen", *(["locked"] if replaces else [])
+            )
+        self.write(
+            lambda: payload_lists.attach_payload_list(global_tag=tag.name, payload_list=one.name),
+            expected,
+            effect=lambda: (
+                self._last == before
+                if one.global_tag == tag
+                else self._last[tag.name]["lists"][one.payload_type.name] == one.name
+            ),
+        )
+
+    @rule(number=NUMBER)
+    def delete_some_list(self, number):
+        one = self.pick(PayloadList, number)
+        if one:
+            expected = refusal(one.global_tag, "frozen", "locked")
+            expected = expected or (PayloadListNotEmptyError if one.payload_iovs.exists() else None)
+            self.write(
+                lambda: payload_lists.delete_payload_list(name=one.name),
+                expected,
+                effect=lambda: not PayloadList.objects.filter(name=one.name).exists(),
+            )
+
+    @rule(number=NUMBER, status=st.sampled_from(["unlocked", "unlocked", "locked", "frozen"]))
+    def change_status(self, number, status):
+        tag = self.pick(GlobalTag, number)
+        # Frozen tags are dead ends for a history, so there are few of them.
+        if tag and not (status == "frozen" and number % 4):
+            self.write(
+                lambda: global_tags.change_status(name=tag.name, status=status),
+                TagFrozenError if tag.status.name == "frozen" else None,
+                effect=lambda: self._last[tag.name]["status"] == status,
+            )
+
+    @rule(number=NUMBER, name=st.sampled_from(TAGS))
+    def clone(self, number, name):
+        tag = self.pick(GlobalTag, number)
+        if tag:
+            exists = GlobalTag.objects.filter(name=name).exists()
+            answers = self.answers(tag)
+            made = self.write(
+                lambda: global_tags.clone_global_tag(source=tag.name, target=name),
+                NameTakenError if exists else None,
+                effect=lambda: name in self._last,
+            )
+            assert made is None or self.answers(made) == answers
+
+    @rule(number=NUMBER)
+    def delete_some_tag(self, number):
+        tag = self.pick(GlobalTag, number)
+        if tag:
+            self.write(
+                lambda: global_tags.delete_global_tag(name=tag.name),
+                refusal(tag, "frozen", "locked"),
+                effect=lambda: tag.name not in self._last,
+            )
