@@ -91,8 +91,10 @@ VARIABLES = (
         "",
         "Signing key; empty: one is generated and kept in `CDB_DATA_DIR`, readable by its owner only.",
     ),
-    Variable("DEBUG", "bool", False, "Development mode: tracebacks in errors. Never in production."),
-    Variable("CDB_WORKERS", "int", 0, "gunicorn processes; 0: the number of cores plus one.", validate.Range(min=0)),
+    Variable("DEBUG", "bool", False, "Development mode: tracebacks, pages for browsers. Never in production."),
+    Variable(
+        "CDB_WORKERS", "int", 0, "gunicorn processes; 0: cores plus one, or one with DEBUG.", validate.Range(min=0)
+    ),
     Variable("CDB_THREADS", "int", 4, "Threads of each gunicorn process.", validate.Range(min=1)),
     Variable(
         "CDB_LOCK_TIMEOUT_SECONDS",

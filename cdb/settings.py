@@ -1,6 +1,7 @@
 """Django's settings. What an operator may change comes from `cdb.env`; the rest is fixed here, with its reason."""
 
 import contextlib
+import importlib.util
 import os
 import secrets
 import tempfile
@@ -116,6 +117,36 @@ LOGGING = {
     # A client's mistake is no event of ours; only what answers 500 is.
     "loggers": {"django.request": {"level": "ERROR"}, "django.security.DisallowedHost": {"level": "CRITICAL"}},
 }
+
+# What a developer's browser gets: the API as pages, and a toolbar that shows statements, their plans and earlier requests.
+# Without DEBUG none of it is loaded.
+if DEBUG:
+    if importlib.util.find_spec("debug_toolbar") is None:
+        raise env.ConfigurationError("DEBUG needs django-debug-toolbar, which is not installed: make setup-dev")
+    INSTALLED_APPS.append("debug_toolbar")
+    # Around all others: so the toolbar gets the finished page, and the page the finished answer, an error's too.
+    MIDDLEWARE[:0] = ["debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.api.debug.BrowserPages"]
+    # The address decides about nothing here, so a page offers no links that say it would.
+    REST_FRAMEWORK["URL_FORMAT_OVERRIDE"] = None
+    INTERNAL_IPS = ["127.0.0.1"]
+    DEBUG_TOOLBAR_PANELS = [
+        f"debug_toolbar.panels.{name}"
+        for name in (
+            "history.HistoryPanel",
+            "timer.TimerPanel",
+            "sql.SQLPanel",
+            "request.RequestPanel",
+            "headers.HeadersPanel",
+            "settings.SettingsPanel",
+        )
+    ]
+    DEBUG_TOOLBAR_CONFIG = {
+        "SHOW_TOOLBAR_CALLBACK": "cdb_rest.api.debug.is_recorded",
+        # How many requests the history has.
+        "RESULTS_CACHE_SIZE": 50,
+        # The page that a form brings is written by a script, and browsers ignore shadow roots in such a page.
+        "USE_SHADOW_DOM": False,
+    }
 
 
 def _secret_key() -> str:

@@ -1,5 +1,6 @@
 """All routes of the service."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
@@ -22,6 +23,12 @@ urlpatterns = [
     path("", health.welcome),
     re_path("", errors.route_not_found),
 ]
+
+if settings.DEBUG:
+    from debug_toolbar.toolbar import debug_toolbar_urls
+
+    # Before the last route, which takes every path.
+    urlpatterns[:0] = debug_toolbar_urls()
 
 handler400 = errors.bad_request
 handler404 = errors.route_not_found

@@ -15,8 +15,10 @@ bind = f"127.0.0.1:{_values['PORT']}"
 worker_class = "gthread"
 threads = _values["CDB_THREADS"]
 # One more than the cores that we may use, because a process does not compute all the time; on a large machine as many as
-# the 200 connections of the embedded server allow.
-workers = _values["CDB_WORKERS"] or max(1, min(len(os.sched_getaffinity(0)) + 1, 160 // threads))
+# the 200 connections of the embedded server allow. A single one in development, because the toolbar keeps what it records
+# in the memory of its process.
+_most = 1 if _values["DEBUG"] else min(len(os.sched_getaffinity(0)) + 1, 160 // threads)
+workers = _values["CDB_WORKERS"] or max(1, _most)
 # The application is loaded once and shared by all workers; no connection is open by then.
 preload_app = True
 

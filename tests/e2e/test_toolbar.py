@@ -1,0 +1,215 @@
+"""Looking inside with DEBUG: answers as pages, and the toolbar in a real browser."""
+
+import html
+import http.client
+import json
+import re
+import shutil
+import socket
+
+import psutil
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb_rest.api.routes import ROUTES
+from tests.e2e.service import Service
+
+PREFIX = "/api/cdb_rest/"
+LOOKUP = f"{PREFIX}payloadiovs/?gtName=tiny-moderate&majorIOV=5&minorIOV=0"
+TAG = f"{PREFIX}globalTag/tiny-moderate"
+# What browsers send.
+PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+PATHS = [
+    LOOKUP, TAG, f"{TAG}?light", "/", "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
+    *(PREFIX + re.sub("<.*?>", "1", path) for _, paths in ROUTES for path in paths),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def plain(new_directory):
+    """A service as in production."""
+    running = Service(new_directory() / "data", SCENARIO="tiny-moderate").start()
+    yield running
+    running.kill_everything()
+
+
+@pytest.fixture(scope="module")
+def debugging(plain, new_directory):
+    """A service with DEBUG on the same database."""
+    url = EmbeddedPostgres(plain.data / "postgres").url
+    running = Service(new_directory() / "data", DEBUG="1", DATABASE_URL=url).start()
+    yield running
+    running.stop()
+    running.kill_everything()
+    assert running.lines[len(running.start_lines) :] == ["Stopping."]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium")
+    if not chromium:
+        pytest.skip("chromium is not installed (apt-get install chromium)")
+    earlier = set(psutil.Process().children(recursive=True))
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+    expect.set_options(timeout=20_000)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=flags)
+        started = set(psutil.Process().children(recursive=True)) - earlier
+        yield running
+        running.close()
+    _, left = psutil.wait_procs(started, timeout=10)
+    for process in left:
+        process.kill()
+    assert not left
+
+
+@pytest.fixture
+def page(browser, debugging):
+    """A tab; at its end no script may have failed."""
+    failures = []
+    context = browser.new_context(base_url=f"http://127.0.0.1:{debugging.port}")
+    tab = context.new_page()
+    tab.on("pageerror", lambda error: failures.append(error))
+    yield tab
+    context.close()
+    assert failures == []
+
+
+def ask(service, path, method="GET", body=None, accept="*/*", source="127.0.0.1", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60, source_address=(source, 0))
+    try:
+        connection.request(method, path, body, {"Accept": accept} | headers)
+        response = connection.getresponse()
+        return response.status, response.getheader("Content-Type"), response.read()
+    finally:
+        connection.close()
+
+
+def shown(content):
+    """The answer that a page shows, as text."""
+    [answer] = re.findall(r'class="response-info".*?\n\n</span>(.*?)</pre>', content.decode(), re.DOTALL)
+    return html.unescape(re.sub("<.*?>", "", answer))
+
+
+def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
+    page.goto(LOOKUP)
+    page.locator("#djdt-SQLPanel .SQLPanel").click()
+    panel = page.locator("#SQLPanel")
+    panel.locator(".djToggleSwitch").click()
+    expect(panel).to_contain_text("1 query")
+    expect(panel.get_by_text("cdb_lookup('tiny-moderate', 5, 0, ").first).to_be_visible()
+    panel.get_by_role("button", name="Expl").click()
+    plan = page.locator("#djDebugWindow")
+    expect(plan).to_be_visible()
+    expect(plan).to_contain_text("Result")
+    expect(plan).to_contain_text("actual time")
+
+
+def test_the_history_has_the_calls_of_programs(page, debugging):
+    status, kind, _ = ask(debugging, f"{PREFIX}pt?from=a-program")
+    assert (status, kind) == (200, "application/json")
+    page.goto(LOOKUP)
+    page.evaluate("fetch('/api/cdb_rest/gtstatus?from=a-script').then(answer => answer.json())")
+    page.locator("#djdt-HistoryPanel .HistoryPanel").click()
+    history = page.locator("#HistoryPanel")
+    expect(history).to_contain_text("/api/cdb_rest/gtstatus?from=a-script")
+    call = history.get_by_role("row").filter(has_text="/api/cdb_rest/pt?from=a-program")
+    expect(call).to_contain_text("200")
+    expect(history).not_to_contain_text("/static/")
+    call.get_by_role("button", name="Switch").click()
+    page.locator("#djdt-SQLPanel .SQLPanel").click()
+    expect(page.locator("#SQLPanel")).to_contain_text('"PayloadType"')
+
+
+@pytest.mark.parametrize("panel", ["TimerPanel", "RequestPanel", "HeadersPanel", "SettingsPanel"])
+def test_the_other_panels_open(page, panel):
+    page.goto(LOOKUP)
+    page.locator(f"#djdt-{panel} .{panel}").click()
+    expect(page.locator(f"#{panel} table").first).to_be_visible()
+
+
+def test_a_form_sends_a_body_and_shows_the_answer(page):
+    page.goto(f"{PREFIX}pt")
+    page.locator("#djHideToolBarButton").click()
+    page.locator("textarea[name=_content]").fill('{"name": "from a form"}')
+    page.get_by_role("button", name="POST").click()
+    expect(page.locator(".request-info")).to_contain_text("POST /api/cdb_rest/pt")
+    expect(page.locator(".response-info")).to_contain_text('"name": "from a form"')
+    page.locator("#djShowToolBarButton").click()
+    page.locator("#djdt-SQLPanel .SQLPanel").click()
+    expect(page.locator("#SQLPanel")).to_contain_text("INSERT INTO")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_browser_gets_the_answer_as_a_page_and_all_others_the_same_bytes_as_ever(plain, debugging, path):
+    answer = ask(debugging, path)
+    assert answer == ask(plain, path) == ask(debugging, path, accept="application/json")
+    status, kind, content = ask(debugging, path, accept=PAGE)
+    assert (status, kind) == (answer[0], "text/html; charset=utf-8")
+    assert b'id="djDebug"' in content
+    if len(answer[2]) <= 64 * 1024:
+        assert json.loads(shown(content)) == json.loads(answer[2])
+
+
+@pytest.mark.parametrize("accept", ["", "*/*", "application/json, text/html", "text/html;q=0.5, */*", "nonsense"])
+def test_who_does_not_prefer_html_gets_json(debugging, accept):
+    assert ask(debugging, LOOKUP, accept=accept)[1] == "application/json"
+
+
+def test_production_has_no_pages_for_browsers(plain):
+    for path in (LOOKUP, TAG, f"{PREFIX}globalTag/none", "/__debug__/history_refresh/"):
+        status, kind, content = ask(plain, path, accept=PAGE)
+        assert kind == "application/json" and json.loads(content)
+    assert status == 404
+
+
+def test_of_a_long_answer_a_page_shows_the_beginning(debugging):
+    for path in (TAG, f"{PREFIX}piov"):
+        whole, page = ask(debugging, path)[2], ask(debugging, path, accept=PAGE)[2]
+        assert len(whole) > 500_000 and len(page) < 300_000
+        note, beginning = shown(page).split("\n\n", 1)
+        assert "first 64 KiB" in note
+        assert re.sub(r"\s", "", beginning.removesuffix(" …")) == re.sub(r"\s", "", whole[: 64 * 1024].decode())
+
+
+def test_a_page_shows_names_of_any_kind(debugging):
+    url = 'a "quoted" [<b>{\\name\\}] \u00f6, \n: end'
+    body = json.dumps({"payload_url": url, "checksum": "", "major_iov": 0, "minor_iov": 0})
+    headers = {"Content-Type": "application/json"}
+    status, kind, content = ask(debugging, f"{PREFIX}piov", "POST", body, PAGE, **headers)
+    assert (status, kind) == (200, "text/html; charset=utf-8"), content
+    assert json.loads(shown(content))["payload_url"] == url and b"<b>{" not in content
+
+
+def test_only_this_machine_is_shown_the_toolbar(debugging):
+    status, _, content = ask(debugging, LOOKUP, accept=PAGE, source="127.0.0.2")
+    assert status == 200 and b"djDebug" not in content
+    assert ask(debugging, "/__debug__/history_refresh/", source="127.0.0.2")[0] == 404
+
+
+def test_lost_connections_are_replaced_and_no_table_is_left(plain, debugging):
+    before = ask(debugging, LOOKUP)
+    code = (
+        "from django.db import connection as c; u = c.cursor(); "
+        "u.execute('SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND datname = current_database()'); print('ended:', u.fetchone()[0] > 0); "
+        "u.execute(\"SELECT count(*) FROM pg_tables WHERE tablename LIKE 'debug%'\"); print('tables:', u.fetchone()[0])"
+    )
+    found = plain.manage("shell", "-c", code).stdout
+    assert "ended: True" in found and "tables: 0" in found
+    assert all(ask(debugging, LOOKUP) == before for _ in range(20))
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"]
+)
+def test_the_toolbar_does_not_wait_for_a_body_that_nobody_reads(debugging, kind):
+    with socket.create_connection(("127.0.0.1", debugging.port), timeout=30) as connection:
+        head = f"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: 50\r\n\r\nx"
+        connection.sendall(head.encode())
+        connection.shutdown(socket.SHUT_WR)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert (response.status, response.getheader("Content-Type")) == (404, "application/json")
+        assert json.loads(response.read())["code"] == "route_not_found"

@@ -1,0 +1,91 @@
+"""The two ways the service is put together: with DEBUG, and without."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from cdb import env
+
+PARTS = """
+import json, sys
+from django.conf import settings
+from cdb.wsgi import application
+from cdb.urls import urlpatterns
+from rest_framework.views import APIView
+print(json.dumps({
+    "apps": list(settings.INSTALLED_APPS),
+    "middleware": list(settings.MIDDLEWARE),
+    "renderers": [renderer.__name__ for renderer in APIView.renderer_classes],
+    "urls": [str(route.pattern) for route in urlpatterns],
+    "modules": [name for name in sys.modules if name.startswith("debug_toolbar") or name == "cdb_rest.api.debug"],
+}))
+"""
+
+
+def run(code, directory, **variables):
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=env.ROOT, capture_output=True, text=True,
+        env={"PATH": "/usr/bin:/bin", "CDB_ENV_FILE": "/dev/null", "CDB_DATA_DIR": str(directory)} | variables,
+    )  # fmt: skip
+
+
+def parts(directory, **variables):
+    result = run(PARTS, directory, **variables)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("variables", [{}, {"DEBUG": "0"}, {"DEBUG": "false"}])
+def test_without_debug_nothing_of_the_toolbar_is_there(tmp_path, variables):
+    found = parts(tmp_path, **variables)
+    assert found["modules"] == []
+    assert "debug" not in json.dumps(found).replace('"modules"', "")
+    assert found["middleware"][0] == "cdb_rest.api.middleware.EdgeMiddleware"
+    assert found["renderers"] == ["JSONRenderer"]
+
+
+def test_debug_adds_the_toolbar_around_the_same_service(tmp_path):
+    without, found = parts(tmp_path, DEBUG="0"), parts(tmp_path, DEBUG="1")
+    assert found["apps"] == [*without["apps"], "debug_toolbar"]
+    assert found["middleware"] == [
+        "debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.api.debug.BrowserPages", *without["middleware"],
+    ]  # fmt: skip
+    assert found["renderers"] == without["renderers"]
+    assert found["urls"] == ["^__debug__/", *without["urls"]]
+
+
+HIDDEN = "import sys; sys.modules['debug_toolbar'] = None; from cdb import command_line; "
+HELP = HIDDEN + "sys.exit(command_line.main(['manage.py', 'help']))"
+
+
+def test_without_the_package_debug_says_in_one_line_how_to_get_it(tmp_path):
+    result = run(HELP, tmp_path, DEBUG="1")
+    assert result.returncode == 1
+    [line] = result.stderr.splitlines()
+    assert line.startswith("cdb: ") and "make setup-dev" in line
+
+
+def test_without_debug_the_package_is_not_needed(tmp_path):
+    assert run(HELP, tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("debug", "requirements"),
+    [
+        ("1", "requirements-dev.txt"),
+        ("true", "requirements-dev.txt"),
+        ("0", "requirements.txt"),
+        ("", "requirements.txt"),
+    ],
+)
+def test_make_run_installs_what_it_needs(debug, requirements):
+    planned = subprocess.run(["make", "-n", "run", f"DEBUG={debug}"], cwd=env.ROOT, capture_output=True, text=True)
+    assert f"deploy/setup.sh {requirements}" in planned.stdout.splitlines()
+
+
+@pytest.mark.parametrize(("variables", "workers"), [({"DEBUG": "1"}, 1), ({"DEBUG": "1", "CDB_WORKERS": "3"}, 3)])
+def test_with_debug_there_is_one_process_unless_told_otherwise(tmp_path, variables, workers):
+    code = "import runpy; print(runpy.run_path('deploy/gunicorn.conf.py')['workers'])"
+    assert run(code, tmp_path, **variables).stdout == f"{workers}\n"
