@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -10,6 +14,8 @@ class Scenario:
     name: str
     payload_types: int
     iovs_per_type: int
+    # How often the types that change most often do so.
+    update_seconds: int
     meaning: str
 
     @property
@@ -21,11 +27,11 @@ class Scenario:
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
-        Scenario("tiny", 10, 10, "to look at"),
-        Scenario("tiny-moderate", 10, 200, "few types, some history"),
-        Scenario("moderate", 100, 200, "daily updates for more than half a year"),
-        Scenario("heavy-usage", 100, 5_000, "hourly updates for more than half a year"),
-        Scenario("worst-case", 200, 26_000, "updates every ten minutes for half a year"),
+        Scenario("tiny", 10, 10, DAY, "to look at"),
+        Scenario("tiny-moderate", 10, 200, DAY, "few types, some history"),
+        Scenario("moderate", 100, 200, DAY, "daily updates for more than half a year"),
+        Scenario("heavy-usage", 100, 5_000, HOUR, "hourly updates for more than half a year"),
+        Scenario("worst-case", 200, 26_000, 10 * MINUTE, "updates every ten minutes for half a year"),
     )
 }
 

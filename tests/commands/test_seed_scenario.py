@@ -3,15 +3,20 @@
 import hashlib
 import json
 from io import StringIO
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from cdb_rest.domain.moment import OPEN
+from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.scenarios import generator
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
-from cdb_rest.scenarios.generator import LAYOUTS, rows_of_type
+from cdb_rest.scenarios.generator import rows_of_type
+from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.repair import find_faults
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +35,7 @@ def test_tiny_has_ten_types_of_ten_iovs_and_is_made_once(api):
     assert PayloadList.objects.count() == 10
     assert set(PayloadList.objects.values_list("iov_count", flat=True)) == {10}
     assert find_wrong_counts() == []
-    assert len(api.get("payloadiovs/?gtName=tiny&majorIOV=0&minorIOV=0").ok()) == 10
+    assert len(api.get("payloadiovs/?gtName=tiny&majorIOV=1&minorIOV=0").ok()) == 10
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -59,7 +64,11 @@ def test_the_generator_is_the_same_on_every_machine():
         ).hexdigest()[:16]
         for layout in LAYOUTS
     }
-    assert digests == {"sequential": "4e90160bb310aa26", "random": "d6478c1461fa1660"}
+    assert digests == {
+        "realistic": "addf49210d85e3ab",
+        "random": "d6478c1461fa1660",
+        "sequential": "4e90160bb310aa26",
+    }
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -99,17 +108,82 @@ def test_user_errors_are_one_line(arguments):
     assert GlobalTag.objects.count() == 0
 
 
-def test_a_seeding_that_fails_leaves_nothing(monkeypatch):
-    def rows(*_, **__):
-        from cdb_rest.scenarios import generator
+@pytest.mark.parametrize("arguments", [[], ["--reset", "--yes"]])
+def test_a_seeding_that_fails_leaves_everything_as_it_was(monkeypatch, arguments):
+    seed("tiny", "--layout", "sequential")
+    before = list(PayloadIOV.objects.order_by("id").values())
 
-        yield from list(generator.rows(SCENARIOS["tiny"], layout="sequential", seed=1))[:3]
-        raise KeyboardInterrupt
+    def rows_of_type(scenario, payload_type, **options):
+        if payload_type == payload_type_names(10)[3]:
+            raise KeyboardInterrupt
+        return generator.rows_of_type(scenario, payload_type, **options)
 
-    monkeypatch.setattr("cdb_rest.scenarios.writer.rows", rows)
+    monkeypatch.setattr("cdb_rest.scenarios.writer.rows_of_type", rows_of_type)
     with pytest.raises(KeyboardInterrupt):
-        seed("tiny")
-    assert GlobalTag.objects.count() == PayloadIOV.objects.count() == 0
+        seed("tiny", *(arguments or ["--global-tag", "other"]))
+    assert [tag.name for tag in GlobalTag.objects.all()] == ["tiny"]
+    assert list(PayloadIOV.objects.order_by("id").values()) == before
+
+
+def test_reset_makes_the_tag_anew_but_asks_before(monkeypatch):
+    seed("tiny", "--layout", "sequential")
+    before = GlobalTag.objects.get()
+    with pytest.raises(CommandError, match="delete tiny"):
+        seed("tiny", "--reset")
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        seed("tiny", "--reset")
+    assert GlobalTag.objects.get().id == before.id
+    monkeypatch.setattr("builtins.input", lambda question: "y")
+    assert "made in" in seed("tiny", "--reset", "--seed", "2")
+    after = GlobalTag.objects.get()
+    assert after.id != before.id and after.payload_iov_count == PayloadIOV.objects.count() == 100
+    assert after.revision > before.revision
+    assert "made in" in seed("tiny", "--reset", "--yes", "--global-tag", "new")
+
+
+def test_reset_does_not_touch_a_locked_tag(api):
+    seed("tiny")
+    api.put("gt_change_status/tiny/locked").ok()
+    with pytest.raises(CommandError, match="locked"):
+        seed("tiny", "--reset", "--yes")
+    assert PayloadIOV.objects.count() == 100
+
+
+def test_clones_are_made_where_they_are_missing(api):
+    assert seed("tiny", "--clones", "2").count("cloned in") == 2
+    assert seed("tiny", "--clones", "3").count("cloned in") == 1
+    names = ["tiny", "tiny-clone-1", "tiny-clone-2", "tiny-clone-3"]
+    assert list(GlobalTag.objects.order_by("name").values_list("name", flat=True)) == names
+    answers = [api.get(f"payloadiovs/?gtName={name}&majorIOV=20&minorIOV=0").content for name in names]
+    assert len(set(answers)) == 1 and b"tiny" in answers[0]
+    assert find_wrong_counts() == []
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("scenario", ["tiny", "tiny-moderate"])
+def test_the_realistic_layout_looks_like_data_taking(settings, mode, scenario):
+    settings.CDB_IOV_MODE = mode
+    seed(scenario)
+    paces = set()
+    gaps = 0
+    for payload_list in PayloadList.objects.all():
+        rows = [
+            Interval.from_wire(Moment(*row[:2]), Moment(*row[2:]), mode)
+            for row in PayloadIOV.objects.filter(payload_list=payload_list)
+            .order_by("comb_iov")
+            .values_list("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+        ]
+        assert rows[0].start == Moment(1, 0) and rows[-1].is_open
+        assert not any(row.is_empty for row in rows)
+        assert all(earlier.end <= later.start for earlier, later in pairwise(rows))
+        assert all(0 <= moment.minor < 3 * 3600 for row in rows[:-1] for moment in row.on_wire(mode))
+        gaps += sum(earlier.end < later.start for earlier, later in pairwise(rows))
+        paces.add(round(rows[-1].start.major / len(rows)))
+    assert len(paces) >= 3
+    assert 0 < gaps < 0.1 * PayloadIOV.objects.count()
+    assert find_faults() == []
 
 
 def test_there_are_names_for_all_types_of_the_largest_scenario():

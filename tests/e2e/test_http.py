@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -94,10 +95,10 @@ def test_head_has_the_length_of_get_and_no_body(service):
 
 
 def test_answers_are_complete_when_many_ask_at_once(service):
-    from concurrent.futures import ThreadPoolExecutor
+    service.manage("seed_scenario", "tiny", "--layout", "sequential", "--global-tag", "numbered")
 
     def ask(number):
-        return JobClient(service.port).get(f"payloadiovs/?gtName=tiny&majorIOV={number % 10}&minorIOV=0")
+        return JobClient(service.port).get(f"payloadiovs/?gtName=numbered&majorIOV={number % 10}&minorIOV=0")
 
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(ask, range(500)))

@@ -1,6 +1,8 @@
 """manage.py seed_scenario"""
 
+import sys
 import time
+from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -9,15 +11,15 @@ from tqdm import tqdm
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.models import GlobalTag
 from cdb_rest.models.names import NAME_LENGTH
-from cdb_rest.scenarios.definitions import SCENARIOS
-from cdb_rest.scenarios.generator import LAYOUTS
-from cdb_rest.scenarios.writer import refresh_statistics, write
+from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
+from cdb_rest.scenarios.layouts import LAYOUTS
+from cdb_rest.scenarios.writer import refresh_statistics, write, write_clone
 
 
 class Command(BaseCommand):
     help = (
         "Fill the database with a global tag of a known size. The same scenario, layout and seed make the same rows. "
-        "A tag that exists already is left alone. Scenarios: "
+        "A tag that exists already is left alone; one that is interrupted leaves nothing behind. Scenarios: "
         + "; ".join(
             f"{one.name}: {one.payload_types} payload types x {one.iovs_per_type:,} IOVs" for one in SCENARIOS.values()
         )
@@ -30,32 +32,81 @@ class Command(BaseCommand):
         parser.add_argument(
             "--layout",
             choices=LAYOUTS,
-            default="sequential",
-            help="sequential: starts at majors 0, 1, 2...; random: majors and minors uniform in 0...2^31-1 "
-            "(default: %(default)s)",
+            default="realistic",
+            help="realistic: runs from 1 on with seconds as minor, types with their own rates of update, closed ends, "
+            "some gaps; random: majors and minors uniform in 0...2^31-1, open ends; "
+            "sequential: starts at majors 0, 1, 2..., open ends (default: %(default)s)",
         )
         parser.add_argument("--seed", type=int, default=1, help="another number makes other payloads (default: 1)")
+        parser.add_argument(
+            "--clones", type=_not_negative, default=0, metavar="N", help="also clone the tag, as NAME-clone-1 to -N"
+        )
+        parser.add_argument(
+            "--reset", action="store_true", help="if the tag or a clone exists, delete it and start anew"
+        )
+        parser.add_argument("--yes", action="store_true", help="don't ask before --reset deletes")
 
-    def handle(self, *, scenario: str, global_tag: str | None, layout: str, seed: int, **options: Any) -> None:
-        chosen = SCENARIOS[scenario]
+    def handle(
+        self,
+        *,
+        scenario: str,
+        global_tag: str | None,
+        layout: str,
+        seed: int,
+        clones: int,
+        reset: bool,
+        yes: bool,
+        **options: Any,
+    ) -> None:
         tag = scenario if global_tag is None else global_tag
-        if not tag or len(tag) > NAME_LENGTH or "/" in tag:
+        names = [tag, *(f"{tag}-clone-{number}" for number in range(1, clones + 1))]
+        if not tag or len(names[-1]) > NAME_LENGTH or "/" in tag:
             raise CommandError(f"The name of a global tag has 1 to {NAME_LENGTH} characters and no slash.")
-        existing = GlobalTag.objects.filter(name=tag).first()
-        if existing:
-            self._say(existing, "is there already")
-            return
-        begin = time.monotonic()
+        existing = GlobalTag.objects.in_bulk(names, field_name="name")
+        if reset and existing and not yes:
+            self._confirm(list(existing))
         try:
-            with tqdm(total=chosen.iovs, unit="IOV", unit_scale=True, desc=tag, disable=None, leave=False) as bar:
-                created = write(chosen, tag=tag, layout=layout, seed=seed, progress=bar.update)
+            if tag in existing and not reset:
+                self._say(existing[tag], "is there already")
+            else:
+                self._seed(SCENARIOS[scenario], tag, layout=layout, seed=seed, replace=reset)
+            self._clone(tag, [name for name in names[1:] if reset or name not in existing], replace=reset)
         except CdbError as error:
             raise CommandError(str(error)) from error
-        refresh_statistics()
-        created.refresh_from_db()
-        self._say(created, f"made in {time.monotonic() - begin:.1f} s ({layout} layout, seed {seed})")
+
+    def _seed(self, scenario: Scenario, tag: str, *, layout: str, seed: int, replace: bool) -> None:
+        begin = time.monotonic()
+        with tqdm(total=scenario.iovs, unit="IOV", unit_scale=True, desc=tag, disable=None, leave=False) as bar:
+            made = write(scenario, tag=tag, layout=layout, seed=seed, replace=replace, progress=bar.update)
+            bar.set_description(f"{tag}: vacuum")
+            refresh_statistics()
+        self._say(made, f"made in {time.monotonic() - begin:.1f} s ({layout} layout, seed {seed})")
+
+    def _clone(self, tag: str, names: list[str], *, replace: bool) -> None:
+        for name in names:
+            begin = time.monotonic()
+            with tqdm(total=0, desc=f"cloning {name}", bar_format="{desc}", disable=None, leave=False):
+                made = write_clone(tag, name, replace=replace)
+            self._say(made, f"cloned in {time.monotonic() - begin:.1f} s")
+        if names:
+            refresh_statistics()
+
+    def _confirm(self, names: list[str]) -> None:
+        """Ask before anything is deleted. Raises `CommandError` where the answer is no, or nobody is there to answer."""
+        listed = ", ".join(names)
+        if not sys.stdin.isatty():
+            raise CommandError(f"--reset would delete {listed}; add --yes if that is meant.")
+        if input(f"Delete {listed} and all their IOVs? [y/N] ").strip().lower() not in ("y", "yes"):
+            raise CommandError("Nothing was changed.")
 
     def _say(self, tag: GlobalTag, what: str) -> None:
+        tag.refresh_from_db()
         self.stdout.write(
             f"Global tag {tag.name} {what}: {tag.payload_lists_count:,} payload lists, {tag.payload_iov_count:,} IOVs."
         )
+
+
+def _not_negative(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text} is not a number from 0 on")
+    return int(text)
