@@ -30,13 +30,23 @@ DATABASE = USER = "cdb"
 # A socket's path must fit into 107 bytes; the server names it ".s.PGSQL.5432".
 LONGEST_SOCKET_DIRECTORY = 90
 
+
+def _shared_buffers_megabytes() -> int:
+    """An eighth of the memory, and 2 GB at most, which hold the lookup's index of some ten million IOVs.
+
+    The server touches as much of it as it has data for.
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(128, min(2048, memory // 8 // 2**20))
+
+
 OPTIONS = {
     "listen_addresses": "",
     "port": postgres_binaries.PORT,
     "unix_socket_permissions": "0700",
     # Room for a few instances of the service beside commands and tests.
     "max_connections": "200",
-    "shared_buffers": "256MB",
+    "shared_buffers": f"{_shared_buffers_megabytes()}MB",
     # The lookup's plan is a few hundred index probes: compiling it costs more than running it.
     "jit": "off",
     # Larger than the default 1 GB, so that seeding millions of rows does not checkpoint all the time.

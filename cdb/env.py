@@ -97,6 +97,9 @@ VARIABLES = (
     ),
     Variable("CDB_THREADS", "int", 4, "Threads of each gunicorn process.", validate.Range(min=1)),
     Variable(
+        "CDB_ACCESS_LOG", "str", "", "File that gets a line for each request; `-`: standard output; empty: no such log."
+    ),
+    Variable(
         "CDB_LOCK_TIMEOUT_SECONDS",
         "int",
         10,

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "cdb_rest.api.timing.TimingMiddleware",
     "cdb_rest.api.middleware.EdgeMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -124,8 +125,8 @@ if DEBUG:
     if importlib.util.find_spec("debug_toolbar") is None:
         raise env.ConfigurationError("DEBUG needs django-debug-toolbar, which is not installed: make setup-dev")
     INSTALLED_APPS.append("debug_toolbar")
-    # Around all others: so the toolbar gets the finished page, and the page the finished answer, an error's too.
-    MIDDLEWARE[:0] = ["debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.api.debug.BrowserPages"]
+    # Around all others but the clock: so the toolbar gets the finished page, and the page the finished answer, an error's too.
+    MIDDLEWARE[1:1] = ["debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.api.debug.BrowserPages"]
     # The address decides about nothing here, so a page offers no links that say it would.
     REST_FRAMEWORK["URL_FORMAT_OVERRIDE"] = None
     INTERNAL_IPS = ["127.0.0.1"]

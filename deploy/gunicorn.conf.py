@@ -12,7 +12,7 @@ bind = f"127.0.0.1:{_values['PORT']}"
 
 # Threads, because a request mostly waits for the database; each keeps a database connection of its own, so that
 # workers x threads must stay below what the database accepts.
-worker_class = "gthread"
+worker_class = "cdb.gunicorn_worker.LingeringWorker"
 threads = _values["CDB_THREADS"]
 # One more than the cores that we may use, because a process does not compute all the time; on a large machine as many as
 # the 200 connections of the embedded server allow. A single one in development, because the toolbar keeps what it records
@@ -36,7 +36,9 @@ limit_request_line = 8190
 # Heartbeats are file changes, and on some disks those block.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: PTH112, S108
 
-accesslog = None
+# Time, client, request, status, bytes of the body, and how long it took in the application.
+accesslog = _values["CDB_ACCESS_LOG"] or None
+access_log_format = '%(t)s %(h)s "%(r)s" %(s)s %(B)s %(D)sus'
 loglevel = "warning"
 # Managing gunicorn goes by signals; its control socket would be shared by all instances of one user.
 control_socket_disable = True

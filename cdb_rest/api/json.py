@@ -9,6 +9,8 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 
+from cdb_rest.api.timing import rendering
+
 
 def dump(value: Any) -> bytes:
     """`value` as JSON: moments in time in ISO 8601 with Z, decimals as strings with all their digits."""
@@ -29,7 +31,8 @@ class JSONRenderer(BaseRenderer):
     charset = None
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: dict | None = None) -> bytes:
-        return dump(data)
+        with rendering((renderer_context or {}).get("request")):
+            return dump(data)
 
 
 class JSONParser(BaseParser):

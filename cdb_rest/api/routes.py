@@ -56,10 +56,11 @@ ROUTES: tuple[tuple[type[APIView], tuple[str, ...]], ...] = (
     (settings.PublicSettingView, ("user_settings/<str:name>", "settings/<str:name>")),
 )
 
-# Clients follow no redirects, so each path exists with and without its trailing slash.
-urlpatterns = [
-    path(spelling, view.as_view())
-    for view, paths in ROUTES
-    for documented in paths
-    for spelling in (documented.rstrip("/"), documented.rstrip("/") + "/")
-]
+
+def spellings(view: type[APIView]) -> list[str]:
+    """The paths of a view, each with and without its trailing slash, because clients follow no redirects."""
+    (paths,) = (paths for one, paths in ROUTES if one is view)
+    return [spelling for path in paths for spelling in (path.rstrip("/"), path.rstrip("/") + "/")]
+
+
+urlpatterns = [path(spelling, view.as_view()) for view, _ in ROUTES for spelling in spellings(view)]

@@ -42,15 +42,16 @@ def test_without_debug_nothing_of_the_toolbar_is_there(tmp_path, variables):
     found = parts(tmp_path, **variables)
     assert found["modules"] == []
     assert "debug" not in json.dumps(found).replace('"modules"', "")
-    assert found["middleware"][0] == "cdb_rest.api.middleware.EdgeMiddleware"
+    assert found["middleware"][:2] == ["cdb_rest.api.timing.TimingMiddleware", "cdb_rest.api.middleware.EdgeMiddleware"]
     assert found["renderers"] == ["JSONRenderer"]
 
 
 def test_debug_adds_the_toolbar_around_the_same_service(tmp_path):
     without, found = parts(tmp_path, DEBUG="0"), parts(tmp_path, DEBUG="1")
     assert found["apps"] == [*without["apps"], "debug_toolbar"]
+    first, *rest = without["middleware"]
     assert found["middleware"] == [
-        "debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.api.debug.BrowserPages", *without["middleware"],
+        first, "debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.api.debug.BrowserPages", *rest,
     ]  # fmt: skip
     assert found["renderers"] == without["renderers"]
     assert found["urls"] == ["^__debug__/", *without["urls"]]

@@ -1,6 +1,6 @@
 """Views of the lookup: the service's own, and the published ones by the ORM."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -49,7 +49,7 @@ class LookupView(APIView):
 
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(lateral.answer(read_question(request)), content_type="application/json")
+        return HttpResponse(lateral.answer(read_question(request.query_params)), content_type="application/json")
 
 
 class ORMLookupView(APIView):
@@ -59,7 +59,7 @@ class ORMLookupView(APIView):
 
     @lookup_schema
     def get(self, request: Request) -> Response:
-        question = read_question(request)
+        question = read_question(request.query_params)
         rows = type(self).find(question)
         return Response([dict(zip(COLUMNS, row, strict=True)) for row in rows] if question.as_objects else rows)
 
@@ -76,9 +76,8 @@ class MaximumLookupView(ORMLookupView):
     find = orm.maximum
 
 
-def read_question(request: Request) -> Question:
-    """The question that the query string asks. Raises `InvalidInputError`."""
-    query = request.query_params
+def read_question(query: Mapping[str, str]) -> Question:
+    """The question that the parameters of a query string ask. Raises `InvalidInputError`."""
     tag = query.get("gtName")
     if not tag:
         raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})

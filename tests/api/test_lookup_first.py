@@ -1,0 +1,143 @@
+"""The short way of lookups against the long one through Django: the same answers, byte for byte."""
+
+import io
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+from django.db import DatabaseError, close_old_connections
+
+from cdb_rest.api.lookup_first import LookupFirst, _is_ours
+from cdb_rest.api.routes import spellings
+from cdb_rest.api.views.lookup import LookupView
+from cdb_rest.lookup import lateral
+from tests.builders import Builder
+
+pytestmark = pytest.mark.django_db
+
+PREFIX = "/api/cdb_rest/"
+GOOD = "gtName=tag&majorIOV=5&minorIOV=0"
+
+
+def environ(path="payloadiovs/", query=GOOD, **variables):
+    return {
+        "REQUEST_METHOD": "GET", "PATH_INFO": PREFIX + path, "QUERY_STRING": query, "HTTP_HOST": "localhost",
+        "SERVER_NAME": "localhost", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "SCRIPT_NAME": "",
+        "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(), "wsgi.errors": io.StringIO(),
+    } | variables  # fmt: skip
+
+
+class LongWay:
+    """Django, which notes whether it was asked."""
+
+    def __init__(self):
+        self._handler = WSGIHandler()
+        self.asked = False
+
+    def __call__(self, environ, start_response):
+        self.asked = True
+        return self._handler(environ, start_response)
+
+
+@pytest.fixture
+def ask(build):
+    # As the test client does: the transaction around a test must outlive its requests.
+    request_started.disconnect(close_old_connections)
+    request_finished.disconnect(close_old_connections)
+    yield _ask
+    request_started.connect(close_old_connections)
+    request_finished.connect(close_old_connections)
+
+
+def _ask(environ, first=True):
+    """Status line, headers without the times, body, and whether Django was asked."""
+    said = []
+    django = LongWay()
+    paths = [PREFIX + path for path in spellings(LookupView)] if first else []
+    answer = LookupFirst(django, paths)(environ, lambda line, headers: said.append((line, dict(headers))))
+    body = b"".join(answer)
+    [(line, headers)] = said
+    assert headers.pop("Server-Timing")
+    # The framework repeats this one from the view's methods, also in its refusals of what it does not know.
+    headers.pop("Allow", None)
+    return line, headers, body, django.asked
+
+
+@pytest.fixture
+def tag():
+    build = Builder()
+    tag = build.tag()
+    build.iov(build.list(tag, "Gain"), (1, 2), (7, 0), url='a"b\\ü.root', extra="7")
+    build.iov(build.list(tag, "Noise"), (2, 0), (3, 0))
+    build.tag("Müller & Söhne+1")
+    return tag
+
+
+SHORT = [
+    environ(),
+    environ("payloadiovs"),
+    environ("payload-iovs/query"),
+    environ("payload-iovs/query/"),
+    environ(query=GOOD + "&strict=1"),
+    environ(query=GOOD + "&shape=dict&strict=0&unknown=1"),
+    environ(query="gtName=other&" + GOOD),
+    environ(query="gtName=M%C3%BCller+%26+S%c3%B6hne%2B1&majorIOV=5&minorIOV=0"),
+    environ(query="gtName=%ff&majorIOV=5&minorIOV=0"),
+    environ(query="gtName=nobody&majorIOV=5&minorIOV=0"),
+    environ(query="gtName=tag&majorIOV=9223372036854775807&minorIOV=9223372036854775807"),
+    environ(HTTP_HOST="127.0.0.1:8000", CONTENT_LENGTH=""),
+    environ(CONTENT_LENGTH="0", HTTP_ACCEPT="text/html"),
+]
+LONG = [
+    environ(REQUEST_METHOD="POST"),
+    environ(REQUEST_METHOD="HEAD"),
+    environ(REQUEST_METHOD="OPTIONS"),
+    environ("payloadiovs//"),
+    environ("globalTags"),
+    environ(query=""),
+    environ(query="gtName=&majorIOV=5&minorIOV=0"),
+    environ(query="gtName=tag&majorIOV=x&minorIOV=0"),
+    environ(query="gtName=tag&majorIOV=5"),
+    environ(query=GOOD + "&shape=tree"),
+    environ(query=GOOD + "&strict=maybe"),
+    environ(query="gtName=a%00b&majorIOV=5&minorIOV=0"),
+    environ(query="gtName=M\xc3\xbcller&majorIOV=5&minorIOV=0"),
+    environ(HTTP_HOST="evil.example"),
+    environ(HTTP_HOST=""),
+    environ(HTTP_HOST="localhost:port:8"),
+    environ(CONTENT_LENGTH="2", **{"wsgi.input": io.BytesIO(b"{}")}),
+    environ(CONTENT_LENGTH="x"),
+    environ(HTTP_TRANSFER_ENCODING="chunked"),
+]
+
+
+@pytest.mark.parametrize("request_", SHORT, ids=lambda request: f"{request['PATH_INFO']}?{request['QUERY_STRING']}")
+def test_lookups_are_answered_without_django_and_just_as_with_it(ask, tag, request_):
+    *answer, asked = ask(dict(request_))
+    assert not asked
+    assert answer == list(ask(dict(request_), first=False)[:3])
+
+
+@pytest.mark.parametrize("number", range(len(LONG)))
+def test_all_that_is_unusual_is_left_to_django(ask, tag, number):
+    assert ask(dict(LONG[number]))[3]
+
+
+@pytest.mark.parametrize("error", [DatabaseError("broken"), ZeroDivisionError()])
+def test_failures_are_worded_alike(ask, tag, monkeypatch, error):
+    def fail(question):
+        raise error
+
+    monkeypatch.setattr(lateral, "answer", fail)
+    *answer, asked = ask(environ())
+    assert not asked and answer[0].startswith("500")
+    assert answer == list(ask(environ(), first=False)[:3])
+
+
+def test_the_service_takes_the_short_way(tag):
+    from cdb.wsgi import application
+
+    assert isinstance(application, LookupFirst)
+    assert not django_settings.DEBUG
+    _is_ours.cache_clear()
