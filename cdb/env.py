@@ -93,6 +93,9 @@ VARIABLES = (
     ),
     Variable("DEBUG", "bool", False, "Development mode: tracebacks, pages for browsers. Never in production."),
     Variable(
+        "CDB_STRATEGIES", "bool", False, "Routes that answer a lookup in other ways, to compare; always on with DEBUG."
+    ),
+    Variable(
         "CDB_WORKERS", "int", 0, "gunicorn processes; 0: cores plus one, or one with DEBUG.", validate.Range(min=0)
     ),
     Variable("CDB_THREADS", "int", 4, "Threads of each gunicorn process.", validate.Range(min=1)),

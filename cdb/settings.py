@@ -85,6 +85,8 @@ CDB_LOCK_TIMEOUT_SECONDS = _values["CDB_LOCK_TIMEOUT_SECONDS"]
 
 CDB_IOV_MODE = _values["CDB_IOV_MODE"]
 CDB_PAYLOAD_BASE_URL = _values["CDB_PAYLOAD_BASE_URL"]
+# Decided once, when the routes are made: where it is off, those paths are unknown ones.
+CDB_STRATEGIES = _values["CDB_STRATEGIES"] or DEBUG
 # What `user_settings/<name>` hands out to anyone.
 CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in env.VARIABLES if variable.public}
 

@@ -1,10 +1,12 @@
 """Fixtures for all tests."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from tests.builders import Builder, make_statuses
@@ -85,3 +87,18 @@ def api() -> Api:
 def build() -> Callable[..., Any]:
     """Makes tags, lists and IOVs directly in the tables."""
     return Builder()
+
+
+@pytest.fixture
+def strategies_on(settings: Any) -> None:
+    """Serves the routes of the strategies, as the setting would that is read at the start."""
+    settings.CDB_STRATEGIES = True
+    settings.ROOT_URLCONF = "tests.strategy_urls"
+
+
+@pytest.fixture
+def strategy_indexes(transactional_db: None) -> Iterator[None]:
+    """Makes the indexes that strategies want; not inside of a transaction, and nothing else takes them away."""
+    call_command("strategy_indexes", "create", stdout=StringIO())
+    yield
+    call_command("strategy_indexes", "drop", stdout=StringIO())

@@ -1,14 +1,25 @@
 """Every route of the API: the path that existing clients use, its readable alias where there is one, the view of both."""
 
-from django.urls import path
+from django.conf import settings as configuration
+from django.urls import URLPattern, path
 from rest_framework.views import APIView
 
-from cdb_rest.api.views import changes, global_tags, lookup, payload_iovs, payload_lists, payload_types, settings
+from cdb_rest.api.views import (
+    changes,
+    global_tags,
+    lookup,
+    payload_iovs,
+    payload_lists,
+    payload_types,
+    settings,
+    strategies,
+)
+from cdb_rest.lookup.strategies import STRATEGIES
 
-ROUTES: tuple[tuple[type[APIView], tuple[str, ...]], ...] = (
+Routes = tuple[tuple[type[APIView], tuple[str, ...]], ...]
+
+ROUTES: Routes = (
     (lookup.LookupView, ("payloadiovs/", "payload-iovs/query/")),
-    (lookup.OrderByLookupView, ("payloadiovs_orm_orderby/",)),
-    (lookup.MaximumLookupView, ("payloadiovs_orm_max/",)),
     (global_tags.GlobalTagListView, ("globalTags",)),
     (global_tags.GlobalTagCollectionView, ("global-tags",)),
     (global_tags.NestedGlobalTagListView, ("gt",)),
@@ -56,11 +67,27 @@ ROUTES: tuple[tuple[type[APIView], tuple[str, ...]], ...] = (
     (settings.PublicSettingView, ("user_settings/<str:name>", "settings/<str:name>")),
 )
 
+# Other ways to answer a lookup, to compare with; served only where the settings ask for them.
+STRATEGY_ROUTES: Routes = (
+    (strategies.StrategyListView, ("payloadiovs_strategies/",)),
+    *((strategies.view_of(strategy), (strategies.route_of(strategy),)) for strategy in STRATEGIES.values()),
+)
+
+
+def served_routes() -> Routes:
+    """The routes that the settings ask for."""
+    return ROUTES + STRATEGY_ROUTES if configuration.CDB_STRATEGIES else ROUTES
+
 
 def spellings(view: type[APIView]) -> list[str]:
     """The paths of a view, each with and without its trailing slash, because clients follow no redirects."""
-    (paths,) = (paths for one, paths in ROUTES if one is view)
+    (paths,) = (paths for one, paths in ROUTES + STRATEGY_ROUTES if one is view)
     return [spelling for path in paths for spelling in (path.rstrip("/"), path.rstrip("/") + "/")]
 
 
-urlpatterns = [path(spelling, view.as_view()) for view, _ in ROUTES for spelling in spellings(view)]
+def patterns(routes: Routes) -> list[URLPattern]:
+    """The routes as Django takes them."""
+    return [path(spelling, view.as_view()) for view, _ in routes for spelling in spellings(view)]
+
+
+urlpatterns = patterns(served_routes())

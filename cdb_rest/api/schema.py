@@ -27,7 +27,7 @@ class RouteSchema(AutoSchema):
 
 def documented_spellings(endpoints: list[tuple[str, str, str, Callable]]) -> list[tuple[str, str, str, Callable]]:
     """Leave out the second spelling of each path, the one whose trailing slash differs from the documented one."""
-    from cdb_rest.api.routes import ROUTES
+    from cdb_rest.api.routes import served_routes
 
-    documented = {re.sub(r"<str:(\w+)>", r"{\1}", path) for _, paths in ROUTES for path in paths}
+    documented = {re.sub(r"<str:(\w+)>", r"{\1}", path) for _, paths in served_routes() for path in paths}
     return [endpoint for endpoint in endpoints if endpoint[0].removeprefix("/api/cdb_rest/") in documented]

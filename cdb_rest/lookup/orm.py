@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from django.db.models import F, Max
 
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.domain.moment import Interval, Moment
 from cdb_rest.lookup.question import Question
 from cdb_rest.models import GlobalTag, PayloadIOV
 
@@ -53,11 +52,4 @@ def _candidates(question: Question):
 
 
 def _rows(question: Question, rows: Iterable[tuple]) -> list[tuple]:
-    found = sorted(rows)
-    if question.only_valid:
-        found = [row for row in found if _interval(question, row).contains(question.moment)]
-    return found
-
-
-def _interval(question: Question, row: tuple) -> Interval:
-    return Interval.from_wire(Moment(*row[4:6]), Moment(*row[6:8]), question.mode)
+    return sorted(row for row in rows if question.wants(row))

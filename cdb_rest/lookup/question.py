@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.domain.moment import Interval, Mode, Moment
 
 # The columns of an answer's row, in the order that clients read by position.
 COLUMNS = (
@@ -31,3 +31,8 @@ class Question:
     only_valid: bool = False
     as_objects: bool = False
     mode: Mode = Mode.CONTINUOUS
+
+    def wants(self, row: tuple) -> bool:
+        """Whether a row that was found, with the columns of `COLUMNS`, belongs into the answer, for all that its end says."""
+        since, until = Moment(*row[4:6]), Moment(*row[6:8])
+        return not self.only_valid or Interval.from_wire(since, until, self.mode).contains(self.moment)

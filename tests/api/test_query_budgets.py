@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from cdb_rest.api.routes import ROUTES
+from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import global_tags
 
@@ -31,7 +31,7 @@ def fill(build, count):
 
 @pytest.mark.parametrize("rows", [1, 10])
 @pytest.mark.parametrize("path", BUDGETS)
-def test_budget(api, build, path, rows):
+def test_budget(api, build, strategies_on, path, rows):
     fill(build, rows)
     for status in ("locked", "unlocked"):
         global_tags.change_status(name="tag0", status=status)
@@ -54,6 +54,8 @@ def test_every_get_route_has_a_budget():
 
     budgeted = {shape(path) for path in BUDGETS}
     missing = {
-        paths[0] for view, paths in ROUTES if hasattr(view, "get") and not budgeted & {shape(path) for path in paths}
+        paths[0]
+        for view, paths in ROUTES + STRATEGY_ROUTES
+        if hasattr(view, "get") and not budgeted & {shape(path) for path in paths}
     }
     assert missing == set()

@@ -12,24 +12,26 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from cdb.embedded_postgres import EmbeddedPostgres
-from cdb_rest.api.routes import ROUTES
+from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
 from tests.e2e.service import Service
 
 PREFIX = "/api/cdb_rest/"
 LOOKUP = f"{PREFIX}payloadiovs/?gtName=tiny-moderate&majorIOV=5&minorIOV=0"
+IN_THE_OPEN = LOOKUP.replace("payloadiovs/", "payloadiovs_sql_lateral/")
 TAG = f"{PREFIX}globalTag/tiny-moderate"
 # What browsers send.
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 PATHS = [
-    LOOKUP, TAG, f"{TAG}?light", "/", "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
-    *(PREFIX + re.sub("<.*?>", "1", path) for _, paths in ROUTES for path in paths),
+    LOOKUP, IN_THE_OPEN, TAG,
+    f"{TAG}?light", "/", "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
+    *(PREFIX + re.sub("<.*?>", "1", path) for _, paths in ROUTES + STRATEGY_ROUTES for path in paths),
 ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def plain(new_directory):
-    """A service as in production."""
-    running = Service(new_directory() / "data", SCENARIO="tiny-moderate").start()
+    """A service as in production, but for the strategies, which DEBUG serves as well."""
+    running = Service(new_directory() / "data", SCENARIO="tiny-moderate", CDB_STRATEGIES="1").start()
     yield running
     running.kill_everything()
 
@@ -103,6 +105,19 @@ def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
     plan = page.locator("#djDebugWindow")
     expect(plan).to_be_visible()
     expect(plan).to_contain_text("Result")
+    expect(plan).to_contain_text("actual time")
+
+
+def test_the_route_of_the_own_strategy_shows_the_plan_that_the_function_hides(page):
+    page.goto(IN_THE_OPEN)
+    page.locator("#djdt-SQLPanel .SQLPanel").click()
+    panel = page.locator("#SQLPanel")
+    expect(panel).to_contain_text("2 queries")
+    panel.locator(".djToggleSwitch").last.click()
+    panel.get_by_role("button", name="Expl").last.click()
+    plan = page.locator("#djDebugWindow")
+    expect(plan).to_contain_text("PayloadIOV")
+    expect(plan).to_contain_text("Limit")
     expect(plan).to_contain_text("actual time")
 
 

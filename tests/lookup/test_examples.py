@@ -3,10 +3,11 @@
 import pytest
 
 from cdb_rest.domain.moment import OPEN
+from cdb_rest.lookup.strategies import STRATEGIES
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("strategies_on")]
 
-ROUTES = ["payloadiovs/", "payload-iovs/query", "payloadiovs_orm_orderby/", "payloadiovs_orm_max/"]
+ROUTES = ["payloadiovs/", "payload-iovs/query", *(f"payloadiovs_{name}/" for name in STRATEGIES)]
 
 
 @pytest.fixture(params=ROUTES)

@@ -4,9 +4,7 @@ import pytest
 from django.db import connection, transaction
 
 from cdb_rest import named_sql
-from tests.builders import Builder
 
-ROWS = 5000
 PARAMETERS = {
     "tag_id": "bigint", "major": "bigint", "minor": "bigint", "moment": "numeric",
     "only_valid": "boolean", "inclusive": "boolean", "as_objects": "boolean",
@@ -52,27 +50,12 @@ def probe(plan):
     return found
 
 
-@pytest.fixture
-def tag(transactional_db, _statuses):
-    build = Builder()
-    tag = build.tag()
-    for payload_type in ("Gain", "Noise"):
-        payload_list = build.list(tag, payload_type)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                'INSERT INTO "PayloadIOV" (payload_url, major_iov, minor_iov, payload_list_id) '
-                "SELECT 'file', major, 0, %s FROM generate_series(0, %s - 1) AS major",
-                [payload_list.id, ROWS],
-            )
-    return tag
-
-
 @pytest.mark.django_db(transaction=True)
-def test_an_index_only_scan_by_index_condition_alone_stops_at_its_first_row(tag):
+def test_an_index_only_scan_by_index_condition_alone_stops_at_its_first_row(large_tag):
     with connection.cursor() as cursor:
         cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList"')
     with transaction.atomic():
-        plan = explain(tag.id, function_settings())
+        plan = explain(large_tag.id, function_settings())
     # With two lists to choose from, PostgreSQL may well look at both; what must never be filtered are IOVs.
     assert {node.get("Relation Name") for node in nodes(plan) if "Filter" in node} <= {"PayloadList", "PayloadType"}
     scan = probe(plan)
@@ -84,9 +67,9 @@ def test_an_index_only_scan_by_index_condition_alone_stops_at_its_first_row(tag)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_tables_that_were_never_analysed_are_read_by_the_same_index(tag):
+def test_tables_that_were_never_analysed_are_read_by_the_same_index(large_tag):
     with transaction.atomic():
-        scan = probe(explain(tag.id, function_settings()))
+        scan = probe(explain(large_tag.id, function_settings()))
     assert scan["Index Name"] == "payload_iov_lookup"
     assert "comb_iov <=" in scan["Index Cond"]
     assert "Filter" not in scan

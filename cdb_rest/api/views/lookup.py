@@ -1,18 +1,17 @@
-"""Views of the lookup: the service's own, and the published ones by the ORM."""
+"""The view of the lookup."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from django.conf import settings
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.fields import parse_flag, parse_moment
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Mode
-from cdb_rest.lookup import lateral, orm
+from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import COLUMNS, Question
 
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
@@ -50,30 +49,6 @@ class LookupView(APIView):
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
         return HttpResponse(lateral.answer(read_question(request.query_params)), content_type="application/json")
-
-
-class ORMLookupView(APIView):
-    """The same answer, found by the ORM."""
-
-    find: Callable[[Question], list[tuple]]
-
-    @lookup_schema
-    def get(self, request: Request) -> Response:
-        question = read_question(request.query_params)
-        rows = type(self).find(question)
-        return Response([dict(zip(COLUMNS, row, strict=True)) for row in rows] if question.as_objects else rows)
-
-
-class OrderByLookupView(ORMLookupView):
-    """The same answer, found by the ORM with ORDER BY and DISTINCT ON."""
-
-    find = orm.order_by
-
-
-class MaximumLookupView(ORMLookupView):
-    """The same answer, found by the ORM with GROUP BY and MAX."""
-
-    find = orm.maximum
 
 
 def read_question(query: Mapping[str, str]) -> Question:

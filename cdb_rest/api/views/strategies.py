@@ -1,0 +1,65 @@
+"""Views of the strategies: the lookup's answer found in other ways, to compare them side by side."""
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api.views.lookup import lookup_schema, read_question
+from cdb_rest.lookup.strategies import STRATEGIES, Strategy
+from cdb_rest.lookup.strategy_indexes import complete_indexes
+
+TEXT = {"type": "string"}
+ENTRY = {
+    "type": "object",
+    "properties": {
+        "name": TEXT,
+        "description": TEXT,
+        "route": TEXT,
+        "index": TEXT,
+        "index_exists": {"type": "boolean"},
+    },
+    "required": ["name", "description", "route", "index", "index_exists"],
+}
+
+
+class StrategyListView(APIView):
+    """The strategies: what each does, its route, the index that it wants and whether that exists now."""
+
+    @extend_schema(responses={200: {"type": "array", "items": ENTRY}})
+    def get(self, request: Request) -> Response:
+        existing = complete_indexes()
+        return Response(
+            [
+                {
+                    "name": strategy.name,
+                    "description": strategy.sentence,
+                    "route": route_of(strategy),
+                    "index": strategy.index,
+                    "index_exists": strategy.index in existing,
+                }
+                for strategy in STRATEGIES.values()
+            ]
+        )
+
+
+class StrategyLookupView(APIView):
+    """The lookup's answer, found by one strategy."""
+
+    strategy: Strategy
+
+    @lookup_schema
+    def get(self, request: Request) -> HttpResponse:
+        return HttpResponse(self.strategy.answer(read_question(request.query_params)), content_type="application/json")
+
+
+def route_of(strategy: Strategy) -> str:
+    """The path of a strategy, below the API's own."""
+    return f"payloadiovs_{strategy.name}/"
+
+
+def view_of(strategy: Strategy) -> type[StrategyLookupView]:
+    """A view class for a strategy, named and described after it."""
+    name = "".join(word.capitalize() for word in strategy.name.split("_"))
+    return type(f"{name}LookupView", (StrategyLookupView,), {"strategy": strategy, "__doc__": strategy.sentence})

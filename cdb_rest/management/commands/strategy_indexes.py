@@ -1,0 +1,53 @@
+"""manage.py strategy_indexes"""
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from cdb_rest.lookup.strategy_indexes import CREATE, create, drop, indexes
+
+
+class Command(BaseCommand):
+    help = (
+        "Make or drop the indexes that strategies of the lookup want for a comparison; the service itself needs none of "
+        "them, and every insert pays for them. The service goes on meanwhile. An index that an interrupted create left "
+        "half built is replaced."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", choices=["create", "drop"])
+
+    def handle(self, *, action: str, **options: Any) -> None:
+        begin = time.monotonic()
+        changed = sum(self._create(name) if action == "create" else self._drop(name) for name in CREATE)
+        done = "made" if action == "create" else "dropped"
+        self.stdout.write(f"Indexes {done}: {changed} of {len(CREATE)} ({time.monotonic() - begin:.1f} s).")
+
+    def _create(self, name: str) -> bool:
+        begin = time.monotonic()
+        found = indexes().get(name)
+        if found and found.is_complete:
+            self.stdout.write(f"{name} is there already: {_megabytes(found.size)}.")
+            return False
+        if found:
+            self.stdout.write(f"{name} is half built, and made anew.")
+        create(name)
+        took = time.monotonic() - begin
+        self.stdout.write(f"{name} made in {took:.1f} s: {_megabytes(indexes()[name].size)}.")
+        return True
+
+    def _drop(self, name: str) -> bool:
+        begin = time.monotonic()
+        found = indexes().get(name)
+        if not found:
+            self.stdout.write(f"{name} is not there.")
+            return False
+        drop(name)
+        took = time.monotonic() - begin
+        self.stdout.write(f"{name} dropped in {took:.1f} s: {_megabytes(found.size)} are free.")
+        return True
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 2**20:,.1f} MiB"

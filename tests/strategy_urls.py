@@ -1,0 +1,11 @@
+"""All routes of the service, those of the strategies too: what the setting CDB_STRATEGIES makes of them."""
+
+from django.urls import include, path
+
+from cdb.urls import handler400, handler404, handler500
+from cdb.urls import urlpatterns as plain
+from cdb_rest.api.routes import STRATEGY_ROUTES, patterns
+
+__all__ = ["handler400", "handler404", "handler500", "urlpatterns"]
+
+urlpatterns = [path("api/cdb_rest/", include(patterns(STRATEGY_ROUTES))), *plain]
