@@ -1,0 +1,141 @@
+"""What plans say about a way to answer: pure functions on the JSON of EXPLAIN (ANALYZE, BUFFERS)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+TABLE = "PayloadIOV"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One reading of the table of IOVs in a plan; numbers are totals over all its loops.
+
+    `rows_read` has those that a filter then removed too. `heap_fetches` counts rows that were taken from the table itself:
+    what an index-only scan could not avoid, and every row that any other scan looked at.
+    """
+
+    kind: str
+    indexes: tuple[str, ...]
+    condition: str
+    rows_read: int
+    rows_removed: int
+    heap_fetches: int
+
+    @property
+    def reads_index_only(self) -> bool:
+        return self.kind.removeprefix("Parallel ").startswith("Index Only Scan")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a strategy found `rows` rows: its scans of the table of IOVs, and what all its statements took together."""
+
+    strategy: str
+    scans: tuple[Scan, ...]
+    rows: int
+    buffers: int
+    planning_ms: float
+    execution_ms: float
+    missing_index: str | None = None
+
+    @property
+    def kind(self) -> str:
+        return _together(scan.kind for scan in self.scans)
+
+    @property
+    def index(self) -> str:
+        return _together(name for scan in self.scans for name in scan.indexes)
+
+    @property
+    def condition(self) -> str:
+        return _together(scan.condition for scan in self.scans)
+
+    @property
+    def rows_read(self) -> int:
+        return sum(scan.rows_read for scan in self.scans)
+
+    @property
+    def rows_removed(self) -> int:
+        return sum(scan.rows_removed for scan in self.scans)
+
+    @property
+    def heap_fetches(self) -> int:
+        return sum(scan.heap_fetches for scan in self.scans)
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line."""
+        scans = _together(_name(scan) for scan in self.scans)
+        one_each = "" if all(scan.reads_index_only for scan in self.scans) else " (one each row)"
+        text = (
+            f"{self.strategy}: {scans}, {self.condition}, {self.rows_removed:,} rows removed, "
+            f"{self.heap_fetches:,} heap fetches{one_each}, {self.buffers:,} buffers, {self.rows:,} rows, "
+            f"{self.execution_ms:.1f} ms"
+        )
+        return f"{text}; {self.advice}" if self.missing_index else text
+
+    @property
+    def advice(self) -> str:
+        """What to do about a missing index."""
+        return f"its index {self.missing_index} is missing: manage.py strategy_indexes create"
+
+
+def judge(strategy: str, plans: Sequence[dict], *, rows: int, missing_index: str | None = None) -> Verdict:
+    """The verdict on `strategy`, whose statements have these plans and whose answer has this many rows."""
+    return Verdict(
+        strategy,
+        tuple(scan for plan in plans for scan in scans(plan["Plan"])),
+        rows,
+        sum(plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"] for plan in plans),
+        sum(plan["Planning Time"] for plan in plans),
+        sum(plan["Execution Time"] for plan in plans),
+        missing_index,
+    )
+
+
+def scans(plan: dict) -> list[Scan]:
+    """How a plan reads the table of IOVs, in the plan's order."""
+    return [_scan(node) for node in _nodes(plan) if node.get("Relation Name") == TABLE]
+
+
+def _scan(node: dict) -> Scan:
+    kind = node["Node Type"]
+    if node.get("Parallel Aware"):
+        kind = f"Parallel {kind}"
+    if node.get("Scan Direction") == "Backward":
+        kind = f"{kind} Backward"
+    # The indexes of a bitmap are read by nodes below it.
+    readers = [node, *(below for child in node.get("Plans", []) for below in _nodes(child))]
+    loops = node["Actual Loops"]
+    # PostgreSQL gives means over the loops, rounded, but counts heap fetches in all.
+    removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+    rows_read = round((node["Actual Rows"] + removed) * loops)
+    return Scan(
+        kind,
+        tuple(dict.fromkeys(reader["Index Name"] for reader in readers if "Index Name" in reader)),
+        _condition(any("Index Cond" in reader for reader in readers), "Filter" in node),
+        rows_read,
+        round(removed * loops),
+        node.get("Heap Fetches", rows_read),
+    )
+
+
+def _condition(has_index_cond: bool, has_filter: bool) -> str:
+    if has_index_cond:
+        return "Index Cond and Filter" if has_filter else "Index Cond alone"
+    return "Filter alone" if has_filter else "no condition"
+
+
+def _nodes(plan: dict) -> Iterator[dict]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from _nodes(child)
+
+
+def _name(scan: Scan) -> str:
+    return f"{scan.kind} of {_together(scan.indexes)}" if scan.indexes else scan.kind
+
+
+def _together(words: Iterable[str]) -> str:
+    """Each word once, in order; a dash where there are none."""
+    return " + ".join(dict.fromkeys(words)) or "-"

@@ -1,0 +1,127 @@
+"""manage.py explain_lookup"""
+
+import json
+import random
+import time
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.domain.moment import OPEN, Moment
+from cdb_rest.lookup.explain import Explanation, explain
+from cdb_rest.lookup.question import Question
+from cdb_rest.lookup.strategies import STRATEGIES, Strategy
+from cdb_rest.lookup.verdicts import Verdict
+from cdb_rest.management.tables import table
+
+# The moments of the published study are below this, in both halves.
+MOMENT_LIMIT = 2**31
+HEADER = (
+    "strategy", "scan", "index", "condition", "rows read", "removed", "heap fetches", "buffers", "rows", "planning",
+    "execution",
+)  # fmt: skip
+
+
+class Command(BaseCommand):
+    help = (
+        "Say how PostgreSQL answers a lookup by each strategy: run its statements twice with EXPLAIN (ANALYZE, BUFFERS) and "
+        "give the verdict on the second time. Numbers are totals over all loops and statements, times are the server's."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        tag = parser.add_mutually_exclusive_group(required=True)
+        tag.add_argument("--scenario", dest="tag", metavar="NAME", help="the global tag that has this scenario's name")
+        tag.add_argument("--global-tag", dest="tag", metavar="NAME", help="any other global tag")
+        parser.add_argument("--strategy", metavar="NAME", help=f"{', '.join(STRATEGIES)} (default: all, as a table)")
+        moment = parser.add_mutually_exclusive_group()
+        moment.add_argument(
+            "--pattern",
+            choices=["first", "random", "last"],
+            default="random",
+            help="the moment: (0, 0), a random one with halves below 2^31, or (2^31-1, 2^31-1) (default: %(default)s)",
+        )
+        moment.add_argument("--moment", nargs=2, type=int, metavar=("MAJOR", "MINOR"), help="this moment")
+        parser.add_argument(
+            "--seed", type=int, default=1, help="another number makes another random moment (default: 1)"
+        )
+        parser.add_argument("--plan", action="store_true", help="show the plans too, as text")
+        parser.add_argument("--json", action="store_true", help="an array of verdicts with their whole plans instead")
+
+    def handle(
+        self,
+        *,
+        tag: str,
+        strategy: str | None,
+        pattern: str,
+        moment: list[int] | None,
+        seed: int,
+        plan: bool,
+        **options: Any,
+    ) -> None:
+        begin = time.monotonic()
+        question = Question(tag, _given(moment) if moment else _moment(pattern, seed))
+        try:
+            found = [explain(one, question, with_text=plan) for one in _strategies(strategy)]
+        except GlobalTagNotFoundError as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps([_document(one) for one in found], indent=2))
+            return
+        for one in found:
+            for text in one.texts:
+                self.stdout.write(f"-- {one.verdict.strategy}\n{text}\n")
+        verdicts = [one.verdict for one in found]
+        self.stdout.write(verdicts[0].line if strategy else _table(verdicts))
+        took = time.monotonic() - begin
+        self.stdout.write(f"Strategies explained: {len(found)}, {tag} at {question.moment} ({took:.1f} s).")
+
+
+def _strategies(name: str | None) -> list[Strategy]:
+    if name is None:
+        return list(STRATEGIES.values())
+    if name not in STRATEGIES:
+        raise CommandError(f"There is no strategy {name}; there are {', '.join(STRATEGIES)}.")
+    return [STRATEGIES[name]]
+
+
+def _given(halves: list[int]) -> Moment:
+    if not all(0 <= half <= OPEN for half in halves):
+        raise CommandError(f"Both halves of a moment are from 0 to {OPEN}.")
+    return Moment(*halves)
+
+
+def _moment(pattern: str, seed: int) -> Moment:
+    if pattern == "random":
+        source = random.Random(seed)  # noqa: S311 -- a reproducible moment, not a secret
+        return Moment(source.randrange(MOMENT_LIMIT), source.randrange(MOMENT_LIMIT))
+    half = 0 if pattern == "first" else MOMENT_LIMIT - 1
+    return Moment(half, half)
+
+
+def _table(verdicts: list[Verdict]) -> str:
+    rows = [
+        (
+            one.strategy, one.kind, one.index, one.condition, f"{one.rows_read:,}", f"{one.rows_removed:,}",
+            f"{one.heap_fetches:,}", f"{one.buffers:,}", f"{one.rows:,}", f"{one.planning_ms:.1f} ms",
+            f"{one.execution_ms:.1f} ms",
+        )
+        for one in verdicts
+    ]  # fmt: skip
+    advice = [f"{one.strategy}: {one.advice}" for one in verdicts if one.missing_index]
+    return "\n".join([table(HEADER, rows), *advice])
+
+
+def _document(one: Explanation) -> dict[str, Any]:
+    verdict = one.verdict
+    whole = {
+        "verdict": verdict.line,
+        "scan": verdict.kind,
+        "index": verdict.index,
+        "condition": verdict.condition,
+        "rows_read": verdict.rows_read,
+        "rows_removed": verdict.rows_removed,
+        "heap_fetches": verdict.heap_fetches,
+    }
+    return asdict(verdict) | whole | {"plans": one.plans, "texts": one.texts}

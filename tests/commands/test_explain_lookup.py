@@ -1,0 +1,115 @@
+"""manage.py explain_lookup, and the plans that it finds."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from cdb_rest.domain.moment import OPEN
+from cdb_rest.lookup.strategies import STRATEGIES
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LISTS, ROWS = 20, 2000
+
+
+def explain(*arguments, tag="tag"):
+    out = StringIO()
+    call_command("explain_lookup", "--global-tag", tag, *arguments, stdout=out)
+    return out.getvalue()
+
+
+def verdicts(*arguments):
+    return {found["strategy"]: found for found in json.loads(explain("--json", *arguments))}
+
+
+@pytest.fixture
+def tag(build):
+    """A tag large enough for PostgreSQL to choose as it does for those of experiments."""
+    tag = build.tag()
+    for number in range(LISTS):
+        payload_list = build.list(tag, f"Type{number}")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                'INSERT INTO "PayloadIOV" (payload_url, major_iov, minor_iov, payload_list_id) '
+                "SELECT 'file', major, 0, %s FROM generate_series(0, %s - 1) AS major ORDER BY major DESC",
+                [payload_list.id, ROWS],
+            )
+    with connection.cursor() as cursor:
+        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"')
+
+
+def test_each_strategy_has_the_plan_that_its_name_promises(tag, strategy_indexes):
+    found = verdicts("--moment", "500", "0")
+    assert list(found) == list(STRATEGIES)
+    assert all(one["rows"] == LISTS and one["missing_index"] is None for one in found.values())
+
+    def plan(name):
+        return tuple(found[name][field] for field in ("scan", "index", "condition", "rows_removed", "heap_fetches"))
+
+    moment, ascending = "payload_iov_strategy_moment", "payload_iov_strategy_ascending"
+    thrown_away = LISTS * (ROWS - 501)
+    pair = ("Index Scan", moment, "Index Cond and Filter", thrown_away, thrown_away + LISTS)
+    assert plan("sql_lateral_pair") == pair
+    assert plan("sql_lateral_row") == ("Index Scan", moment, "Index Cond alone", 0, LISTS)
+    assert plan("sql_lateral_asc") == ("Index Only Scan Backward", ascending, "Index Cond alone", 0, 0)
+    assert plan("sql_lateral") == ("Index Only Scan", "payload_iov_lookup", "Index Cond alone", 0, 0)
+    for name in ("orm_orderby", "orm_max", "sql_distinct", "sql_group"):
+        assert found[name]["rows_read"] >= LISTS * 501, name
+    assert len(found["orm_max"]["plans"]) == 3
+    # The statement itself was explained, planned for any moment, and not the call of its function.
+    assert "$4" in json.dumps(found["sql_lateral"]["plans"])
+
+
+def test_a_missing_index_is_said_and_the_connection_is_left_as_it_was(tag):
+    out = explain()
+    assert len([line for line in out.splitlines() if "manage.py strategy_indexes create" in line]) == 3
+    assert out.splitlines()[0].startswith("strategy ")
+    assert [line.split()[0] for line in out.splitlines()[1 : 1 + len(STRATEGIES)]] == list(STRATEGIES)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('enable_seqscan'), (SELECT count(*) FROM pg_prepared_statements)")
+        assert cursor.fetchone() == ("on", 0)
+
+
+def test_one_strategy_is_one_line_and_the_plan_on_request(build):
+    build.iov(build.list(build.tag()), (0, 0))
+    out = explain("--strategy", "sql_lateral", "--pattern", "last")
+    verdict, done = out.splitlines()
+    assert verdict.startswith("sql_lateral: Index Only Scan of payload_iov_lookup, Index Cond alone, 0 rows removed, ")
+    assert done.startswith("Strategies explained: 1, tag at (2147483647, 2147483647) (")
+    assert "Index Cond: (" in explain("--strategy", "sql_lateral", "--plan")
+
+
+def test_patterns_are_moments(build):
+    build.iov(build.list(build.tag()), (1, 0))
+
+    def moment(*arguments):
+        return explain("--strategy", "sql_lateral", *arguments).splitlines()[-1].split(" at ")[1].split(" (")[0]
+
+    assert moment("--pattern", "first") == "(0, 0)"
+    assert moment("--moment", str(OPEN), "7") == f"({OPEN}, 7)"
+    assert moment("--pattern", "random") == moment() != moment("--seed", "2")
+
+
+def test_scenarios_are_tags_of_their_name(build):
+    build.tag("tiny")
+    out = StringIO()
+    call_command("explain_lookup", "--scenario", "tiny", "--strategy", "sql_distinct", stdout=out)
+    assert " 0 rows, " in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "There is no global tag nobody."),
+        (("--strategy", "nonsense"), f"There is no strategy nonsense; there are {', '.join(STRATEGIES)}."),
+        (("--moment", "-1", "0"), f"Both halves of a moment are from 0 to {OPEN}."),
+        (("--moment", "0", str(OPEN + 1)), f"Both halves of a moment are from 0 to {OPEN}."),
+    ],
+)
+def test_what_does_not_exist_is_said_in_a_line(arguments, message):
+    with pytest.raises(CommandError) as error:
+        explain(*arguments, tag="nobody")
+    assert str(error.value) == message
