@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run setup setup-dev test soak lint format requirements
+.PHONY: help run setup setup-dev test soak bench bench-seed lint format requirements
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -25,6 +25,12 @@ test: setup-dev ## run all tests against a real PostgreSQL; ARGS='-k name' selec
 
 soak: setup-dev ## play random histories and races of writers for MINUTES=10, on every core, against the oracle
 	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)
+
+bench: setup-dev ## measure speed and how cost grows, and write a report; ARGS=--quick takes two minutes instead of twenty
+	@exec .venv/bin/python -m loadtests.bench $(ARGS)
+
+bench-seed: setup-dev ## measure seeding alone, against a bare COPY
+	@exec .venv/bin/python -m loadtests.bench --only seed $(ARGS)
 
 lint: setup-dev ## check style, the imports between the rooms, and that no migration is missing
 	@.venv/bin/ruff check .

@@ -1,0 +1,1 @@
+"""Programs that put load on the service and report what it does."""

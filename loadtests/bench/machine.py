@@ -1,0 +1,65 @@
+"""What the figures belong to: the machine, the versions, the commit, the settings."""
+
+import os
+import platform
+import subprocess
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+from cdb.embedded_postgres import OPTIONS
+from cdb.env import ROOT
+from loadtests.bench.database import Database
+from loadtests.bench.result import Table
+
+
+def facts(database: Database, settings: dict[str, str]) -> Table:
+    """Rows of what and which."""
+    rows = [
+        ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
+        ("commit", _commit()),
+        ("processor", _processor()),
+        ("cores to be used", str(len(os.sched_getaffinity(0)))),
+        ("memory", f"{psutil.virtual_memory().total / 2**30:.1f} GiB"),
+        ("kernel", f"{platform.system()} {platform.release()}"),
+        ("load average at the start", "{:.2f}, {:.2f}, {:.2f}".format(*os.getloadavg())),
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in ("django", "djangorestframework", "gunicorn", "psycopg2-binary")),
+        ("PostgreSQL", database.value("SHOW server_version")),
+        ("wrk", _first_line("wrk", "--version").split(" [")[0].removeprefix("wrk ")),
+        *((f"PostgreSQL {name}", database.value(f"SHOW {name}")) for name in _shown()),
+        *settings.items(),
+    ]
+    return Table("What the figures belong to", ("", ""), rows)
+
+
+def _shown() -> list[str]:
+    kept = [name for name in OPTIONS if name not in ("listen_addresses", "port", "unix_socket_permissions")]
+    return [name for name in kept if "timezone" not in name] + ["fsync", "synchronous_commit", "work_mem"]
+
+
+def _processor() -> str:
+    names = [line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def _commit() -> str:
+    changed = _first_line("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no")
+    commit = _first_line("git", "-C", str(ROOT), "log", "-1", "--format=%h %s")
+    return f"{commit}{', with changes that are not committed' if changed else ''}" or "unknown"
+
+
+def _first_line(*command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    # wrk tells its version together with its usage, and calls that a failure.
+    return (done.stdout or done.stderr).split("\n", 1)[0].strip()

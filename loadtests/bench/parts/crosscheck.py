@@ -1,0 +1,80 @@
+"""The client's counts against the server's own log: a rig that miscounts would show here."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+from loadtests.bench.result import Result, Table, Target
+from loadtests.bench.rig import Rig
+from loadtests.bench.service import running
+from loadtests.bench.wrk import Load
+from loadtests.bench.wrk import run as run_wrk
+
+TITLE = "Cross-check with the access log"
+CONNECTIONS = 8
+TAG = "tiny"
+INTRO = (
+    "A second service on the same database writes an access log. wrk asks for two tags, one of which is not there, and "
+    "counts the answers by status. When its time is over, each connection may have a request under way, which the server "
+    "answers and logs and wrk no longer counts: the log may have more lines, by at most the number of connections."
+)
+
+
+def measure(rig: Rig) -> Result:
+    """One run, counted on both sides."""
+    result = Result("crosscheck", TITLE, INTRO)
+    rig.seed(TAG)
+    log = rig.data / "access.log"
+    log.unlink(missing_ok=True)
+    settings = rig.settings.with_database(rig.database.url)
+    with running(settings, CDB_ACCESS_LOG=str(log)) as service:
+        load = run_wrk(
+            service.lookup_url(TAG),
+            other_url=service.lookup_url("not-there"),
+            seconds=rig.sizes.cross_check_seconds,
+            connections=CONNECTIONS,
+            count_statuses=True,
+        )
+    # It is read after the service has ended, so nothing is still on its way to the file.
+    logged = statuses_in(log) if log.exists() else None
+    _show(result, load, logged)
+    return result
+
+
+def statuses_in(log: Path) -> Counter[int]:
+    """Lookups in an access log by status; a line is JSON with `status`, or has the status after the quoted request."""
+    found: Counter[int] = Counter()
+    for line in log.read_text(errors="replace").splitlines():
+        if "payloadiovs" not in line:
+            continue
+        if line.startswith("{"):
+            found[int(json.loads(line)["status"])] += 1
+        elif match := re.search(r'" (\d{3})(?: |$)', line):
+            found[int(match[1])] += 1
+    return found
+
+
+def _show(result: Result, load: Load, logged: Counter[int] | None) -> None:
+    name = "requests in the log that wrk did not count"
+    if logged is None:
+        result.notes.append("Not available: the service wrote no access log.")
+        result.targets.append(Target(name, None, CONNECTIONS, at_most=True, note="no access log"))
+    else:
+        missing = sum(logged.values()) - load.requests
+        note = "" if missing >= 0 else "wrk counted answers that the log does not have"
+        # A log that lacks requests is no better than one that has too many.
+        value = missing if missing >= 0 else float(CONNECTIONS - missing)
+        result.targets.append(Target(name, value, CONNECTIONS, at_most=True, note=note))
+    statuses = sorted({*load.statuses, *(logged or {})})
+    rows = [(str(one), load.statuses.get(one, 0), logged[one] if logged is not None else None) for one in statuses]
+    rows.append(("all", load.requests, sum(logged.values()) if logged is not None else None))
+    result.tables.append(Table(f"{CONNECTIONS} connections", ("status", "wrk", "access log"), rows))
+    result.tables.append(
+        Table(
+            "Other counts of wrk",
+            ("refused (400 and above)", "timeouts", "broken connections"),
+            [(load.refused, load.timeouts, load.broken)],
+        )
+    )
+    result.raw += [{"status": status, "wrk": counted, "access_log": line} for status, counted, line in rows]

@@ -1,0 +1,171 @@
+"""How far the service is from what the database alone can do, on the same data in the same minutes."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from loadtests.bench import plots
+from loadtests.bench.client import Client, lookups
+from loadtests.bench.database import text_of
+from loadtests.bench.figures import Spread, ratio
+from loadtests.bench.parts import strategies
+from loadtests.bench.result import Result, Table, Target
+from loadtests.bench.rig import Rig
+from loadtests.bench.service import Service, running
+
+TITLE = "Distance to the floor"
+HTTP, FLOOR = "HTTP, the service's own lookup", "floor: pgbench calls the same function"
+STUDY_SIMPLE, STUDY_PREPARED = "study: LATERAL, planned each time", "study: LATERAL, prepared"
+LATERAL, ORDER_BY = "HTTP, sql_lateral", "HTTP, orm_orderby"
+# Keys of rows, and what the report calls them.
+COSTS = {
+    "what": "what", "round": "round", "gunicorn_cpu_ms": "gunicorn CPU ms/answer",
+    "postgres_cpu_ms": "PostgreSQL CPU ms/answer", "client_cpu_percent": "client CPU %",
+    "others_cpu_percent": "others CPU %", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "errors": "errors",
+}  # fmt: skip
+HTTP_CONNECTIONS = (2, 3, 4, 6, 8, 12)
+INTRO = (
+    "Answers a second for random moments: over HTTP with three gunicorn workers; by pgbench on the function that a lookup "
+    "calls (the floor: nothing that uses it can be faster); and by pgbench on the LATERAL query of the published study, on "
+    "its own table and index, which does not cover the answer. Planned each time is what an application on Django "
+    "sends. Each contender first shows at how many clients it is fastest; then they take turns, in rounds, in alternating order. "
+    "Bars are medians, whiskers the slowest and the fastest round."
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way to ask, at so many clients at once; `run` returns a row with `rate`."""
+
+    name: str
+    run: Callable[[int, int, int], dict[str, Any]]
+    client_counts: tuple[int, ...]
+    seconds: int
+
+
+def measure(rig: Rig) -> Result:
+    """Search for the best client counts, then take turns."""
+    result = Result("floor", TITLE, INTRO)
+    rig.seed(rig.sizes.largest)
+    _make_study_table(rig)
+    with running(rig.settings) as service:
+        rig.warm_up(service, rig.sizes.largest)
+        contenders = _contenders(rig, service, result)
+        best = {one.name: _search(rig, one, result) for one in contenders}
+        rounds: dict[str, list[float]] = {one.name: [] for one in contenders}
+        for number in range(1, rig.sizes.rounds + 1):
+            rig.say(f"floor: round {number} of {rig.sizes.rounds}")
+            for one in contenders if number % 2 else contenders[::-1]:
+                row = one.run(best[one.name], one.seconds, number)
+                rounds[one.name].append(row["rate"])
+                result.raw.append({"phase": "round", "round": number, "what": one.name, **row})
+    _show(rig, result, {name: Spread.of(rates) for name, rates in rounds.items()}, best)
+    return result
+
+
+def _make_study_table(rig: Rig) -> None:
+    """Copy the tag's rows, unless the copy is there from an earlier run and has the same rows by number and ids."""
+    compare = (
+        'SELECT (SELECT (count(*), min(payload_list_id), max(payload_list_id)) FROM study."PayloadIOV") = '
+        '(SELECT (count(*), min(list.id), max(list.id)) FROM "PayloadIOV" AS iov '
+        'JOIN "PayloadList" AS list ON list.id = iov.payload_list_id '
+        'JOIN "GlobalTag" AS tag ON tag.id = list.global_tag_id WHERE tag.name = %s)'
+    )
+    there = rig.database.value("SELECT to_regclass('study.study_lookup') IS NOT NULL")
+    if not there or not rig.database.value(compare, (rig.sizes.largest,)):
+        rig.say("floor: copying the rows into the study's table")
+        rig.database.run(text_of("study_table"), {"tag": rig.sizes.largest})
+    rig.database.run('VACUUM (ANALYZE) study."PayloadIOV"')
+
+
+def _contenders(rig: Rig, service: Service, result: Result) -> list[Contender]:
+    sizes = rig.sizes
+    found = strategies.routes(service, result)
+
+    def over_http(route: str) -> Callable[[int, int, int], dict[str, Any]]:
+        def run(clients: int, seconds: int, seed: int) -> dict[str, Any]:
+            url = service.lookup_url(sizes.largest, route)
+            row = rig.load(service, url, connections=clients, seconds=seconds, seed=seed)
+            return row | {"clients": clients, "rate": row["answers_per_s"]}
+
+        return run
+
+    def directly(script: str, mode: str) -> Callable[[int, int, int], dict[str, Any]]:
+        def run(clients: int, seconds: int, seed: int) -> dict[str, Any]:
+            text = text_of(script).replace("{tag}", sizes.largest)
+            row = rig.transactions(text, clients=clients, seconds=seconds, mode=mode, seed=seed)
+            return row | {"clients": clients, "rate": row["answers_per_s"]}
+
+        return run
+
+    counts = HTTP_CONNECTIONS if sizes.name in ("full", "large") else sizes.client_counts
+    contenders = [
+        Contender(HTTP, over_http("payloadiovs/"), counts, sizes.floor_seconds),
+        Contender(FLOOR, directly("floor", "prepared"), sizes.client_counts, sizes.floor_seconds),
+        Contender(STUDY_SIMPLE, directly("study_lookup", "simple"), sizes.client_counts, sizes.floor_seconds),
+        Contender(STUDY_PREPARED, directly("study_lookup", "prepared"), sizes.client_counts, sizes.floor_seconds),
+    ]
+    if "sql_lateral" in found:
+        contenders.append(Contender(LATERAL, over_http(found["sql_lateral"]), counts, sizes.floor_seconds))
+    if "orm_orderby" in found:
+        # It takes seconds an answer on large tags: two at once, and as long as some answers take.
+        seconds = max(sizes.floor_seconds, math.ceil(2.5 * _seconds_of(service, found["orm_orderby"], sizes.largest)))
+        contenders.append(Contender(ORDER_BY, over_http(found["orm_orderby"]), (2,), seconds))
+    return contenders
+
+
+def _seconds_of(service: Service, route: str, tag: str) -> float:
+    with Client(service.port) as client:
+        return max(one.wall for one in lookups(client, f"{route}?gtName={tag}", "random", calls=3, seconds=0)) / 1000
+
+
+def _search(rig: Rig, one: Contender, result: Result) -> int:
+    """The number of clients at which a contender is fastest."""
+    if len(one.client_counts) == 1:
+        return one.client_counts[0]
+    rig.say(f"floor: best number of clients for {one.name}")
+    rates = {}
+    for clients in one.client_counts:
+        row = one.run(clients, rig.sizes.search_seconds, 0)
+        rates[clients] = row["rate"]
+        result.raw.append({"phase": "search", "what": one.name, **row})
+    return max(rates, key=rates.get)
+
+
+def _show(rig: Rig, result: Result, spreads: dict[str, Spread], best: dict[str, int]) -> None:
+    tag = rig.sizes.largest
+    result.targets += _targets(tag, spreads)
+    columns = ("what", "clients", "rounds", "median answers/s", "slowest", "fastest", "÷ floor")
+    rows = [
+        (name, best[name], rig.sizes.rounds, one.median, one.low, one.high, ratio(one.median, spreads[FLOOR].median))
+        for name, one in spreads.items()
+    ]
+    result.tables.append(Table(f"{tag}, random moments, rounds", columns, rows))
+    rounds = [row for row in result.raw if row["phase"] == "round"]
+    costs = [tuple(row.get(key) for key in COSTS) for row in rounds]
+    result.tables.append(Table("What an answer costs, by round", tuple(COSTS.values()), costs))
+    # Slower by orders of magnitude, it would press the others together; the table has it.
+    near = {name: spread for name, spread in spreads.items() if name != ORDER_BY}
+    result.plots.append(plots.bars(f"{tag}: answers a second, medians of rounds", near, x="answers/s"))
+    searched: dict[str, list[tuple[float, float]]] = {}
+    for row in result.raw:
+        if row["phase"] == "search":
+            searched.setdefault(row["what"], []).append((row["clients"], row["rate"]))
+    if searched:
+        ticks = sorted({clients for points in searched.values() for clients, _ in points})
+        title = "Search for the best number of clients"
+        result.plots.append(plots.lines(title, searched, x="clients", y="answers/s", ticks=ticks))
+
+
+def _targets(tag: str, spreads: dict[str, Spread]) -> list[Target]:
+    def quotient(above: str, below: str) -> float | None:
+        return ratio(*(spreads[name].median if name in spreads else None for name in (above, below)))
+
+    missing = "" if LATERAL in spreads else "the service has no route of that strategy"
+    return [
+        Target(f"HTTP ÷ floor ({tag})", quotient(HTTP, FLOOR), 0.8, at_most=False),
+        Target(f"HTTP ÷ study, planned each time ({tag})", quotient(HTTP, STUDY_SIMPLE), 1.15, at_most=False),
+        Target(f"HTTP ÷ study, prepared ({tag})", quotient(HTTP, STUDY_PREPARED), 1.15, at_most=False),
+        Target(f"sql_lateral ÷ orm_orderby, over HTTP ({tag})", quotient(LATERAL, ORDER_BY), 50, False, note=missing),
+    ]

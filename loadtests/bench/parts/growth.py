@@ -1,0 +1,224 @@
+"""How the cost of reading and writing grows with the database."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from loadtests.bench import plots, wrk
+from loadtests.bench.client import LARGEST, Answer, Client, lookups
+from loadtests.bench.database import Database
+from loadtests.bench.figures import percentile, ratio
+from loadtests.bench.result import Result, Table, Target
+from loadtests.bench.rig import Rig
+from loadtests.bench.service import Service, ServiceError, Settings, manage, run_command, running
+
+TITLE = "Growth"
+NAME = "bench_growth"
+TYPES = 200
+TAGS = 1_000
+CONNECTIONS = 4
+# A copy of more than this takes many minutes and twice the disk.
+LARGEST_CLONE = 10_000_000
+# Between these the lookup is asked to stay nearly the same.
+SMALL, LARGE = 20_000, 5_000_000
+BESIDE = "lookup, in turns with other tags"
+VACUUM = 'VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"'
+INTRO = (
+    f"A database of its own, in which one tag of {TYPES} payload types after the other is made, each larger than the last. "
+    "After each, at the size that the database has then: lookups in the new tag, the list of all tags, attaching a closed IOV, "
+    "inserting a row in one call (both split a row that is there), and cloning the tag. Clones are deleted again. "
+    "A list with few IOVs often has none at a random moment yet, so small tags return fewer rows. At the end, "
+    "lookups in all tags take turns, so that a machine that is slower for a while slows all of them."
+)
+
+
+def measure(rig: Rig) -> Result:
+    """Grow, measuring at each size."""
+    result = Result("growth", TITLE, INTRO)
+    database = rig.database.create_sibling(NAME)
+    settings = rig.settings.with_database(database.url)
+    try:
+        manage(settings, "migrate", "--verbosity", "0")
+        with running(settings) as service:
+            empty = _tags(rig, service, database)
+            database.run("DELETE FROM \"GlobalTag\" WHERE name LIKE 'empty-%'")
+            for iovs in rig.sizes.growth:
+                _write(rig, settings, iovs)
+                result.raw += _at_this_size(rig, service, database, iovs)
+            full = _tags(rig, service, database)
+            result.raw += _side_by_side(rig, service, database)
+    finally:
+        rig.database.drop_sibling(NAME)
+    for what, walls in (("empty", empty), ("as grown", full)):
+        result.raw.append(_row(f"globalTags, {TAGS:,} tags, {what}", None, walls))
+    _show(result)
+    return result
+
+
+def _write(rig: Rig, settings: Settings, iovs: int) -> None:
+    rig.say(f"growth: seeding {TYPES * iovs:,} IOVs")
+    done = run_command(settings, "-m", "loadtests.bench.write_scenario", f"growth-{iovs}", str(TYPES), str(iovs))
+    if done.code:
+        raise ServiceError(f"writing the scenario failed: {' '.join(done.output.split())[-500:]}")
+
+
+def _tags(rig: Rig, service: Service, database: Database) -> list[Answer]:
+    """The list of all tags, filled up with empty ones to a certain number."""
+    there = database.value('SELECT count(*) FROM "GlobalTag"')
+    database.run(
+        "INSERT INTO \"GlobalTag\" (name, status_id) SELECT 'empty-' || number, "
+        "(SELECT id FROM \"GlobalTagStatus\" WHERE name = 'unlocked') FROM generate_series(%s, %s) AS number",
+        (there + 1, TAGS),
+    )
+    database.run(VACUUM)
+    # Every thread opens its connection before anything is timed.
+    wrk.run(service.url("globalTags"), seconds=1, connections=service.workers * 4, mode="fixed")
+    with Client(service.port) as client:
+        return [client.call("GET", "globalTags") for _ in range(rig.sizes.growth_repeats)]
+
+
+def _at_this_size(rig: Rig, service: Service, database: Database, iovs: int) -> Iterator[dict[str, Any]]:
+    tag, repeats = f"growth-{iovs}", rig.sizes.growth_repeats
+    size = database.value('SELECT sum(iov_count)::bigint FROM "PayloadList"')
+    rig.say(f"growth: measuring at {size:,} IOVs")
+    rig.warm_up(service, tag)
+    with Client(service.port) as client:
+        path = f"payloadiovs/?gtName={tag}"
+        yield _row("lookup, one client", size, lookups(client, path, "random", calls=repeats * 5, seconds=5), iovs)
+        load = rig.load(service, service.lookup_url(tag), connections=CONNECTIONS, seconds=rig.sizes.wrk_seconds)
+        yield {"what": f"lookup, {CONNECTIONS} connections", "iovs_in_database": size, "iovs_per_type": iovs, **load}
+        yield _row("globalTags", size, [client.call("GET", "globalTags") for _ in range(repeats)], iovs)
+        writes = _Writes(client, tag, iovs)
+        yield _row("piov_attach", size, [writes.attach() for _ in range(repeats)], iovs)
+        yield _row("payload-iovs/insert", size, [writes.insert() for _ in range(repeats)], iovs)
+        if TYPES * iovs <= LARGEST_CLONE:
+            clones = 3 if TYPES * iovs <= SMALL else 1
+            yield _row("clone", size, [_clone(client, tag) for _ in range(clones)], iovs)
+            database.run(VACUUM)
+
+
+def _side_by_side(rig: Rig, service: Service, database: Database) -> list[dict[str, Any]]:
+    answers: dict[int, list[Answer]] = {iovs: [] for iovs in rig.sizes.growth}
+    size = database.value('SELECT sum(iov_count)::bigint FROM "PayloadList"')
+    with Client(service.port) as client:
+        for number in range(rig.sizes.rounds):
+            for iovs, found in answers.items():
+                path = f"payloadiovs/?gtName=growth-{iovs}"
+                found += lookups(client, path, "random", calls=rig.sizes.growth_repeats, seconds=5, seed=number)
+    return [_row(BESIDE, size, found, iovs) for iovs, found in answers.items()]
+
+
+class _Writes:
+    """New IOVs, each valid for one moment at a random place."""
+
+    def __init__(self, client: Client, tag: str, iovs: int) -> None:
+        self._client = client
+        self._tag = tag
+        self._source = random.Random(f"growth/{iovs}")
+        self._lists = json.loads(client.call("GET", f"gtPayloadLists/{tag}").body)
+
+    def attach(self) -> Answer:
+        """The attaching alone; the IOV is made before."""
+        major, minor = self._moment()
+        made = self._client.write(
+            "POST",
+            "piov",
+            {
+                "payload_url": f"bench/{major}-{minor}.root",
+                "checksum": "00",
+                "major_iov": major,
+                "minor_iov": minor,
+                "major_iov_end": major,
+                "minor_iov_end": minor + 1,
+            },
+        )
+        payload_list = self._lists[self._source.choice(sorted(self._lists))]
+        body = {"payload_list": payload_list, "piov_id": json.loads(made.body)["id"]}
+        return self._client.write("PUT", "piov_attach", body)
+
+    def insert(self) -> Answer:
+        """One row in one call."""
+        major, minor = self._moment()
+        row = {
+            "global_tag": self._tag,
+            "payload_type": self._source.choice(sorted(self._lists)),
+            "payload_url": f"bench/{major}-{minor}.root",
+            "checksum": "00",
+            "since": [major, minor],
+            "until": [major, minor + 1],
+        }
+        return self._client.write("POST", "payload-iovs/insert", row)
+
+    def _moment(self) -> tuple[int, int]:
+        return self._source.randint(0, LARGEST), self._source.randint(0, LARGEST)
+
+
+def _clone(client: Client, tag: str) -> Answer:
+    cloned = client.write("POST", f"cloneGlobalTag/{tag}/{tag}-clone")
+    client.write("DELETE", f"deleteGlobalTag/{tag}-clone")
+    return cloned
+
+
+def _row(what: str, size: int | None, answers: list[Answer], iovs: int | None = None) -> dict[str, Any]:
+    walls = [answer.wall for answer in answers]
+    times = [answer.database for answer in answers if answer.database is not None]
+    return {
+        "what": what,
+        "iovs_in_database": size,
+        "iovs_per_type": iovs,
+        "answers": len(answers),
+        "rows": percentile([answer.rows for answer in answers], 50) if what.startswith("lookup") else None,
+        "p50_ms": percentile(walls, 50),
+        "p95_ms": percentile(walls, 95),
+        "db_p50_ms": percentile(times, 50) if times else None,
+        "bytes_per_answer": len(answers[-1].body),
+        "errors": sum(answer.status != 200 for answer in answers),
+    }
+
+
+def _show(result: Result) -> None:
+    beside = [row for row in result.raw if row["what"] == BESIDE]
+    steps = [row for row in result.raw if row["iovs_in_database"] is not None and row not in beside]
+    of_lookup = {row["iovs_per_type"] * TYPES: row["p50_ms"] for row in steps if row["what"] == "lookup, one client"}
+    small = SMALL if SMALL in of_lookup else min(of_lookup)
+    large = max(size for size in of_lookup if size <= 2 * LARGE)
+    tags = [row["p50_ms"] for row in result.raw[-2:]]
+    name = f"lookup p50 in a tag of {large:,} IOVs ÷ {small:,} IOVs"
+    remark = "" if large >= LARGE else "the larger tag is smaller than meant"
+    result.targets.append(Target(name, ratio(of_lookup[large], of_lookup[small]), 1.3, at_most=True, note=remark))
+    name = f"globalTags, {TAGS:,} tags, the largest of {max(of_lookup):,} IOVs ÷ all empty"
+    result.targets.append(Target(name, ratio(tags[1], tags[0]), 3, at_most=True))
+    shown = [
+        (row["iovs_per_type"] * TYPES, row["answers"], row["p50_ms"], row["p95_ms"], row["db_p50_ms"]) for row in beside
+    ]
+    columns = ("IOVs in the tag", "answers", "p50 ms", "p95 ms", "db p50 ms")
+    result.tables.append(Table("Lookups in the full database, in turns", columns, shown))
+    columns = (
+        "what",
+        "IOVs in the database",
+        "IOVs per type",
+        "answers",
+        "rows",
+        "p50 ms",
+        "p95 ms",
+        "db p50 ms",
+        "errors",
+    )
+    keys = ("what", "iovs_in_database", "iovs_per_type", "answers", "rows", "p50_ms", "p95_ms", "db_p50_ms", "errors")
+    ordered = sorted([row for row in result.raw if row not in beside], key=lambda row: row["what"])
+    result.tables.append(Table("By size", columns, [tuple(row.get(key) for key in keys) for row in ordered]))
+
+    def draw(title: str, wanted: Callable[[str], bool]) -> None:
+        series: dict[str, list[tuple[float, float, float]]] = {}
+        for row in steps:
+            if wanted(row["what"]) and row["p50_ms"] is not None:
+                point = (row["iovs_in_database"], row["p50_ms"], row["p95_ms"])
+                series.setdefault(row["what"], []).append(point)
+        result.plots.append(plots.bands(title, series, x="IOVs in the database", y="ms", log_x=True, log_y=True))
+
+    draw("Reading: time of an answer, p50 to p95", lambda what: what.startswith(("lookup", "globalTags")))
+    draw("Writing one IOV: time of an answer, p50 to p95", lambda what: what in ("piov_attach", "payload-iovs/insert"))
+    draw("Time of a clone", lambda what: what == "clone")
+    if max(of_lookup) > LARGEST_CLONE:
+        result.notes.append(f"Tags of more than {LARGEST_CLONE:,} IOVs were not cloned.")

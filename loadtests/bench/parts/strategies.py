@@ -1,0 +1,193 @@
+"""Ways to answer the lookup x scenarios x patterns: database time alone, and whole answers."""
+
+import json
+import math
+from typing import Any
+
+from cdb_rest.scenarios.definitions import SCENARIOS
+from loadtests.bench import plots
+from loadtests.bench.client import Answer, Client, lookups
+from loadtests.bench.figures import percentile
+from loadtests.bench.result import Result, Table
+from loadtests.bench.rig import Rig
+from loadtests.bench.service import Service, ServiceError, manage, running
+
+TITLE = "Strategies"
+# The names that the service is expected to list, for those that are there without being listed.
+KNOWN = (
+    "orm_orderby", "orm_max", "sql_distinct", "sql_group", "sql_lateral_pair", "sql_lateral_row", "sql_lateral_asc",
+    "sql_lateral",
+)  # fmt: skip
+OWN = "the service's own"
+PATTERNS = ("first", "random", "last")
+INTRO = (
+    "Database time is what the service says about itself (Server-Timing) in calls one after the other by one client. Whole "
+    "answers are measured by wrk with several connections at once. Patterns: first is the moment (0, 0), random is "
+    "uniform in 0…2^31-1, last is (2^31-1, 2^31-1). Before all data nothing is valid, so first returns no rows."
+)
+# What is shown of a verdict on a plan; all of it where it has none of these.
+VERDICT = (
+    "strategy", "scan", "index", "condition", "rows_read", "rows_removed", "heap_fetches", "buffers", "rows", "planning_ms",
+    "execution_ms",
+)  # fmt: skip
+COLUMNS = (
+    "strategy", "scenario", "pattern", "rows", "calls", "db p50 ms", "db p95 ms", "db p99 ms", "answer p50 ms",
+    "connections", "answers/s", "p50 ms", "p95 ms", "p99 ms", "bytes", "errors",
+)  # fmt: skip
+KEYS = (
+    "strategy", "scenario", "pattern", "rows", "calls", "db_p50_ms", "db_p95_ms", "db_p99_ms", "wall_p50_ms",
+    "connections", "answers_per_s", "p50_ms", "p95_ms", "p99_ms", "bytes_per_answer", "errors",
+)  # fmt: skip
+
+
+def measure(rig: Rig) -> Result:
+    """Every combination, bounded in time."""
+    result = Result("strategies", TITLE, INTRO)
+    rig.seed(*rig.sizes.strategy_scenarios)
+    has_indexes = _indexes(rig, "create", result)
+    try:
+        with running(rig.settings) as service:
+            rig.warm_up(service, *rig.sizes.strategy_scenarios)
+            for name, route in routes(service, result).items():
+                rig.say(f"strategies: {name}")
+                for scenario in rig.sizes.strategy_scenarios:
+                    result.raw += [
+                        {"strategy": name, **_combination(rig, service, route, scenario, pattern)}
+                        for pattern in PATTERNS
+                    ]
+        _verdicts(rig, result)
+    finally:
+        if has_indexes:
+            _indexes(rig, "drop", result)
+    _show(rig, result)
+    return result
+
+
+def routes(service: Service, result: Result) -> dict[str, str]:
+    """The route of each strategy by its name; what is missing is noted in the result."""
+    found = {OWN: "payloadiovs/"}
+    with Client(service.port) as client:
+        listed = client.call("GET", "payloadiovs_strategies/")
+        if listed.status == 200:
+            names = [entry["name"] for entry in json.loads(listed.body)]
+        else:
+            result.notes.append("The service lists no strategies; those that are known were tried one by one.")
+            names = list(KNOWN)
+        for name in names:
+            route = f"payloadiovs_{name}/"
+            if client.call("GET", f"{route}?gtName=none&majorIOV=0&minorIOV=0").body.find(b"route_not_found") < 0:
+                found[name] = route
+    if missing := [name for name in names if name not in found]:
+        result.notes.append(f"Not there, so not measured: {', '.join(missing)}.")
+    return found
+
+
+def _combination(rig: Rig, service: Service, route: str, scenario: str, pattern: str) -> dict[str, Any]:
+    path = f"{route}?gtName={scenario}"
+    with Client(service.port) as client:
+        answers = lookups(client, path, pattern, calls=rig.sizes.calls, seconds=rig.sizes.calls_seconds)
+    row = {"scenario": scenario, "pattern": pattern, **_database(answers)}
+    if pattern in rig.sizes.http_patterns:
+        alone = row["wall_p50_ms"] / 1000
+        # Slow answers get as much time as a few of them take; fewer at once, so that they do not wait for each other.
+        connections = 8 if alone < 0.5 else 2
+        seconds = min(max(rig.sizes.strategy_seconds, math.ceil(2.5 * alone)), rig.sizes.longest_seconds)
+        row |= rig.load(service, service.url(path), connections=connections, seconds=seconds, mode=pattern)
+    return row
+
+
+def _database(answers: list[Answer]) -> dict[str, Any]:
+    walls = [answer.wall for answer in answers]
+    times = [answer.database for answer in answers if answer.database is not None]
+    row = {"calls": len(answers), "rows": max(answer.rows for answer in answers)}
+    for share in (50, 95, 99):
+        row[f"db_p{share}_ms"] = percentile(times, share) if times else None
+    return row | {f"wall_p{share}_ms": percentile(walls, share) for share in (50, 95, 99)}
+
+
+def _indexes(rig: Rig, action: str, result: Result) -> bool:
+    try:
+        manage(rig.settings, "strategy_indexes", action)
+        return True
+    except ServiceError as error:
+        result.notes.append(f"The strategies' own indexes are not there ({error}).")
+        return False
+
+
+def _verdicts(rig: Rig, result: Result) -> None:
+    """The plans of the strategies as the service itself judges them."""
+    try:
+        output = manage(rig.settings, "explain_lookup", "--global-tag", rig.sizes.largest, "--json").output
+        result.tables.append(verdicts_table(json_in(output)))
+    except (ServiceError, ValueError) as error:
+        result.notes.append(f"Verdicts on the plans are not available ({error}).")
+
+
+def json_in(output: str) -> Any:
+    """The JSON document at the end of what a command printed, after lines of another kind. Raises `ValueError`."""
+    lines = output.splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith(("[", "{"))]
+    return json.loads("\n".join(lines[starts[0] :] if starts else []))
+
+
+def verdicts_table(document: Any) -> Table:
+    """A table of a list of objects, or of the first such list in an object. Raises `ValueError` where there is none."""
+    candidates = [document, *(document.values() if isinstance(document, dict) else [])]
+    for rows in candidates:
+        if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
+            plain = [key for key, value in rows[0].items() if not isinstance(value, dict | list)]
+            columns = tuple(key for key in VERDICT if key in plain) or tuple(plain)
+            return Table("Plans", columns, [tuple(row.get(column) for column in columns) for row in rows])
+    raise ValueError("the document has no list of verdicts")
+
+
+def _show(rig: Rig, result: Result) -> None:
+    if not any(row["db_p50_ms"] is not None for row in result.raw):
+        result.notes.append(
+            "Database time is not available: answers have no Server-Timing. The plots show whole answers instead."
+        )
+    rows = [tuple(row.get(key) for key in KEYS) for row in result.raw]
+    result.tables.insert(0, Table("All combinations", COLUMNS, rows))
+    result.plots += _by_size(result.raw)
+    for scenario in dict.fromkeys(row["scenario"] for row in result.raw):
+        result.plots += _plots(result.raw, scenario)
+    costs = (
+        "strategy",
+        "scenario",
+        "pattern",
+        "gunicorn_cpu_ms",
+        "postgres_cpu_ms",
+        "client_cpu_percent",
+        "others_cpu_percent",
+    )
+    loaded = [row for row in result.raw if "answers" in row]
+    heads = (
+        "strategy",
+        "scenario",
+        "pattern",
+        "gunicorn CPU ms/answer",
+        "PostgreSQL CPU ms/answer",
+        "client CPU %",
+        "others CPU %",
+    )
+    result.tables.append(Table("What whole answers cost", heads, [tuple(row[key] for key in costs) for row in loaded]))
+
+
+def _by_size(rows: list[dict[str, Any]]) -> list[plots.Plot]:
+    """Where there is more than one scenario: how each strategy's time grows with the number of IOVs."""
+    key, what = ("db_p50_ms", "database time") if rows[0]["db_p50_ms"] is not None else ("wall_p50_ms", "answer")
+    series: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row["pattern"] == "random":
+            series.setdefault(row["strategy"], []).append((SCENARIOS[row["scenario"]].iovs, row[key]))
+    if min(map(len, series.values())) < 2:
+        return []
+    title = f"Random moments: median {what} by the size of the tag"
+    return [plots.lines(title, series, x="IOVs in the tag", y="ms", log_x=True, log_y=True)]
+
+
+def _plots(rows: list[dict[str, Any]], scenario: str) -> list[plots.Plot]:
+    chosen = [row for row in rows if row["scenario"] == scenario and row["pattern"] == "random"]
+    source, what = ("db", "database time") if chosen[0]["db_p50_ms"] is not None else ("wall", "answer, one client")
+    times = {row["strategy"]: tuple(row[f"{source}_p{share}_ms"] for share in (50, 95, 99)) for row in chosen}
+    return [plots.percentiles(f"{scenario}, random moments: {what}", times, x="ms")]

@@ -1,0 +1,162 @@
+"""The real service in processes of its own, and the commands of manage.py, with settings of the rig's choice."""
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from cdb.env import ROOT
+
+START_SECONDS = 120
+STOP_SECONDS = 60
+PREFIX = "/api/cdb_rest/"
+# What must not leak in from the shell of whoever measures.
+HIDDEN = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PG", "DJANGO_", "MAKE", "MFLAGS")
+
+
+class ServiceError(Exception):
+    """The service or one of its commands failed; the message has what it said last."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where an instance keeps its data and what else it is told by environment variables."""
+
+    data: Path
+    extra: dict[str, str]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The whole environment of a process."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
+        fixed = {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(self.data), "SCENARIO": "none", "CDB_STRATEGIES": "1"}
+        return clean | fixed | self.extra | more
+
+    def with_database(self, url: str) -> "Settings":
+        """The same on another database."""
+        return Settings(self.data, self.extra | {"DATABASE_URL": url})
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended."""
+
+    code: int
+    output: str
+    seconds: float
+    peak_bytes: int
+
+
+def run_command(settings: Settings, *arguments: str) -> Finished:
+    """Run a Python program, such as `manage.py seed_scenario tiny`, to its end; it is killed if we are interrupted."""
+    with tempfile.TemporaryFile("w+") as output:
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT, env=settings.environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        except BaseException:
+            _stop(process)
+            raise
+        output.seek(0)
+        return Finished(process.returncode, output.read(), time.monotonic() - begin, usage.ru_maxrss * 1024)
+
+
+def manage(settings: Settings, *arguments: str) -> Finished:
+    """Run a command of manage.py. Raises `ServiceError` with its last line if it fails."""
+    finished = run_command(settings, "manage.py", *arguments)
+    if finished.code:
+        lines = finished.output.strip().splitlines() or ["no output"]
+        if any(line.startswith("Unknown command") for line in lines):
+            raise ServiceError(f"manage.py has no command {arguments[0]}")
+        raise ServiceError(f"manage.py {arguments[0]} failed: {lines[-1]}")
+    return finished
+
+
+class Service:
+    """A running `manage.py run`."""
+
+    def __init__(self, process: subprocess.Popen, port: int, workers: int) -> None:
+        self.process = process
+        self.port = port
+        self.workers = workers
+
+    def url(self, path: str) -> str:
+        """The address of a route of the API."""
+        return f"http://127.0.0.1:{self.port}{PREFIX}{path}"
+
+    def lookup_url(self, tag: str, route: str = "payloadiovs/") -> str:
+        """A lookup without its moment, which the load generator adds."""
+        return self.url(f"{route}?gtName={tag}")
+
+    def gunicorn(self) -> psutil.Process:
+        """gunicorn's master process."""
+        for child in psutil.Process(self.process.pid).children():
+            if any("gunicorn" in word for word in child.cmdline()):
+                return child
+        raise ServiceError("gunicorn is not there")
+
+
+@contextlib.contextmanager
+def running(settings: Settings, *, workers: int = 3, **extra: str) -> Iterator[Service]:
+    """Serve inside the block. Raises `ServiceError` if the service does not come up."""
+    port = _free_port()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "run"],
+            cwd=ROOT, env=settings.environment(PORT=str(port), CDB_WORKERS=str(workers), **extra),
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            if not _becomes_ready(process, port):
+                output.seek(0)
+                raise ServiceError(f"the service did not start: {' '.join(output.read().split())[-500:]}")
+            yield Service(process, port, workers)
+        finally:
+            _stop(process)
+
+
+def _becomes_ready(process: subprocess.Popen, port: int) -> bool:
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(connection):
+            connection.request("GET", "/health/ready")
+            if connection.getresponse().status == 200:
+                return True
+        time.sleep(0.1)
+    return False
+
+
+def _stop(process: subprocess.Popen) -> None:
+    """End a process in order; one that does not end is killed with those that it started."""
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        process.kill()
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

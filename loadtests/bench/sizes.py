@@ -1,0 +1,103 @@
+"""How much is measured: the options --quick and --large, and the default, as numbers."""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Durations in seconds; scenarios by name; see the parts for what each is used for."""
+
+    name: str
+    # The largest scenario, which the floor and the ratios are measured on.
+    largest: str
+    strategy_scenarios: tuple[str, ...]
+    # Patterns of which whole answers are measured; database time is measured of all.
+    http_patterns: tuple[str, ...]
+    calls: int
+    calls_seconds: float
+    # Of one combination in the part strategies, which has many, and of one point elsewhere.
+    strategy_seconds: int
+    wrk_seconds: int
+    # No single run of a slow strategy takes longer.
+    longest_seconds: int
+    rounds: int
+    floor_seconds: int
+    search_seconds: int
+    client_counts: tuple[int, ...]
+    growth: tuple[int, ...]
+    growth_repeats: int
+    worker_counts: tuple[int, ...]
+    connection_counts: tuple[int, ...]
+    worker_scenario: str
+    clone_scenarios: tuple[str, ...]
+    clone_rounds: int
+    # Lookups during a clone are watched for no longer than this.
+    look_seconds: int
+    seed_rounds: int
+    cross_check_seconds: int
+
+
+FULL = Sizes(
+    name="full",
+    largest="worst-case",
+    strategy_scenarios=("tiny", "tiny-moderate", "moderate", "heavy-usage", "worst-case"),
+    http_patterns=("first", "random", "last"),
+    calls=100,
+    calls_seconds=1.0,
+    strategy_seconds=1,
+    wrk_seconds=2,
+    longest_seconds=12,
+    rounds=5,
+    floor_seconds=5,
+    search_seconds=3,
+    client_counts=(1, 2, 3, 4, 8),
+    growth=(1, 10, 100, 1_000, 5_000, 26_000),
+    growth_repeats=50,
+    worker_counts=(1, 2, 3, 4),
+    connection_counts=(1, 2, 4, 8, 16, 32, 64),
+    worker_scenario="worst-case",
+    clone_scenarios=("moderate", "heavy-usage", "worst-case"),
+    clone_rounds=3,
+    look_seconds=10,
+    seed_rounds=1,
+    cross_check_seconds=10,
+)
+LARGE = replace(FULL, name="large", growth=(*FULL.growth, 250_000))
+QUICK = Sizes(
+    name="quick",
+    largest="heavy-usage",
+    strategy_scenarios=("tiny", "heavy-usage"),
+    http_patterns=("random",),
+    calls=20,
+    calls_seconds=0.3,
+    strategy_seconds=1,
+    wrk_seconds=1,
+    longest_seconds=3,
+    rounds=3,
+    floor_seconds=1,
+    search_seconds=1,
+    client_counts=(2, 4),
+    growth=(1, 10, 100, 500),
+    growth_repeats=10,
+    worker_counts=(1, 3),
+    connection_counts=(1, 4, 16),
+    worker_scenario="heavy-usage",
+    clone_scenarios=("moderate", "heavy-usage"),
+    clone_rounds=1,
+    look_seconds=2,
+    seed_rounds=1,
+    cross_check_seconds=2,
+)
+# Only for the test of the rig itself.
+TINY = replace(
+    QUICK,
+    name="tiny",
+    largest="tiny",
+    strategy_scenarios=("tiny",),
+    rounds=1,
+    client_counts=(2,),
+    growth=(1, 10),
+    worker_scenario="tiny",
+    clone_scenarios=("tiny",),
+    cross_check_seconds=1,
+)

@@ -1,0 +1,54 @@
+-- Lookups at deterministic moments, and what wrk counted as one line of JSON.
+-- Arguments: first path; then "major minor" pairs are put after it by mode: first, last or random; seed; "statuses" counts
+-- every answer by its status, which costs the client time; "unknown" asks for a tag that is not there every tenth time.
+local next_thread = 0
+local threads = {}
+
+function setup(thread)
+   thread:set("number", next_thread)
+   next_thread = next_thread + 1
+   table.insert(threads, thread)
+end
+
+function init(args)
+   prefix, mode = args[1], args[2]
+   math.randomseed(tonumber(args[3]) + 7919 * number)
+   counts_statuses = args[4] == "statuses"
+   other, asked, statuses = args[5], 0, ""
+   by_status = {}
+   if not counts_statuses then response = nil end
+end
+
+local function moment()
+   if mode == "first" then return "&majorIOV=0&minorIOV=0" end
+   if mode == "last" then return "&majorIOV=2147483647&minorIOV=2147483647" end
+   return string.format("&majorIOV=%d&minorIOV=%d", math.random(0, 2147483647), math.random(0, 2147483647))
+end
+
+function request()
+   if mode == "fixed" then return wrk.format("GET", prefix) end
+   asked = asked + 1
+   if other and asked % 10 == 0 then return wrk.format("GET", other .. moment()) end
+   return wrk.format("GET", prefix .. moment())
+end
+
+function response(status)
+   by_status[status] = (by_status[status] or 0) + 1
+   -- Only plain values can be read from outside of a thread.
+   local parts = {}
+   for code, count in pairs(by_status) do table.insert(parts, string.format('"%d": %d', code, count)) end
+   statuses = table.concat(parts, ", ")
+end
+
+function done(summary, latency)
+   local errors, all = summary.errors, {}
+   for _, thread in ipairs(threads) do
+      local counted = thread:get("statuses")
+      table.insert(all, "{" .. (counted or "") .. "}")
+   end
+   local line = '\nREPORT {"requests": %d, "microseconds": %d, "bytes": %d, "connect": %d, "read": %d, "write": %d, '
+      .. '"status": %d, "timeout": %d, "p50": %.1f, "p95": %.1f, "p99": %.1f, "max": %.1f, "statuses": [%s]}\n'
+   io.write(string.format(line, summary.requests, summary.duration, summary.bytes, errors.connect, errors.read,
+      errors.write, errors.status, errors.timeout, latency:percentile(50), latency:percentile(95),
+      latency:percentile(99), latency.max, table.concat(all, ", ")))
+end

@@ -1,0 +1,92 @@
+"""The whole command, as small as it gets."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from cdb.env import ROOT
+from loadtests.bench.__main__ import PARTS, _parser, main
+
+
+def start(directory, *arguments):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CDB_", "DATABASE_URL"))}
+    return subprocess.Popen(
+        [sys.executable, "-m", "loadtests.bench", "--tiny", "--directory", str(directory), *arguments],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+def left_over(directory):
+    """Processes that work in the directory or have it among their settings."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            told = process.environ().get("CDB_DATA_DIR", "")
+            if process.status() != psutil.STATUS_ZOMBIE and str(directory) in (told + process.cwd()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.fixture
+def directory(tmp_path):
+    if shutil.which("wrk") is None:
+        pytest.skip("wrk is not installed")
+    return tmp_path / "bench"
+
+
+@pytest.mark.slow
+def test_one_part_makes_one_report_and_leaves_no_process(directory):
+    process = start(directory, "--only", "floor")
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    [report] = directory.glob("*/report.html")
+    assert str(report) in said.splitlines()[-1]
+    assert sorted(file.name for file in report.parent.iterdir()) == ["floor.csv", "report.html", "report.md"]
+    assert "HTTP ÷ floor (tiny)" in report.read_text()
+    assert "This part failed" not in report.read_text()
+    assert left_over(directory) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_no_process(directory, number):
+    process = start(directory, "--only", "workers")
+    deadline = time.monotonic() + 60
+    # Until the service is up and under load.
+    while time.monotonic() < deadline and not any(
+        "wrk" in child.name() for child in psutil.Process(process.pid).children()
+    ):
+        time.sleep(0.05)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert left_over(directory) == []
+
+
+def test_the_list_names_all_parts(capsys):
+    assert main(["--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(PARTS)
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_every_part_and_option_is_documented():
+    text = (ROOT / "docs" / "performance.md").read_text()
+    assert all(f"| `{name}` |" in text for name in PARTS)
+    options = {option for action in _parser()._actions for option in action.option_strings} - {"-h", "--help"}
+    assert all(f"| `{option}" in text for option in options)
+
+
+def test_a_missing_program_is_one_line(monkeypatch, capsys):
+    monkeypatch.setenv("PATH", "")
+    assert main(["--quick"]) == 1
+    assert capsys.readouterr().err == "bench: wrk was not found. On Debian or Ubuntu: apt-get install wrk\n"

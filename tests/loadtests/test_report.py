@@ -1,0 +1,106 @@
+"""The report from sample rows."""
+
+import csv
+from html.parser import HTMLParser
+
+import pytest
+
+from loadtests.bench import plots
+from loadtests.bench.figures import Spread
+from loadtests.bench.report import Report, write_csv
+from loadtests.bench.result import Result, Table, Target
+
+POINTS = [(1, 2.0, 3.0), (10, 4.0, 9.0), (1000, 5.0, 50.0)]
+
+
+@pytest.fixture
+def report():
+    drawn = [
+        plots.lines("Lines & more", {"a": [(1, 2), (10, 3)], "b": [(1, 1)]}, x="n", y="ms", log_x=True, log_y=True),
+        plots.bands("Bands", {"a": POINTS}, x="n", y="ms", log_x=True, log_y=False),
+        plots.bars("Bars", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="answers/s"),
+        plots.bars("Dots", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="answers/s", log_x=True),
+        plots.percentiles("Percentiles", {"a": (1, 2, 3), "b": (10, 200, 3000)}, x="ms"),
+    ]
+    result = Result(
+        "sample",
+        "A <part>",
+        "What it is.",
+        targets=[
+            Target("fast", 0.9, 0.8, at_most=False),
+            Target("slow", 0.9, 0.8, at_most=True, unit="s"),
+            Target("absent", None, 1, at_most=True, note="not there"),
+        ],
+        tables=[Table("Rows", ("what", "rate"), [("a|b", 1234.5), ("<c>", None)])],
+        plots=drawn,
+        raw=[{"what": "a", "rate": 1.5}, {"what": "b", "errors": 2}],
+    )
+    return Report("Bench", Table("Facts", ("", ""), [("cores", "2")]), [result], ["A note."])
+
+
+class Checker(HTMLParser):
+    """Collects tags, and what is fetched from elsewhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.fetched, self.text = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        if tag not in ("meta",):
+            self.open.append(tag)
+        self.fetched += [value for name, value in attrs if name in ("src", "href") and not value.startswith("#")]
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_is_whole_and_needs_nothing_else(report):
+    checker = Checker()
+    checker.feed(report.html())
+    assert checker.open == []
+    assert checker.fetched == []
+    assert checker.seen.count("svg") == 5
+    text = " ".join(checker.text)
+    for expected in ("A <part>", "Lines & more", "a|b", "<c>", "met", "missed", "not available", "0.900 s"):
+        assert expected in text
+
+
+def test_files(report, tmp_path):
+    path = report.write(tmp_path / "run")
+    assert path == tmp_path / "run" / "report.html"
+    assert sorted(file.name for file in path.parent.iterdir()) == ["report.html", "report.md", "sample.csv"]
+    with (path.parent / "sample.csv").open(newline="") as file:
+        assert list(csv.DictReader(file)) == [
+            {"what": "a", "rate": "1.5", "errors": ""},
+            {"what": "b", "rate": "", "errors": "2"},
+        ]
+
+
+def test_markdown_has_the_same_tables(report):
+    text = report.markdown()
+    assert "| fast | 0.900 | ≥ 0.8 | met |  |" in text
+    assert "| slow | 0.900 s | ≤ 0.8 s | missed |  |" in text
+    assert "| absent | – | ≤ 1 | not available | not there |" in text
+    assert "| a\\|b | 1,234 |" in text
+    # Every row of a table has as many columns as its head.
+    for block in text.split("\n\n"):
+        rows = [line.replace("\\|", "") for line in block.splitlines() if line.startswith("|")]
+        assert len({row.count("|") for row in rows}) <= 1, block
+
+
+def test_the_same_rows_give_the_same_plot():
+    one, two = (plots.lines("x", {"a": [(1, 2), (10, 3)]}, x="n", y="ms") for _ in range(2))
+    assert one == two
+    assert one.svg.startswith("<svg")
+
+
+def test_without_rows_there_is_no_file(tmp_path):
+    write_csv(tmp_path / "empty.csv", [])
+    assert not (tmp_path / "empty.csv").exists()
