@@ -20,6 +20,9 @@ HELP_FLAGS = {"-h", "--help", "--version"}
 def main(arguments: list[str]) -> int:
     """Run one command of manage.py; returns the process's exit code. Errors of configuration are one line each."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
+    if any(argument.encode(errors="ignore").decode() != argument for argument in arguments):
+        sys.stderr.write("cdb: an argument is not UTF-8\n")
+        return 1
     try:
         with _database(arguments[1:]):
             from django.core.management import execute_from_command_line

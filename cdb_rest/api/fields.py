@@ -9,11 +9,10 @@ from rest_framework.request import Request
 
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Moment
-from cdb_rest.models.names import NAME_LENGTH, REVISION_LENGTH
+from cdb_rest.models.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
 
 # No number that fits needs more digits; a longer text is not worth converting.
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
-CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class TextField(serializers.CharField):
@@ -36,10 +35,8 @@ class NameField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         name = super().to_internal_value(data)
-        if "/" in name or name in (".", "..") or CONTROL_CHARACTER.search(name) or name != name.strip():
-            raise serializers.ValidationError(
-                'A name must not contain "/" or control characters, nor begin or end with a space, nor be "." or "..".'
-            )
+        if not fits_into_path(name):
+            raise serializers.ValidationError(NAME_RULE)
         return name
 
 

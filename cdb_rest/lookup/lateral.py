@@ -1,6 +1,6 @@
 """The service's own lookup: one call of a function in the database, which returns the answer as JSON text."""
 
-from django.db import OperationalError, connection
+from django.db import Error, connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError
@@ -55,7 +55,7 @@ def ask(statement: str, parameters: dict) -> list[tuple]:
     connection.health_check_done = True
     try:
         return _execute(statement, parameters)
-    except OperationalError:
+    except Error:
         if connection.in_atomic_block or connection.is_usable():
             raise
         connection.close()

@@ -23,17 +23,18 @@ DROP = {
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index of the table of IOVs: its size in bytes, and whether it is complete."""
+    """An index of the table of IOVs: its size in bytes, whether it is complete, and whether somebody is building it."""
 
     size: int
     is_complete: bool
+    is_in_the_making: bool
 
 
 def indexes() -> dict[str, Index]:
     """All indexes of the table of IOVs by name."""
     with connection.cursor() as cursor:
         cursor.execute(INDEXES)
-        return {name: Index(size, is_complete) for name, size, is_complete in cursor.fetchall()}
+        return {name: Index(*facts) for name, *facts in cursor.fetchall()}
 
 
 def complete_indexes() -> set[str]:

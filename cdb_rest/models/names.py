@@ -1,4 +1,6 @@
-"""Lengths that the tables, the API's validation and the documentation share."""
+"""What the tables, the API's validation, the commands and the documentation share about names and lengths."""
+
+import re
 
 # Characters of the names of global tags, statuses and payload types.
 NAME_LENGTH = 80
@@ -10,3 +12,11 @@ TEXT_LENGTH = 255
 REVISION_LENGTH = 19
 # Characters of the comment of a change.
 COMMENT_LENGTH = 1000
+
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+NAME_RULE = 'A name must not contain "/" or control characters, nor begin or end with a space, nor be "." or "..".'
+
+
+def fits_into_path(name: str) -> bool:
+    """Whether `name` keeps `NAME_RULE`, so that it can stand in a URL's path."""
+    return not ("/" in name or name in (".", "..") or CONTROL_CHARACTER.search(name) or name != name.strip())

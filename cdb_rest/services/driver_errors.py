@@ -2,7 +2,7 @@
 
 import logging
 
-from django.db import Error, InterfaceError, OperationalError
+from django.db import DatabaseError, Error, InterfaceError, OperationalError
 from psycopg2 import errorcodes
 
 from cdb_rest.domain.errors import (
@@ -55,8 +55,8 @@ def translate(error: Error) -> Exception:
         return ChangeTooLargeError("The change touches more payload IOVs than one entry of the change log can hold.")
     if code in LOST_RACES:
         return ConcurrentChangeError("Another request changed the same objects at the same moment; try again.")
-    # A connection that breaks has no code to give.
-    if code is None and isinstance(error, InterfaceError | OperationalError):
+    # A connection that breaks has no code to give, and of a server that dies the driver makes its most general error.
+    if code is None and (isinstance(error, InterfaceError | OperationalError) or type(error) is DatabaseError):
         return _unavailable(error, "The database can't be reached; try again later.")
     if code and (code[:2] in UNAVAILABLE_CLASSES or code == errorcodes.LOCK_NOT_AVAILABLE):
         return _unavailable(error, "The database did not answer in time; try again later.")

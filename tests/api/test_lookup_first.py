@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, ProgrammingError, close_old_connections
 
 from cdb_rest.api.lookup_first import LookupFirst, _is_ours
 from cdb_rest.api.routes import spellings
@@ -124,14 +124,17 @@ def test_all_that_is_unusual_is_left_to_django(ask, tag, number):
     assert ask(dict(LONG[number]))[3]
 
 
-@pytest.mark.parametrize("error", [DatabaseError("broken"), ZeroDivisionError()])
-def test_failures_are_worded_alike(ask, tag, monkeypatch, error):
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(DatabaseError("the server died"), "504"), (ProgrammingError(), "500"), (ZeroDivisionError(), "500")],
+)
+def test_failures_are_worded_alike(ask, tag, monkeypatch, error, status):
     def fail(question):
         raise error
 
     monkeypatch.setattr(lateral, "answer", fail)
     *answer, asked = ask(environ())
-    assert not asked and answer[0].startswith("500")
+    assert not asked and answer[0].startswith(status)
     assert answer == list(ask(environ(), first=False)[:3])
 
 

@@ -99,7 +99,13 @@ def test_scenarios_can_share_payload_types():
 
 @pytest.mark.parametrize(
     "arguments",
-    [("huge",), ("tiny", "--layout", "spiral"), ("tiny", "--global-tag", "x" * 81), ("tiny", "--global-tag", "a/b")],
+    [
+        ("huge",),
+        ("tiny", "--layout", "spiral"),
+        ("tiny", "--clones", "-1"),
+        *(("tiny", "--global-tag", name) for name in ("x" * 81, "a/b", ".", "..", " x", "x ", "a\nb", "")),
+        ("tiny", "--global-tag", "x" * 75, "--clones", "1"),
+    ],
 )
 def test_user_errors_are_one_line(arguments):
     with pytest.raises(CommandError) as caught:

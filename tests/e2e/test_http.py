@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -129,6 +130,24 @@ def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(f
     assert all(client.call("POST", "gt", {"name": f"x{n}", "status": "unlocked"})[0] == 200 for n in range(50))
     service.stop()
     server.release()
+
+
+def test_when_the_database_dies_hard_a_lookup_is_504_or_right_but_never_500(fresh):
+    service = fresh(CDB_WORKERS="1", CDB_THREADS="2").start()
+    client = JobClient(service.port)
+    lookup = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
+    before = client.get(lookup)
+    for _ in range(2):
+        os.kill(int((service.data / "postgres" / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGQUIT)
+        answers = []
+        deadline = time.monotonic() + 30
+        # Until it has come back for a while.
+        while answers[-50:] != [(200, before)] * 50 and time.monotonic() < deadline:
+            answers.append(client.call("GET", lookup))
+        assert {status for status, _ in answers} <= {200, 504}
+        assert all(answer == before for status, answer in answers if status == 200)
+        assert answers[-1][0] == 200
+    service.stop()
 
 
 @pytest.mark.slow

@@ -12,10 +12,8 @@ import time
 import urllib.request
 
 import psutil
-import psycopg2
 import pytest
 
-from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
 
@@ -81,28 +79,6 @@ def test_commands_use_the_running_server_and_leave_it_running(service):
     result = service.manage("seed_scenario", "tiny")
     assert "is there already" in result.stdout
     assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
-
-
-def test_an_interrupted_seeding_leaves_nothing_and_says_so_by_its_code(fresh):
-    service = fresh(SCENARIO="none").start()
-    seeding = subprocess.Popen(
-        [sys.executable, "manage.py", "seed_scenario", "heavy-usage"], cwd=ROOT, env=service.environment,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    rows = "SELECT pg_relation_size('\"PayloadIOV\"')"
-    deadline = time.monotonic() + 60
-    with psycopg2.connect(EmbeddedPostgres(service.data / "postgres").url) as connection, connection.cursor() as cursor:
-        connection.autocommit = True
-        while time.monotonic() < deadline:
-            cursor.execute(rows)
-            if cursor.fetchone()[0] > 4_000_000:
-                break
-        seeding.send_signal(signal.SIGINT)
-        out, err = seeding.communicate(timeout=60)
-        assert (seeding.returncode, out, err) == (130, "", "")
-        cursor.execute('SELECT count(*) FROM "PayloadIOV"')
-        assert cursor.fetchone()[0] == 0
-    assert JobClient(service.port).get("globalTags") == []
 
 
 def test_commands_start_the_server_where_none_runs_and_stop_it_again(fresh):

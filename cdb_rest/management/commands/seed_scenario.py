@@ -8,9 +8,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.errors import CdbError, NameTakenError
+from cdb_rest.management.interruption import interruptible
 from cdb_rest.models import GlobalTag
-from cdb_rest.models.names import NAME_LENGTH
+from cdb_rest.models.names import NAME_LENGTH, NAME_RULE, fits_into_path
 from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
 from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import refresh_statistics, write, write_clone
@@ -60,17 +61,20 @@ class Command(BaseCommand):
     ) -> None:
         tag = scenario if global_tag is None else global_tag
         names = [tag, *(f"{tag}-clone-{number}" for number in range(1, clones + 1))]
-        if not tag or len(names[-1]) > NAME_LENGTH or "/" in tag:
-            raise CommandError(f"The name of a global tag has 1 to {NAME_LENGTH} characters and no slash.")
+        if not tag or len(names[-1]) > NAME_LENGTH or not fits_into_path(tag):
+            raise CommandError(f"The name of a global tag has 1 to {NAME_LENGTH} characters. {NAME_RULE}")
         existing = GlobalTag.objects.in_bulk(names, field_name="name")
         if reset and existing and not yes:
             self._confirm(list(existing))
         try:
-            if tag in existing and not reset:
-                self._say(existing[tag], "is there already")
-            else:
-                self._seed(SCENARIOS[scenario], tag, layout=layout, seed=seed, replace=reset)
-            self._clone(tag, [name for name in names[1:] if reset or name not in existing], replace=reset)
+            with interruptible():
+                if tag in existing and not reset:
+                    self._say(existing[tag], "is there already")
+                else:
+                    self._seed(SCENARIOS[scenario], tag, layout=layout, seed=seed, replace=reset)
+                self._clone(tag, [name for name in names[1:] if reset or name not in existing], replace=reset)
+        except NameTakenError as error:
+            raise CommandError(f"Somebody else made {tag} or a clone of it at the same moment.") from error
         except CdbError as error:
             raise CommandError(str(error)) from error
 

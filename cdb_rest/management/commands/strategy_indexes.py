@@ -3,9 +3,10 @@
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.lookup.strategy_indexes import CREATE, create, drop, indexes
+from cdb_rest.management.interruption import interruptible
 
 
 class Command(BaseCommand):
@@ -20,7 +21,8 @@ class Command(BaseCommand):
 
     def handle(self, *, action: str, **options: Any) -> None:
         begin = time.monotonic()
-        changed = sum(self._create(name) if action == "create" else self._drop(name) for name in CREATE)
+        with interruptible():
+            changed = sum(self._create(name) if action == "create" else self._drop(name) for name in CREATE)
         done = "made" if action == "create" else "dropped"
         self.stdout.write(f"Indexes {done}: {changed} of {len(CREATE)} ({time.monotonic() - begin:.1f} s).")
 
@@ -30,11 +32,14 @@ class Command(BaseCommand):
         if found and found.is_complete:
             self.stdout.write(f"{name} is there already: {_megabytes(found.size)}.")
             return False
+        if found and found.is_in_the_making:
+            raise CommandError(f"{name} is being made by somebody else right now; wait until that is done.")
         if found:
             self.stdout.write(f"{name} is half built, and made anew.")
         create(name)
         took = time.monotonic() - begin
-        self.stdout.write(f"{name} made in {took:.1f} s: {_megabytes(indexes()[name].size)}.")
+        made = indexes().get(name)
+        self.stdout.write(f"{name} made in {took:.1f} s: {_megabytes(made.size if made else 0)}.")
         return True
 
     def _drop(self, name: str) -> bool:

@@ -1,0 +1,113 @@
+"""Commands that are told to end, or meet each other, while the database works for them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psycopg2
+import pytest
+
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.env import ROOT
+from tests.e2e.service import JobClient
+
+
+@pytest.fixture
+def running(fresh):
+    service = fresh(SCENARIO="none").start()
+    yield service
+    assert service.stop() == 0
+
+
+@pytest.fixture
+def connect(running):
+    opened = []
+
+    def connect():
+        opened.append(psycopg2.connect(EmbeddedPostgres(running.data / "postgres").url))
+        opened[-1].autocommit = True
+        return opened[-1]
+
+    yield connect
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def connection(connect):
+    return connect()
+
+
+@pytest.fixture
+def writer(connect):
+    """Another connection, in a transaction that a new index has to wait for."""
+    with connect().cursor() as cursor:
+        cursor.execute('BEGIN; LOCK TABLE "PayloadIOV" IN ROW EXCLUSIVE MODE')
+        yield cursor
+
+
+def begin(service, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *arguments], cwd=ROOT, env=service.environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def value(connection, query):
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchone()[0]
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_seeding_leaves_nothing_and_says_so_by_its_code(running, connection, number, code):
+    seeding = begin(running, "seed_scenario", "heavy-usage")
+    wait_until(lambda: value(connection, "SELECT pg_relation_size('\"PayloadIOV\"')") > 4_000_000)
+    seeding.send_signal(number)
+    out, err = seeding.communicate(timeout=30)
+    assert (seeding.returncode, out, err) == (code, "", "")
+    assert value(connection, 'SELECT count(*) FROM "PayloadIOV"') == 0
+    assert JobClient(running.port).get("globalTags") == []
+
+
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%' AND wait_event_type = 'Lock'"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_command_that_waits_in_the_database_ends_when_told_to(running, connection, writer, number, code):
+    creating = begin(running, "strategy_indexes", "create")
+    wait_until(lambda: value(connection, WAITING))
+    creating.send_signal(number)
+    out, err = creating.communicate(timeout=10)
+    assert (creating.returncode, out, err) == (code, "", "")
+    wait_until(lambda: value(connection, WAITING) == 0)
+    writer.execute("COMMIT")
+    assert "is half built, and made anew" in running.manage("strategy_indexes", "create").stdout
+    assert "Indexes dropped: 2 of 2" in running.manage("strategy_indexes", "drop").stdout
+
+
+def test_an_index_that_somebody_makes_is_left_alone(running, connection, writer):
+    first = begin(running, "strategy_indexes", "create")
+    wait_until(lambda: value(connection, WAITING))
+    second = running.manage("strategy_indexes", "create")
+    assert second.returncode == 1
+    [line] = second.stderr.splitlines()
+    assert "is being made by somebody else" in line
+    writer.execute("COMMIT")
+    out, err = first.communicate(timeout=30)
+    assert (first.returncode, err) == (0, "") and "Indexes made: 2 of 2" in out
+
+
+@pytest.mark.parametrize("command", [("seed_scenario", "tiny"), ("explain_lookup",)])
+def test_an_argument_that_is_no_text_is_one_line(running, command):
+    odd = running.manage(*command, "--global-tag", os.fsdecode(b"a\xff"))
+    assert (odd.returncode, odd.stdout, odd.stderr) == (1, "", "cdb: an argument is not UTF-8\n")
