@@ -15,6 +15,8 @@ from loadtests.bench.service import Service, running
 TITLE = "Clone"
 CLONE = "bench-clone"
 CONNECTIONS = 4
+# Of a smaller clone most of the time is its commit, which the bare statement is spared, because it is rolled back.
+JUDGED_FROM = 100_000
 SERVICE, SAME = "service, over HTTP", "bare INSERT … SELECT into the same table"
 TARGETS = {
     SAME: '"PayloadIOV"',
@@ -148,8 +150,9 @@ def _show(rig: Rig, result: Result) -> None:
                 (tag, size, what, spread.median, spread.low, spread.high, ratio(spread.median, of_tag[SAME].median))
             )
             lines.setdefault(what, []).append((size, spread.median))
-        value = ratio(of_tag[SERVICE].median, of_tag[SAME].median)
-        result.targets.append(Target(f"clone of {tag} over HTTP ÷ bare INSERT … SELECT", value, 2, at_most=True))
+        if size >= JUDGED_FROM:
+            value = ratio(of_tag[SERVICE].median, of_tag[SAME].median)
+            result.targets.append(Target(f"clone of {tag} over HTTP ÷ bare INSERT … SELECT", value, 2, at_most=True))
     columns = ("tag", "IOVs", "what", "median s", "least s", "most s", "÷ bare, same table")
     result.tables.insert(0, Table("Seconds", columns, rows))
     memory = [row for row in result.raw if row["what"] == SERVICE]
