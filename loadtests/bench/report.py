@@ -19,9 +19,12 @@ td.n { text-align: right; font-variant-numeric: tabular-nums; }
 th { border-bottom: 2px solid #888; white-space: normal; max-width: 7em; vertical-align: bottom; }
 tr:hover td { background: #f4f7fa; }
 .met { color: #006837; } .missed { color: #a50026; font-weight: 600; } .unknown { color: #666; }
+summary { font-weight: 600; font-size: 13px; cursor: pointer; margin: .8em 0; }
 h2 { margin-top: 2.2em; border-top: 1px solid #ccc; padding-top: .8em; } svg { max-width: 100%; height: auto; }
 .note { color: #555; } figure { margin: 1em 0; }
 """
+# A longer table is shown when somebody opens it.
+ROWS_OPEN = 30
 WORDS = {True: "met", False: "missed", None: "not available"}
 
 
@@ -110,6 +113,9 @@ def _html_targets(targets: Sequence[Target]) -> str:
 
 def _html_table(table: Table) -> str:
     rows = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>\n" for row in table.rows)
+    if len(table.rows) > ROWS_OPEN:
+        summary = f"<summary>{escape(table.title)}: {len(table.rows)} rows</summary>"
+        return f"<details>{summary}<table>{_html_head(table.columns)}{rows}</table></details>"
     caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
     return f"<table>{caption}{_html_head(table.columns)}{rows}</table>"
 
