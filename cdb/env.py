@@ -84,6 +84,27 @@ VARIABLES = (
         validate.Range(1, 24 * 365),
         public=True,
     ),
+    Variable(
+        "CDB_FROZEN_MAX_AGE_SECONDS",
+        "int",
+        365 * 24 * 3600,
+        "How long answers of frozen tags may be kept without asking again; 0: caches ask each time.",
+        validate.Range(0, 365 * 24 * 3600),
+    ),
+    Variable(
+        "CDB_LOCKED_MAX_AGE_SECONDS",
+        "int",
+        0,
+        "The same for locked tags; more than 0 means that readers may see a change that much later.",
+        validate.Range(0, 24 * 3600),
+    ),
+    Variable(
+        "CDB_UNLOCKED_MAX_AGE_SECONDS",
+        "int",
+        0,
+        "The same for unlocked tags and for the list of all tags.",
+        validate.Range(0, 24 * 3600),
+    ),
     Variable("CDB_ALLOWED_HOSTS", "list", ["localhost", "127.0.0.1", "[::1]"], "Host names the service answers to."),
     Variable(
         "CDB_SECRET_KEY",

@@ -5,7 +5,9 @@
 -- client has to hold them.
 WITH raised AS (
     UPDATE "GlobalTag" AS tag
-    SET updated = clock_timestamp(), revision = 1 + greatest(
+    -- In whole seconds, later than any that was told for this name, and told only when it is past: so it is one state's alone.
+    SET last_modified = greatest(tag.last_modified, date_trunc('second', clock_timestamp())) + interval '1 second',
+        updated = clock_timestamp(), revision = 1 + greatest(
         tag.revision,
         (SELECT max(change.revision) FROM "GlobalTagChange" AS change WHERE change.global_tag = tag.name)
     )

@@ -153,9 +153,9 @@ class ChangeDocument(ChangeItem):
     after = serializers.JSONField()
 
 
-def documents(shape: type[serializers.Serializer], rows: QuerySet) -> list[Document]:
-    """The rows as documents of that shape, in one query. Nested arrays stay empty."""
-    layout = _layout(shape)
+def documents(shape: type[serializers.Serializer], rows: QuerySet, also: tuple[str, ...] = ()) -> list[Document]:
+    """The rows as documents of that shape, in one query, and with the columns `also`. Nested arrays stay empty."""
+    layout = _layout(shape) + tuple((column, column) for column in also)
     return [_assemble(layout, iter(row)) for row in rows.values_list(*_paths(layout))]
 
 

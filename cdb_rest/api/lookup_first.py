@@ -7,6 +7,7 @@ and word errors by the same functions, and a test holds their answers against ea
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from http.client import responses
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -15,9 +16,8 @@ from django.http.request import split_domain_port, validate_host
 
 from cdb_rest.api import errors
 from cdb_rest.api.timing import HEADER, Stopwatch
-from cdb_rest.api.views.lookup import read_question
+from cdb_rest.api.views.lookup import Extras, answer_lookup, read_lookup
 from cdb_rest.domain.errors import InvalidInputError
-from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import Question
 
 Application = Callable[[dict[str, Any], Callable], Iterable[bytes]]
@@ -32,23 +32,22 @@ class LookupFirst:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
         stopwatch = Stopwatch()
-        question = self._question(environ)
-        if question is None:
+        asked = self._asked(environ)
+        if asked is None:
             return self._application(environ, start_response)
         try:
             with stopwatch.query():
-                text = lateral.answer(question)
+                status, headers, body = answer_lookup(*asked, environ)
         except Exception as error:
             response = errors.handle(error, {})
             status, headers, body = response.status_code, dict(response.items()), response.content
-            line = f"{status} {response.reason_phrase}"
-        else:
-            line, headers, body = "200 OK", {"Content-Type": "application/json"}, text.encode()
-        headers |= {"Content-Length": str(len(body)), HEADER: stopwatch.header()}
-        start_response(line, list(headers.items()))
+        headers[HEADER] = stopwatch.header()
+        if body:
+            headers["Content-Length"] = str(len(body))
+        start_response(f"{status} {responses[status]}", list(headers.items()))
         return [body]
 
-    def _question(self, environ: dict[str, Any]) -> Question | None:
+    def _asked(self, environ: dict[str, Any]) -> tuple[Question, Extras] | None:
         """What the request asks, or None if there is anything unusual about it."""
         query = environ["QUERY_STRING"]
         if (
@@ -62,7 +61,7 @@ class LookupFirst:
         ):
             return None
         try:
-            return read_question(dict(parse_qsl(query, keep_blank_values=True)))
+            return read_lookup(dict(parse_qsl(query, keep_blank_values=True)))
         except InvalidInputError:
             return None
 

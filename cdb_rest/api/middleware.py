@@ -28,7 +28,11 @@ class EdgeMiddleware:
         response = _in_json(self._refusal(request) or self.get_response(request))
         if request.META.get("CONTENT_LENGTH", "").isdecimal() and not getattr(request, "body_ended_early", False):
             _discard_rest_of_body(request)
-        if not response.streaming:
+        response.headers.setdefault("Cache-Control", "no-store")
+        if response.status_code == 304:
+            # The framework would say 0, which a cache could take for the length of what it has.
+            del response.headers["Content-Length"]
+        elif not response.streaming:
             response.headers.setdefault("Content-Length", str(len(response.content)))
         if request.method == "HEAD":
             response = _without_body(response)

@@ -4,7 +4,7 @@ Lists and IOVs are sorted streams from one snapshot, merged on the way: a fixed 
 """
 
 import contextlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
@@ -25,6 +25,11 @@ from cdb_rest.models.snapshot import snapshot
 
 # Size of the pieces that go to the client; each costs a system call or two.
 PIECE_BYTES = 64 * 1024
+
+# What tells nginx to pass an answer on as it comes, neither gathering it nor keeping it.
+UNBUFFERED = "X-Accel-Buffering"
+# The nested answer of a larger tag (some 300 bytes an IOV) is not worth a cache's space.
+MOST_IOVS_KEPT = 20_000
 
 # One element of a JSON array, in pieces.
 Element = Iterable[bytes]
@@ -55,6 +60,27 @@ def global_tag(rows: QuerySet, missing: NotFoundError) -> StreamingHttpResponse:
     return _respond(_first(_global_tags(rows), missing))
 
 
+def conditional_global_tag(
+    rows: QuerySet, missing: NotFoundError, headers_of: Callable[[Document], Mapping[str, str]]
+) -> StreamingHttpResponse:
+    """The same with headers made from the tag's document, which has `version` and `modified` too, all of one state."""
+    headers: dict[str, str] = {}
+    large = []
+
+    def note(tag: Document) -> None:
+        large.append(tag.pop("payload_iov_count") > MOST_IOVS_KEPT)
+        headers.update(headers_of(tag))
+        del tag["version"], tag["modified"]
+
+    # The first piece has been made when the response is there, and the tag comes before it.
+    response = _respond(_first(_global_tags(rows.with_version(), note), missing))
+    for name, value in headers.items():
+        response[name] = value
+    if not large[0]:
+        del response[UNBUFFERED]
+    return response
+
+
 class _ByParent:
     """A stream of documents that is sorted by parent, handed out parent by parent."""
 
@@ -70,8 +96,11 @@ class _ByParent:
             self._next = next(self._documents, None)
 
 
-def _global_tags(rows: QuerySet) -> Iterator[Element]:
-    tags = documents(NestedGlobalTag, rows.order_by("id"))
+def _global_tags(rows: QuerySet, note: Callable[[Document], None] | None = None) -> Iterator[Element]:
+    also = ("version", "modified", "payload_iov_count") if note else ()
+    tags = documents(NestedGlobalTag, rows.order_by("id"), also)
+    for tag in tags if note else []:
+        note(tag)
     ids = [tag["id"] for tag in tags]
     lists = _ByParent(
         NestedPayloadList,
@@ -132,7 +161,9 @@ def _first(elements: Iterator[Element], missing: NotFoundError) -> Iterator[byte
 
 
 def _respond(pieces: Iterator[bytes]) -> StreamingHttpResponse:
-    return StreamingHttpResponse(_Body(_in_snapshot(pieces)), content_type="application/json")
+    response = StreamingHttpResponse(_Body(_in_snapshot(pieces)), content_type="application/json")
+    response[UNBUFFERED] = "no"
+    return response
 
 
 def _in_snapshot(pieces: Generator[bytes]) -> Iterator[bytes]:

@@ -27,6 +27,13 @@ class Moment(NamedTuple):
         """major + minor / 10^19, as the tables' combined column has it: exact, being written down and not computed."""
         return Decimal(f"{self.major}.{self.minor:019d}")
 
+    @classmethod
+    def from_combined(cls, combined: Decimal) -> "Moment":
+        """The moment that a combined column means. The number after the last one of a major is the next major's first."""
+        major, _, digits = f"{combined:f}".partition(".")
+        minor = int(digits.ljust(19, "0") or 0)
+        return cls(int(major), minor) if minor <= OPEN else cls(int(major) + 1, 0)
+
     def __str__(self) -> str:
         return f"({self.major}, {self.minor})"
 

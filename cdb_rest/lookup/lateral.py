@@ -1,23 +1,77 @@
 """The service's own lookup: one call of a function in the database, which returns the answer as JSON text."""
 
+from dataclasses import dataclass
+from datetime import datetime
+
 from django.db import Error, connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.domain.moment import Mode
+from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
 from cdb_rest.lookup.question import Question
 from cdb_rest.models import GlobalTag
 
-CALL = named_sql.load("call_lookup")
+CALL = named_sql.load("call_answer")
 STATEMENT = named_sql.load("lookup")
+BEGINNING = Moment(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The state of a global tag that an answer was made from: a short text that no other state has, the name of its status,
+    and when it was last modified, in whole seconds, or None while that second lasts."""
+
+    version: str
+    status: str
+    modified: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a client has already: versions of the tag, or a time of last modification."""
+
+    versions: tuple[str, ...] = ()
+    modified: datetime | None = None
+
+
+NOTHING = Known()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question and the state of the tag that it was made from.
+
+    `text` is JSON, rows ordered by payload type name, or None if the client's answer still holds. `window` is the largest
+    interval around the moment in which the text is the same, if it was asked for.
+    """
+
+    state: State
+    text: str | None
+    window: Interval | None
 
 
 def answer(question: Question) -> str:
-    """The JSON text of the answer, rows ordered by payload type name. Raises `GlobalTagNotFoundError`."""
-    [(text,)] = ask(CALL, {"tag": question.tag} | _parameters(question))
-    if text is None:
+    """The JSON text of the answer. Raises `GlobalTagNotFoundError`."""
+    return look_up(question).text
+
+
+def look_up(question: Question, known: Known = NOTHING, *, with_window: bool = False) -> Answer:
+    """The answer, in one round trip; without looking for it where what the client has still holds.
+
+    Raises `GlobalTagNotFoundError`.
+    """
+    parameters = {"tag": question.tag} | _parameters(question)
+    parameters |= {"known": list(known.versions), "known_modified": known.modified, "with_window": with_window}
+    [(version, status, modified, text, since, until)] = ask(CALL, parameters)
+    if version is None:
         raise GlobalTagNotFoundError(question.tag)
-    return text
+    window = None
+    if with_window and text is not None:
+        window = Interval(
+            BEGINNING if since is None else Moment.from_combined(since),
+            AFTER_ALL if until is None else Moment.from_combined(until),
+        )
+    return Answer(State(version, status, modified), text, window)
 
 
 def answer_in_the_open(question: Question) -> str:

@@ -1,9 +1,43 @@
 """Global tags and their statuses."""
 
-from django.db import models
+from django.db import connection, models
+from django.db.models import F, Func
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
+from cdb_rest import named_sql
 from cdb_rest.models.names import NAME_LENGTH, TEXT_LENGTH
+
+VERSION_OF_ALL = named_sql.load("global_tags_version")
+VERSION_OF_NONE = "0-0"
+
+
+class NextSecond(Func):
+    """The beginning of the second after this transaction began."""
+
+    template = "(date_trunc('second', CURRENT_TIMESTAMP) + interval '1 second')"
+    arity = 0
+    output_field = models.DateTimeField()
+
+
+class Version(Func):
+    """The state of a global tag as caches know it, a short text; see sql/version_function.sql."""
+
+    template = 'cdb_version(%(expressions)s, "GlobalTag".xmin)'
+    output_field = models.CharField()
+
+    def __init__(self) -> None:
+        super().__init__(F("revision"), F("updated"))
+
+
+class Modified(Func):
+    """When a global tag was last modified, in whole seconds; null until that second is over."""
+
+    template = "CASE WHEN %(expressions)s <= now() THEN %(expressions)s END"
+    output_field = models.DateTimeField()
+
+    def __init__(self) -> None:
+        super().__init__(F("last_modified"))
 
 
 class GlobalTagStatus(models.Model):
@@ -21,6 +55,28 @@ class GlobalTagStatus(models.Model):
         return self.name
 
 
+class GlobalTagQuerySet(models.QuerySet):
+    """Questions that the table answers alone."""
+
+    def with_version(self) -> "GlobalTagQuerySet":
+        """The tags with what caches need: `version` and `modified`."""
+        return self.annotate(version=Version(), modified=Modified())
+
+    def states(self, *columns: str) -> models.QuerySet:
+        """Of each tag its `version`, the name of its status and `modified`, and these columns."""
+        return self.with_version().values_list("version", "status__name", "modified", *columns)
+
+    def with_version_of_all(self) -> "GlobalTagQuerySet":
+        """The tags, each with a short text for the state of all tags there are: `version`."""
+        return self.annotate(version=RawSQL(VERSION_OF_ALL, []))  # noqa: S611 -- a statement of ours without parameters
+
+    def version_of_all(self) -> str:
+        """The text for the state of all tags alone."""
+        with connection.cursor() as cursor:
+            cursor.execute(VERSION_OF_ALL)
+            return cursor.fetchone()[0]
+
+
 class GlobalTag(models.Model):
     """A named set of payload lists, at most one for each payload type.
 
@@ -34,9 +90,13 @@ class GlobalTag(models.Model):
     status = models.ForeignKey(GlobalTagStatus, on_delete=models.PROTECT, related_name="global_tags")
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
+    # For the header of that name: whole seconds, and no two states of a name have the same.
+    last_modified = models.DateTimeField(db_default=NextSecond(), editable=False)
     revision = models.BigIntegerField(db_default=0, editable=False)
     payload_lists_count = models.BigIntegerField(db_default=0, editable=False)
     payload_iov_count = models.BigIntegerField(db_default=0, editable=False)
+
+    objects = GlobalTagQuerySet.as_manager()
 
     class Meta:
         db_table = "GlobalTag"

@@ -22,15 +22,6 @@ class PayloadType(models.Model):
         return self.name
 
 
-class PayloadListQuerySet(models.QuerySet):
-    """Questions that the table answers alone."""
-
-    def names_by_type(self, global_tag: str) -> dict[str, str]:
-        """The name of the list of each payload type that a tag has, by the type's name and in its order."""
-        lists = self.filter(global_tag__name=global_tag)
-        return dict(sorted(lists.values_list("payload_type__name", "name")))
-
-
 class PayloadList(models.Model):
     """The intervals of one payload type; detached, or attached to one global tag.
 
@@ -46,8 +37,6 @@ class PayloadList(models.Model):
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
     iov_count = models.BigIntegerField(db_default=0, editable=False)
-
-    objects = PayloadListQuerySet.as_manager()
 
     class Meta:
         db_table = "PayloadList"

@@ -86,6 +86,12 @@ SHORT = [
     environ(query="gtName=%ff&majorIOV=5&minorIOV=0"),
     environ(query="gtName=nobody&majorIOV=5&minorIOV=0"),
     environ(query="gtName=tag&majorIOV=9223372036854775807&minorIOV=9223372036854775807"),
+    environ(query=GOOD + "&window=1"),
+    environ(query=GOOD + "&strict=1&window=true&snap=1"),
+    environ(HTTP_IF_NONE_MATCH="*"),
+    environ(HTTP_IF_NONE_MATCH='W/"1-2-3-4", "5"'),
+    environ(HTTP_IF_MODIFIED_SINCE="Sun, 06 Nov 1994 08:49:37 GMT"),
+    environ(HTTP_IF_MODIFIED_SINCE="never"),
     environ(HTTP_HOST="127.0.0.1:8000", CONTENT_LENGTH=""),
     environ(CONTENT_LENGTH="0", HTTP_ACCEPT="text/html"),
 ]
@@ -101,6 +107,8 @@ LONG = [
     environ(query="gtName=tag&majorIOV=5"),
     environ(query=GOOD + "&shape=tree"),
     environ(query=GOOD + "&strict=maybe"),
+    environ(query=GOOD + "&window=maybe"),
+    environ(query=GOOD + "&snap=2"),
     environ(query="gtName=a%00b&majorIOV=5&minorIOV=0"),
     environ(query="gtName=M\xc3\xbcller&majorIOV=5&minorIOV=0"),
     environ(HTTP_HOST="evil.example"),
@@ -119,6 +127,17 @@ def test_lookups_are_answered_without_django_and_just_as_with_it(ask, tag, reque
     assert answer == list(ask(dict(request_), first=False)[:3])
 
 
+@pytest.mark.parametrize("query", [GOOD, GOOD + "&window=1"])
+def test_who_has_the_answer_is_told_so_in_either_way(ask, tag, query):
+    line, headers, body, _ = ask(environ(query=query))
+    assert line == "200 OK" and body
+    again = environ(query=query, HTTP_IF_NONE_MATCH=f'"other", W/{headers["ETag"]}')
+    line, unchanged, body, asked = ask(dict(again))
+    assert (line, body, asked) == ("304 Not Modified", b"", False)
+    assert [line, unchanged, body] == list(ask(dict(again), first=False)[:3])
+    assert unchanged.items() <= headers.items() and not {"Content-Type", "Content-Length"} & set(unchanged)
+
+
 @pytest.mark.parametrize("number", range(len(LONG)))
 def test_all_that_is_unusual_is_left_to_django(ask, tag, number):
     assert ask(dict(LONG[number]))[3]
@@ -129,10 +148,10 @@ def test_all_that_is_unusual_is_left_to_django(ask, tag, number):
     [(DatabaseError("the server died"), "504"), (ProgrammingError(), "500"), (ZeroDivisionError(), "500")],
 )
 def test_failures_are_worded_alike(ask, tag, monkeypatch, error, status):
-    def fail(question):
+    def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(lateral, "answer", fail)
+    monkeypatch.setattr(lateral, "look_up", fail)
     *answer, asked = ask(environ())
     assert not asked and answer[0].startswith(status)
     assert answer == list(ask(environ(), first=False)[:3])

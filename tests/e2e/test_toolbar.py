@@ -100,7 +100,7 @@ def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
     panel = page.locator("#SQLPanel")
     panel.locator(".djToggleSwitch").click()
     expect(panel).to_contain_text("1 query")
-    expect(panel.get_by_text("cdb_lookup('tiny-moderate', 5, 0, ").first).to_be_visible()
+    expect(panel.get_by_text("cdb_answer(").first).to_be_visible()
     panel.get_by_role("button", name="Expl").click()
     plan = page.locator("#djDebugWindow")
     expect(plan).to_be_visible()

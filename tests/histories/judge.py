@@ -125,7 +125,7 @@ class Judge:
             state[tag.name] = {
                 "revision": tag.revision,
                 "status": tag.status.name,
-                "lists": PayloadList.objects.names_by_type(tag.name),
+                "lists": dict(tag.payload_lists.values_list("payload_type__name", "name")),
                 "rows": {
                     (name, (major, minor)): (url, checksum, size, (major_end, minor_end), revision)
                     for name, major, minor, url, checksum, size, major_end, minor_end, revision in iovs

@@ -103,11 +103,11 @@ def test_with_debug_the_function_s_statement_is_sent_in_the_open(api, build, str
     with CaptureQueriesContext(connection) as queries:
         answer = api.get(f"payloadiovs_sql_lateral/{QUESTION}").ok()
     sent = queries[-1]["sql"]
-    assert "LATERAL" in sent and "cdb_lookup" not in sent
+    assert "LATERAL" in sent and "cdb_answer" not in sent
     # The route of the service itself stays what it is.
     with CaptureQueriesContext(connection) as queries:
         assert api.get(f"payloadiovs/{QUESTION}").ok() == answer
-    assert len(queries) == 1 and "cdb_lookup" in queries[0]["sql"]
+    assert len(queries) == 1 and "cdb_answer" in queries[0]["sql"]
     api.get("payloadiovs_sql_lateral/?gtName=nobody&majorIOV=1&minorIOV=0").error(404, "global_tag_not_found")
 
 

@@ -1,6 +1,6 @@
 """Views of global tags and their statuses."""
 
-from django.http import StreamingHttpResponse
+from django.http import HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -8,13 +8,13 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import GLOBAL_TAGS
+from cdb_rest.api.conditional import answer_if_kept, digest_of, headers_of, state_of, state_of_all
 from cdb_rest.api.documents import (
     GlobalTagDocument,
     GlobalTagItem,
     NamedDocument,
     NestedGlobalTag,
     Statement,
-    document,
     document_of,
     documents,
     one_of,
@@ -24,7 +24,9 @@ from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadList
+from cdb_rest.lookup.lateral import State
+from cdb_rest.models import GlobalTag, GlobalTagStatus
+from cdb_rest.models.global_tag import VERSION_OF_NONE
 from cdb_rest.services import global_tags
 
 
@@ -32,10 +34,16 @@ class GlobalTagListView(APIView):
     """All global tags with their counts, or a page of them."""
 
     @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GLOBAL_TAGS.list_or_page(GlobalTagItem))
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
-        return Response(documents(GlobalTagItem, GlobalTag.objects.order_by("id")))
+        digest = digest_of("globalTags")
+        kept = answer_if_kept(request.META, digest, lambda: state_of_all(GlobalTag.objects.version_of_all()))
+        if kept:
+            return kept
+        items = documents(GlobalTagItem, GlobalTag.objects.with_version_of_all().order_by("id"), ("version",))
+        versions = [item.pop("version") for item in items]
+        return Response(items, headers=headers_of(state_of_all(versions[0] if versions else VERSION_OF_NONE), digest))
 
 
 class _CreatesGlobalTag(APIView):
@@ -77,14 +85,24 @@ class GlobalTagByNameView(APIView):
         parameters=[OpenApiParameter("light", str, description="Counts instead of contents, whatever the value.")],
         responses=one_of(NestedGlobalTag(), GlobalTagItem()),
     )
-    def get(self, request: Request, name: str) -> Response | StreamingHttpResponse:
+    def get(self, request: Request, name: str) -> HttpResponseBase:
+        light = "light" in request.query_params
         found = GlobalTag.objects.filter(name=name)
-        if "light" not in request.query_params:
-            return streams.global_tag(found, GlobalTagNotFoundError(name))
-        item = document(GlobalTagItem, found)
-        if item is None:
+        digest = digest_of("globalTag", name, light)
+        kept = answer_if_kept(request.META, digest, lambda: state_of(found))
+        if kept:
+            return kept
+        if not light:
+            return streams.conditional_global_tag(
+                found,
+                GlobalTagNotFoundError(name),
+                lambda tag: headers_of(State(tag["version"], tag["status"]["name"], tag["modified"]), digest),
+            )
+        items = documents(GlobalTagItem, found.with_version(), ("version", "modified"))
+        if not items:
             raise GlobalTagNotFoundError(name)
-        return Response(item)
+        state = State(items[0].pop("version"), items[0]["status"], items[0].pop("modified"))
+        return Response(items[0], headers=headers_of(state, digest))
 
 
 class GlobalTagDeleteView(APIView):
@@ -133,8 +151,15 @@ class PayloadListsOfGlobalTagView(APIView):
     """The name of the payload list of each payload type that a global tag has."""
 
     @extend_schema(responses={200: {"type": "object", "additionalProperties": {"type": "string"}}})
-    def get(self, request: Request, name: str) -> Response:
-        found = PayloadList.objects.names_by_type(name)
-        if not found and not GlobalTag.objects.filter(name=name).exists():
+    def get(self, request: Request, name: str) -> HttpResponseBase:
+        found = GlobalTag.objects.filter(name=name)
+        digest = digest_of("gtPayloadLists", name)
+        kept = answer_if_kept(request.META, digest, lambda: state_of(found))
+        if kept:
+            return kept
+        rows = list(found.states("payload_lists__payload_type__name", "payload_lists__name"))
+        if not rows:
             raise GlobalTagNotFoundError(name)
-        return Response(found)
+        # A tag without lists is one row without names.
+        names = dict(sorted(row[3:] for row in rows if row[3] is not None))
+        return Response(names, headers=headers_of(State(*rows[0][:3]), digest))

@@ -1,6 +1,8 @@
 """The view of the lookup."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -8,6 +10,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schem
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from cdb_rest.api.conditional import digest_of, headers_of, read_known, unchanged
 from cdb_rest.api.fields import parse_flag, parse_moment
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Mode
@@ -43,12 +46,62 @@ lookup_schema = extend_schema(
 )
 
 
+SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-Moment"
+EXTRAS = [
+    OpenApiParameter(
+        "window",
+        str,
+        enum=["0", "1"],
+        description=f"1: headers {SINCE} and {UNTIL} say for how long the answer is the same.",
+    ),
+    OpenApiParameter(
+        "snap", str, enum=["0", "1"], description=f"1: as window, and {CANONICAL} is the moment to ask for instead."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What a client wants to know besides the answer: its window, and the moment that stands for all in the window."""
+
+    window: bool = False
+    canonical: bool = False
+
+
 class LookupView(APIView):
     """Which payload each payload type has in a global tag at a moment."""
 
+    @extend_schema(parameters=EXTRAS)
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(lateral.answer(read_question(request.query_params)), content_type="application/json")
+        question, extras = read_lookup(request.query_params)
+        status, headers, body = answer_lookup(question, extras, request.META)
+        return HttpResponse(body, status=status, headers=headers) if body else unchanged(headers)
+
+
+def read_lookup(query: Mapping[str, str]) -> tuple[Question, Extras]:
+    """What the parameters of a query string ask. Raises `InvalidInputError`."""
+    window, canonical = parse_flag("window", query.get("window")), parse_flag("snap", query.get("snap"))
+    return read_question(query), Extras(window or canonical, canonical)
+
+
+def answer_lookup(question: Question, extras: Extras, meta: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer to a question that came with these WSGI headers; of 304 the body is empty.
+
+    Raises `GlobalTagNotFoundError`.
+    """
+    digest = digest_of(question.tag, *question.moment, question.only_valid, question.as_objects, question.mode.value)
+    found = lateral.look_up(question, read_known(meta, digest), with_window=extras.window)
+    headers = headers_of(found.state, digest)
+    if found.text is None:
+        return 304, headers, b""
+    headers["Content-Type"] = "application/json"
+    if found.window is not None:
+        since, until = found.window.on_wire(question.mode)
+        headers |= {SINCE: "{},{}".format(*since), UNTIL: "{},{}".format(*until)}
+        if extras.canonical:
+            headers[CANONICAL] = headers[SINCE]
+    return 200, headers, found.text.encode()
 
 
 def read_question(query: Mapping[str, str]) -> Question:

@@ -1,0 +1,105 @@
+"""What lets caches keep answers and never show an old one: how long an answer may be kept, what it is called, and requests that
+name what they have.
+
+An answer is called after the state of its tag and the question, so the name says whether it still holds, and nobody has to
+make the answer to find out.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils.http import http_date, parse_http_date_safe
+
+from cdb_rest.domain.status import Status
+from cdb_rest.lookup.lateral import NOTHING, Known, State
+from cdb_rest.models.global_tag import GlobalTagQuerySet
+
+# To be raised when a question on an unchanged tag gets other bytes than before: what caches have is then of no use.
+FORMAT = 1
+# What a proxy or a client may name; more is ignored.
+ETAG = re.compile(r'"([!#-~]{1,100})"')
+ETAGS_READ = 20
+# The list of all tags has no status of its own, and anybody may change it.
+ALL_TAGS = "all tags"
+
+
+def digest_of(*question: Any) -> str:
+    """A short text for a question, by what decides its answer besides the tag's state."""
+    return blake2b(repr((FORMAT, question)).encode(), digest_size=6).hexdigest()
+
+
+def headers_of(state: State, digest: str) -> dict[str, str]:
+    """The headers of an answer made from that state, also of one that is not sent because the client has it."""
+    headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(state.status, _max_age(state.status))
+    if state.modified is not None:
+        headers["Last-Modified"] = http_date(state.modified.timestamp())
+    return headers
+
+
+def read_known(meta: Mapping[str, Any], digest: str) -> Known:
+    """What a request's headers, by their WSGI names, say that the client has of the answer to that question."""
+    named = meta.get("HTTP_IF_NONE_MATCH")
+    if named is not None:
+        return Known(
+            tuple(
+                version
+                for version, _, of_question in (tag.rpartition("-") for tag in ETAG.findall(named)[:ETAGS_READ])
+                if of_question == digest
+            )
+        )
+    # Only of use where a cache knows no better; a date that is none is as good as nothing.
+    seconds = parse_http_date_safe(meta.get("HTTP_IF_MODIFIED_SINCE") or "")
+    return Known(modified=None if seconds is None else datetime.fromtimestamp(seconds, UTC))
+
+
+def state_of(tags: GlobalTagQuerySet) -> State | None:
+    """The state of the first of these tags, or None."""
+    row = tags.states().first()
+    return None if row is None else State(*row)
+
+
+def state_of_all(version: str) -> State:
+    """The state of all tags together. It has no time of modification: a tag that goes leaves no later one behind."""
+    return State(version, ALL_TAGS, None)
+
+
+def answer_if_kept(meta: Mapping[str, Any], digest: str, find_state: Callable[[], State | None]) -> HttpResponse | None:
+    """The answer to a client that names what it has, if that still holds; for that the state alone is looked for."""
+    known = read_known(meta, digest)
+    state = None if known == NOTHING else find_state()
+    return unchanged(headers_of(state, digest)) if state and _holds(known, state) else None
+
+
+def unchanged(headers: Mapping[str, str]) -> HttpResponse:
+    """The answer to a client that has it already."""
+    response = HttpResponse(status=304, headers=headers)
+    del response.headers["Content-Type"]
+    return response
+
+
+def _holds(known: Known, state: State) -> bool:
+    return state.version in known.versions or (state.modified is not None and state.modified == known.modified)
+
+
+def _max_age(status: str) -> int:
+    """For how many seconds an answer of a tag with that status may be kept without asking again."""
+    if status == Status.FROZEN:
+        return settings.CDB_FROZEN_MAX_AGE_SECONDS
+    if status in (Status.UNLOCKED, ALL_TAGS):
+        return settings.CDB_UNLOCKED_MAX_AGE_SECONDS
+    return settings.CDB_LOCKED_MAX_AGE_SECONDS
+
+
+@lru_cache(maxsize=100)
+def _permission(status: str, max_age: int) -> dict[str, str]:
+    if not max_age:
+        # nginx keeps nothing that it has to ask for again each time, unless it is told that what it keeps is long over.
+        return {"Cache-Control": "public, no-cache", "X-Accel-Expires": "@1"}
+    lasts = ", immutable" if status == Status.FROZEN else ""
+    return {"Cache-Control": f"public, max-age={max_age}{lasts}"}

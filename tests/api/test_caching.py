@@ -1,0 +1,249 @@
+"""What caches are told: names of answers that change with them, how long they may be kept, and answers to who has them."""
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils.http import http_date, parse_http_date
+
+from cdb_rest.models import GlobalTag, PayloadIOV
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOOKUP = "payloadiovs/?gtName=tag&majorIOV=5&minorIOV=0"
+OF_THE_TAG = (LOOKUP, "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag")
+CACHEABLE = (*OF_THE_TAG, "globalTags")
+MUST_ASK = "public, no-cache"
+
+
+@pytest.fixture
+def tag(api, build):
+    """A tag with an IOV, made by requests, so that its history is in order."""
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    api.post("pt", {"name": "Gain"}).ok()
+    insert(api, "first", [1, 0])
+    return GlobalTag.objects.get()
+
+
+def insert(api, url, since):
+    row = {"global_tag": "tag", "payload_type": "Gain", "payload_url": url, "checksum": "c", "since": since}
+    api.post("payload-iovs/insert", row).ok()
+
+
+@pytest.mark.parametrize("path", CACHEABLE)
+def test_who_has_the_answer_gets_304_from_one_small_statement(api, tag, path):
+    answer = api.get(path)
+    assert answer.headers["ETag"].startswith('"') and answer.headers["ETag"].endswith('"')
+    with CaptureQueriesContext(connection) as queries:
+        unchanged = api.get(path, if_none_match=answer.headers["ETag"])
+    assert unchanged.status == 304 and len(queries) == 1
+    assert '"PayloadIOV"' not in queries[0]["sql"] and '"PayloadList"' not in queries[0]["sql"]
+    for name in ("ETag", "Cache-Control", "X-Accel-Expires"):
+        assert unchanged.headers[name] == answer.headers[name]
+
+
+@pytest.mark.parametrize("path", CACHEABLE)
+def test_who_has_something_else_gets_the_answer(api, tag, path):
+    answer = api.get(path)
+    for other in ('"1-2-3-4"', '"', "", "none", answer.headers["ETag"].strip('"'), '"' + "x" * 9000 + '"'):
+        assert api.get(path, if_none_match=other).content == answer.content
+    several = f'"a", W/{answer.headers["ETag"]} , "b"'
+    assert api.get(path, if_none_match=several).status == 304
+    assert api("HEAD", path, if_none_match=several).status == 304
+
+
+def test_the_lookup_itself_is_not_run_for_who_has_the_answer(api, tag):
+    etag = api.get(LOOKUP).headers["ETag"]
+    with connection.cursor() as cursor:
+        # What would be looked at is not there.
+        cursor.execute('ALTER TABLE "PayloadIOV" RENAME TO away')
+        try:
+            assert api.get(LOOKUP, if_none_match=etag).status == 304
+            assert api.get(LOOKUP).status == 500
+        finally:
+            cursor.execute('ALTER TABLE away RENAME TO "PayloadIOV"')
+
+
+WRITES = {
+    "insert": lambda api: insert(api, "second", [2, 0]),
+    "insert at the same start": lambda api: insert(api, "second", [1, 0]),
+    "delete": lambda api: api.delete("deletePayloadIOV/tag/Gain/1/0").ok(),
+    "status": lambda api: api.put("gt_change_status/tag/locked").ok(),
+    "list": lambda api: api.put(
+        "pl_attach", {"global_tag": "tag", "payload_list": api.post("pl", {"payload_type": "Gain"}).ok()["name"]}
+    ).ok(),
+    "by hand": lambda api: PayloadIOV.objects.all().delete(),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_each_write_renames_every_answer_of_the_tag_and_no_other_one(api, tag, write):
+    api.post("gt", {"name": "other", "status": "unlocked"}).ok()
+    other = "payloadiovs/?gtName=other&majorIOV=5&minorIOV=0"
+    before = {path: api.get(path) for path in (*CACHEABLE, other)}
+    WRITES[write](api)
+    for path in CACHEABLE:
+        answer = api.get(path, if_none_match=before[path].headers["ETag"])
+        assert answer.status == 200 and answer.headers["ETag"] != before[path].headers["ETag"]
+        assert api.get(path).content == answer.content
+    assert api.get(other, if_none_match=before[other].headers["ETag"]).status == 304
+
+
+def test_a_name_that_is_used_again_names_its_answers_anew(api, tag):
+    api.post("gt", {"name": "empty", "status": "unlocked"}).ok()
+    lookup = LOOKUP.replace("tag", "empty")
+    seen = set()
+    for _ in range(5):
+        etag = api.get(lookup).headers["ETag"]
+        assert etag not in seen
+        seen.add(etag)
+        assert api.get("globalTags").headers["ETag"] not in seen
+        seen.add(api.get("globalTags").headers["ETag"])
+        api.delete("deleteGlobalTag/empty").ok()
+        assert api.get(lookup, if_none_match=etag).status == 404
+        api.post("gt", {"name": "empty", "status": "unlocked"}).ok()
+
+
+def test_questions_with_different_answers_have_different_names(api, tag):
+    questions = [
+        LOOKUP, LOOKUP + "&strict=1", LOOKUP + "&shape=dict", LOOKUP.replace("5", "0"), LOOKUP.replace("=0", "=1"),
+        "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag",
+    ]  # fmt: skip
+    named = [api.get(question).headers["ETag"] for question in questions]
+    assert len(set(named)) == len(named)
+    # What decides nothing gives no other name.
+    assert api.get(LOOKUP + "&window=1&snap=1&unknown=1").headers["ETag"] == named[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds", "permission"),
+    [
+        ("frozen", None, "public, max-age=31536000, immutable"),
+        ("locked", None, MUST_ASK),
+        ("unlocked", None, MUST_ASK),
+        ("approved", None, MUST_ASK),
+        ("frozen", 60, "public, max-age=60, immutable"),
+        ("locked", 60, "public, max-age=60"),
+        ("unlocked", 60, "public, max-age=60"),
+        ("approved", 60, "public, max-age=60"),
+        ("frozen", 0, MUST_ASK),
+    ],
+)
+def test_the_status_decides_how_long_an_answer_may_be_kept(api, tag, settings, status, seconds, permission):
+    if seconds is not None:
+        kind = "LOCKED" if status == "approved" else status.upper()
+        setattr(settings, f"CDB_{kind}_MAX_AGE_SECONDS", seconds)
+    if status == "approved":
+        api.post("gtstatus", {"name": "approved"}).ok()
+    if status != "unlocked":
+        api.put(f"gt_change_status/tag/{status}").ok()
+    for path in OF_THE_TAG:
+        answer = api.get(path)
+        assert answer.headers["Cache-Control"] == permission
+        assert ("X-Accel-Expires" in answer.headers) == (permission == MUST_ASK)
+        assert api.get(path, if_none_match=answer.headers["ETag"]).headers["Cache-Control"] == permission
+    of_all = permission if status == "unlocked" else MUST_ASK
+    assert api.get("globalTags").headers["Cache-Control"] == of_all
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0", "payloadiovs/", "globalTag/nobody", "gtPayloadLists/nobody", "x"],
+)  # fmt: skip
+def test_errors_are_not_kept(api, tag, path):
+    answer = api.get(path, if_none_match='"1"')
+    assert answer.status in (400, 404) and answer.headers["Cache-Control"] == "no-store"
+    assert "ETag" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "path", ["pt", "pl", "piov", "gt", "gtstatus", "globalTags?page=1", "user_settings/CDB_IOV_MODE"]
+)
+def test_other_answers_are_not_kept(api, tag, path):
+    assert api.get(path).headers["Cache-Control"] == "no-store"
+
+
+def test_large_nested_answers_are_passed_on_as_they_come(api, tag, monkeypatch):
+    assert "X-Accel-Buffering" not in api.get("globalTag/tag").headers
+    monkeypatch.setattr("cdb_rest.api.streams.MOST_IOVS_KEPT", 0)
+    assert api.get("globalTag/tag").headers["X-Accel-Buffering"] == "no"
+    assert api.get("gt").headers["X-Accel-Buffering"] == "no"
+
+
+def wait_for_time(api, path):
+    """The path's time of last modification, once it is told."""
+    deadline = time.monotonic() + 5
+    while "Last-Modified" not in (answer := api.get(path)).headers:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return answer.headers["Last-Modified"]
+
+
+@pytest.mark.parametrize("path", OF_THE_TAG)
+def test_a_cache_may_know_times_only(api, tag, path):
+    modified = wait_for_time(api, path)
+    assert api.get(path, if_modified_since=modified).status == 304
+    for other in (http_date(parse_http_date(modified) + 1), http_date(parse_http_date(modified) - 1), "never", ""):
+        assert api.get(path, if_modified_since=other).status == 200
+    # A name says more than a time.
+    assert api.get(path, if_modified_since=modified, if_none_match='"other"').status == 200
+
+
+def test_no_two_states_have_one_time_however_fast_they_follow(api, tag):
+    seen = {}
+    begin = time.monotonic()
+    number = 0
+    while time.monotonic() < begin + 2.5:
+        number += 1
+        insert(api, f"file{number}", [1, 0])
+        answer = api.get(LOOKUP)
+        told = answer.headers.get("Last-Modified")
+        assert told not in seen, "a state has the time of an earlier one"
+        if told:
+            assert parse_http_date(told) <= datetime.now(UTC).timestamp()
+            seen[told] = answer.content
+    assert number > 5
+
+
+def test_the_list_of_tags_tells_no_time(api, tag):
+    time.sleep(1.1)
+    answer = api.get("globalTags")
+    assert "Last-Modified" not in answer.headers
+    assert api.get("globalTags", if_modified_since=http_date(time.time())).status == 200
+
+
+def test_without_tags_the_list_has_a_name_too(api):
+    empty = api.get("globalTags")
+    assert empty.json == [] and api.get("globalTags", if_none_match=empty.headers["ETag"]).status == 304
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    assert api.get("globalTags", if_none_match=empty.headers["ETag"]).status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "mode", "window"),
+    [
+        ("majorIOV=5&minorIOV=0", "continuous", ("2,0", "7,0")),
+        ("majorIOV=6&minorIOV=0&strict=1", "continuous", ("6,0", "7,0")),
+        ("majorIOV=5&minorIOV=0", "discrete", ("2,0", "6,9223372036854775807")),
+        ("majorIOV=6&minorIOV=0&strict=1", "discrete", ("2,0", "6,0")),
+        ("majorIOV=1&minorIOV=0", "continuous", ("0,0", "2,0")),
+        ("majorIOV=9&minorIOV=0", "continuous", ("7,0", "9223372036854775807,9223372036854775807")),
+    ],
+)
+def test_the_window_of_an_answer_is_told_on_request(api, build, settings, query, mode, window):
+    settings.CDB_IOV_MODE = mode
+    payload_list = build.list(build.tag())
+    build.iov(payload_list, (2, 0), (6, 0))
+    build.iov(payload_list, (7, 0))
+    path = f"payloadiovs/?gtName=tag&{query}"
+    plain, answer, canonical = api.get(path), api.get(path + "&window=1"), api.get(path + "&window=1&snap=1")
+    assert not [name for name in plain.headers if name.startswith("CDB-")]
+    assert (answer.headers["CDB-Valid-Since"], answer.headers["CDB-Valid-Until"]) == window
+    assert "CDB-Canonical-Moment" not in answer.headers
+    assert canonical.headers["CDB-Canonical-Moment"] == window[0]
+    assert plain.content == answer.content == canonical.content
+    major, minor = window[0].split(",")
+    strict = "&strict=1" if "strict" in query else ""
+    assert api.get(f"payloadiovs/?gtName=tag&majorIOV={major}&minorIOV={minor}{strict}").content == plain.content
