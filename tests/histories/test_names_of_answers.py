@@ -1,0 +1,85 @@
+"""Random histories of requests: one name of an answer, one body, and a name that is out of date is never taken for good."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.services.global_tags import delete_global_tag
+
+TAGS = ("a", "b")
+TYPES = ("Gain", "Noise")
+NUMBERS = st.integers(0, 4)
+STEPS = st.one_of(
+    st.tuples(st.just("create"), st.sampled_from(TAGS)),
+    st.tuples(st.just("delete"), st.sampled_from(TAGS)),
+    st.tuples(st.just("clone"), st.sampled_from(TAGS), st.sampled_from(TAGS)),
+    st.tuples(st.just("status"), st.sampled_from(TAGS), st.sampled_from(["locked", "unlocked", "unlocked", "frozen"])),
+    st.tuples(st.just("list"), st.sampled_from(TAGS), st.sampled_from(TYPES)),
+    st.tuples(st.just("insert"), st.sampled_from(TAGS), st.sampled_from(TYPES), NUMBERS, NUMBERS, st.integers(0, 2)),
+    st.tuples(st.just("delete iov"), st.sampled_from(TAGS), st.sampled_from(TYPES), NUMBERS, NUMBERS),
+)
+
+
+def play(api, step):
+    """Send the step's request; it may well be refused."""
+    match step:
+        case "create", tag:
+            api.post("gt", {"name": tag, "status": "unlocked"})
+        case "delete", tag:
+            api.delete(f"deleteGlobalTag/{tag}")
+        case "clone", source, target:
+            api.post(f"cloneGlobalTag/{source}/{target}")
+        case "status", tag, status:
+            api.put(f"gt_change_status/{tag}/{status}")
+        case "list", tag, kind:
+            name = api.post("pl", {"payload_type": kind}).ok()["name"]
+            api.put("pl_attach", {"global_tag": tag, "payload_list": name})
+        case "insert", tag, kind, start, length, url:
+            row = {"global_tag": tag, "payload_type": kind, "payload_url": f"file{url}", "checksum": "c"}
+            until = [start + length, 0] if length else "next"
+            api.post("payload-iovs/insert", row | {"since": [start, 0], "until": until})
+        case "delete iov", tag, kind, start, length:
+            end = f"/{start + length}/0" if length else ""
+            api.delete(f"deletePayloadIOV/{tag}/{kind}/{start}/0{end}")
+
+
+def paths():
+    yield "globalTags"
+    for tag in TAGS:
+        yield from (f"globalTag/{tag}", f"globalTag/{tag}?light", f"gtPayloadLists/{tag}")
+        yield from (f"payloadiovs/?gtName={tag}&majorIOV=2&minorIOV=0&strict={strict}" for strict in (0, 1))
+
+
+@pytest.mark.django_db(transaction=True)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEPS, min_size=5, max_size=15))
+def test_one_name_one_body(api, steps):
+    clear()
+    for kind in TYPES:
+        api.post("pt", {"name": kind})
+    api.post("gt", {"name": "a", "status": "unlocked"}).ok()
+    bodies = {}
+    for step in steps:
+        play(api, step)
+        for path in paths():
+            answer = api.get(path)
+            if answer.status != 200:
+                continue
+            name = answer.headers["ETag"]
+            assert bodies.setdefault((path, name), answer.content) == answer.content, (path, step)
+            assert api.get(path, if_none_match=name).status == 304
+            outdated = [old for asked, old in bodies if asked == path and old != name]
+            if outdated:
+                again = api.get(path, if_none_match=", ".join(outdated[-5:]))
+                assert (again.status, again.content) == (200, answer.content)
+
+
+def clear():
+    """Take everything away that an earlier history left; its change log stays, as it would."""
+    GlobalTag.objects.update(status=GlobalTagStatus.objects.get(name="unlocked"))
+    for tag in GlobalTag.objects.all():
+        delete_global_tag(name=tag.name)
+    PayloadIOV.objects.all().delete()
+    PayloadList.objects.all().delete()
+    PayloadType.objects.all().delete()
