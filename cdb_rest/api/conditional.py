@@ -18,15 +18,13 @@ from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.domain.status import Status
 from cdb_rest.lookup.lateral import NOTHING, Known, State
-from cdb_rest.models.global_tag import GlobalTagQuerySet
+from cdb_rest.lookup.state import ALL_TAGS
 
 # To be raised when a question on an unchanged tag gets other bytes than before: what caches have is then of no use.
 FORMAT = 1
 # What a proxy or a client may name; more is ignored.
 ETAG = re.compile(r'"([!#-~]{1,100})"')
 ETAGS_READ = 20
-# The list of all tags has no status of its own, and anybody may change it.
-ALL_TAGS = "all tags"
 
 
 def digest_of(*question: Any) -> str:
@@ -56,17 +54,6 @@ def read_known(meta: Mapping[str, Any], digest: str) -> Known:
     # Only of use where a cache knows no better; a date that is none is as good as nothing.
     seconds = parse_http_date_safe(meta.get("HTTP_IF_MODIFIED_SINCE") or "")
     return Known(modified=None if seconds is None else datetime.fromtimestamp(seconds, UTC))
-
-
-def state_of(tags: GlobalTagQuerySet) -> State | None:
-    """The state of the first of these tags, or None."""
-    row = tags.states().first()
-    return None if row is None else State(*row)
-
-
-def state_of_all(version: str) -> State:
-    """The state of all tags together. It has no time of modification: a tag that goes leaves no later one behind."""
-    return State(version, ALL_TAGS, None)
 
 
 def answer_if_kept(meta: Mapping[str, Any], digest: str, find_state: Callable[[], State | None]) -> HttpResponse | None:

@@ -41,29 +41,40 @@ class LookupFirst:
         except Exception as error:
             response = errors.handle(error, {})
             status, headers, body = response.status_code, dict(response.items()), response.content
-        headers[HEADER] = stopwatch.header()
-        if body:
-            headers["Content-Length"] = str(len(body))
-        start_response(f"{status} {responses[status]}", list(headers.items()))
-        return [body]
+        return send(start_response, stopwatch, status, headers, body)
 
     def _asked(self, environ: dict[str, Any]) -> tuple[Question, Extras] | None:
         """What the request asks, or None if there is anything unusual about it."""
-        query = environ["QUERY_STRING"]
-        if (
-            environ["PATH_INFO"] not in self._paths
-            or environ["REQUEST_METHOD"] != "GET"
-            or environ.get("CONTENT_LENGTH", "") not in ("", "0")
-            or "HTTP_TRANSFER_ENCODING" in environ
-            or not query.isascii()
-            or "%00" in query
-            or not _is_ours(environ.get("HTTP_HOST", ""))
-        ):
+        if environ["PATH_INFO"] not in self._paths or not is_plain(environ):
             return None
         try:
-            return read_lookup(dict(parse_qsl(query, keep_blank_values=True)))
+            return read_lookup(dict(parse_qsl(environ["QUERY_STRING"], keep_blank_values=True)))
         except InvalidInputError:
             return None
+
+
+def is_plain(environ: dict[str, Any]) -> bool:
+    """Whether a request is a GET without a body, for a host of ours, with nothing in it that needs a closer look."""
+    query = environ["QUERY_STRING"]
+    return (
+        environ["REQUEST_METHOD"] == "GET"
+        and environ.get("CONTENT_LENGTH", "") in ("", "0")
+        and "HTTP_TRANSFER_ENCODING" not in environ
+        and query.isascii()
+        and "%00" not in query
+        and _is_ours(environ.get("HTTP_HOST", ""))
+    )
+
+
+def send(
+    start_response: Callable, stopwatch: Stopwatch, status: int, headers: dict[str, str], body: bytes
+) -> Iterable[bytes]:
+    """Send an answer with its times; one without a body is sent without its length."""
+    headers[HEADER] = stopwatch.header()
+    if body:
+        headers["Content-Length"] = str(len(body))
+    start_response(f"{status} {responses[status]}", list(headers.items()))
+    return [body]
 
 
 @lru_cache(maxsize=100)

@@ -1,6 +1,6 @@
 """Global tags and their statuses."""
 
-from django.db import connection, models
+from django.db import models
 from django.db.models import F, Func
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
@@ -9,7 +9,6 @@ from cdb_rest import named_sql
 from cdb_rest.models.names import NAME_LENGTH, TEXT_LENGTH
 
 VERSION_OF_ALL = named_sql.load("global_tags_version")
-VERSION_OF_NONE = "0-0"
 
 
 class NextSecond(Func):
@@ -62,19 +61,9 @@ class GlobalTagQuerySet(models.QuerySet):
         """The tags with what caches need: `version` and `modified`."""
         return self.annotate(version=Version(), modified=Modified())
 
-    def states(self, *columns: str) -> models.QuerySet:
-        """Of each tag its `version`, the name of its status and `modified`, and these columns."""
-        return self.with_version().values_list("version", "status__name", "modified", *columns)
-
     def with_version_of_all(self) -> "GlobalTagQuerySet":
         """The tags, each with a short text for the state of all tags there are: `version`."""
         return self.annotate(version=RawSQL(VERSION_OF_ALL, []))  # noqa: S611 -- a statement of ours without parameters
-
-    def version_of_all(self) -> str:
-        """The text for the state of all tags alone."""
-        with connection.cursor() as cursor:
-            cursor.execute(VERSION_OF_ALL)
-            return cursor.fetchone()[0]
 
 
 class GlobalTag(models.Model):

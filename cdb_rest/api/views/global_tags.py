@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import GLOBAL_TAGS
-from cdb_rest.api.conditional import answer_if_kept, digest_of, headers_of, state_of, state_of_all
+from cdb_rest.api.conditional import answer_if_kept, digest_of, headers_of
 from cdb_rest.api.documents import (
     GlobalTagDocument,
     GlobalTagItem,
@@ -25,8 +25,8 @@ from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup.lateral import State
+from cdb_rest.lookup.state import VERSION_OF_NONE, find_state, find_state_of_all, state_of_all
 from cdb_rest.models import GlobalTag, GlobalTagStatus
-from cdb_rest.models.global_tag import VERSION_OF_NONE
 from cdb_rest.services import global_tags
 
 
@@ -38,7 +38,7 @@ class GlobalTagListView(APIView):
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
         digest = digest_of("globalTags")
-        kept = answer_if_kept(request.META, digest, lambda: state_of_all(GlobalTag.objects.version_of_all()))
+        kept = answer_if_kept(request.META, digest, find_state_of_all)
         if kept:
             return kept
         items = documents(GlobalTagItem, GlobalTag.objects.with_version_of_all().order_by("id"), ("version",))
@@ -87,11 +87,11 @@ class GlobalTagByNameView(APIView):
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         light = "light" in request.query_params
-        found = GlobalTag.objects.filter(name=name)
         digest = digest_of("globalTag", name, light)
-        kept = answer_if_kept(request.META, digest, lambda: state_of(found))
+        kept = answer_if_kept(request.META, digest, lambda: find_state(name))
         if kept:
             return kept
+        found = GlobalTag.objects.filter(name=name)
         if not light:
             return streams.conditional_global_tag(
                 found,
@@ -152,12 +152,17 @@ class PayloadListsOfGlobalTagView(APIView):
 
     @extend_schema(responses={200: {"type": "object", "additionalProperties": {"type": "string"}}})
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        found = GlobalTag.objects.filter(name=name)
         digest = digest_of("gtPayloadLists", name)
-        kept = answer_if_kept(request.META, digest, lambda: state_of(found))
+        kept = answer_if_kept(request.META, digest, lambda: find_state(name))
         if kept:
             return kept
-        rows = list(found.states("payload_lists__payload_type__name", "payload_lists__name"))
+        rows = (
+            GlobalTag.objects.filter(name=name)
+            .with_version()
+            .values_list(
+                "version", "status__name", "modified", "payload_lists__payload_type__name", "payload_lists__name"
+            )
+        )
         if not rows:
             raise GlobalTagNotFoundError(name)
         # A tag without lists is one row without names.
