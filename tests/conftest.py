@@ -14,6 +14,10 @@ from tests.builders import Builder, make_statuses
 PREFIX = "/api/cdb_rest/"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rounds", type=int, default=300, help="writes that tests/e2e/test_freshness.py reads after")
+
+
 @pytest.fixture(autouse=True)
 def _statuses(request: pytest.FixtureRequest, _django_db_marker: None) -> None:
     if request.node.get_closest_marker("django_db"):
