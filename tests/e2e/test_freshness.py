@@ -3,6 +3,7 @@ not from a cache of the reader's own that asks whether its answer still holds.""
 
 import http.client
 import json
+import sys
 import threading
 
 import pytest
@@ -92,6 +93,5 @@ def test_nobody_sees_an_old_answer_after_a_write_was_acknowledged(behind, writte
         assert reader.failures == []
         assert reader.reads > 100
     assert sum(reader.kept for reader in readers) > 0
-    print(
-        f"{sum(reader.reads for reader in readers)} reads, {sum(reader.kept for reader in readers)} of them kept answers"
-    )
+    reads, kept = (sum(getattr(reader, count) for reader in readers) for count in ("reads", "kept"))
+    sys.stdout.write(f"{reads} reads, {kept} of them kept answers that still held\n")
