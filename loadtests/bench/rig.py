@@ -77,7 +77,7 @@ class Rig:
     def load(self, service: Service, url: str, *, connections: int, seconds: int, **options: Any) -> dict[str, Any]:
         """A run of wrk with what it cost: a row for tables and CSV files. Rates in answers a second, CPU in milliseconds
         an answer, shares of all cores in percent."""
-        with usage.measured(service.gunicorn(), usage.postmaster(self.data / "postgres" / "data")) as used:
+        with usage.measured(service.application(), usage.postmaster(self.data / "postgres" / "data")) as used:
             load = wrk.run(url, seconds=seconds, connections=connections, **options)
         answers = max(1, load.requests)
         self.most_client_share = max(self.most_client_share, load.client_share)

@@ -87,10 +87,11 @@ def manage(settings: Settings, *arguments: str) -> Finished:
 
 
 class Service:
-    """A running `manage.py run`."""
+    """A running `manage.py run`, or `serve`."""
 
-    def __init__(self, process: subprocess.Popen, port: int, workers: int) -> None:
+    def __init__(self, process: subprocess.Popen, port: int, workers: int, command: str) -> None:
         self.process = process
+        self.command = command
         self.port = port
         self.workers = workers
 
@@ -102,6 +103,10 @@ class Service:
         """A lookup without its moment, which the load generator adds."""
         return self.url(f"{route}?gtName={tag}")
 
+    def application(self) -> psutil.Process:
+        """What answers: gunicorn alone, or all that `serve` runs, the database excepted."""
+        return self.gunicorn() if self.command == "run" else psutil.Process(self.process.pid)
+
     def gunicorn(self) -> psutil.Process:
         """gunicorn's master process."""
         for child in psutil.Process(self.process.pid).children():
@@ -111,12 +116,12 @@ class Service:
 
 
 @contextlib.contextmanager
-def running(settings: Settings, *, workers: int = 3, **extra: str) -> Iterator[Service]:
-    """Serve inside the block. Raises `ServiceError` if the service does not come up."""
+def running(settings: Settings, *, workers: int = 3, command: str = "run", **extra: str) -> Iterator[Service]:
+    """Serve inside the block, by `manage.py run` or another command. Raises `ServiceError` if the service does not come up."""
     port = _free_port()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "run"],
+            [sys.executable, "manage.py", command],
             cwd=ROOT, env=settings.environment(PORT=str(port), CDB_WORKERS=str(workers), **extra),
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
@@ -124,7 +129,7 @@ def running(settings: Settings, *, workers: int = 3, **extra: str) -> Iterator[S
             if not _becomes_ready(process, port):
                 output.seek(0)
                 raise ServiceError(f"the service did not start: {' '.join(output.read().split())[-500:]}")
-            yield Service(process, port, workers)
+            yield Service(process, port, workers, command)
         finally:
             _stop(process)
 

@@ -35,6 +35,12 @@ class Sizes:
     look_seconds: int
     seed_rounds: int
     cross_check_seconds: int
+    # Of the part serving, and of overload: a tag to copy, connections, jobs of a storm and how often, seconds of a point.
+    largest_clone: str
+    serving_connections: int
+    jobs: int
+    storm_rounds: int
+    overload_seconds: int
 
 
 FULL = Sizes(
@@ -61,6 +67,11 @@ FULL = Sizes(
     look_seconds=10,
     seed_rounds=1,
     cross_check_seconds=10,
+    largest_clone="heavy-usage",
+    serving_connections=64,
+    jobs=10_000,
+    storm_rounds=3,
+    overload_seconds=15,
 )
 LARGE = replace(FULL, name="large", growth=(*FULL.growth, 250_000))
 QUICK = Sizes(
@@ -87,6 +98,11 @@ QUICK = Sizes(
     look_seconds=2,
     seed_rounds=1,
     cross_check_seconds=2,
+    largest_clone="moderate",
+    serving_connections=16,
+    jobs=2_000,
+    storm_rounds=1,
+    overload_seconds=5,
 )
 # Only for the test of the rig itself.
 TINY = replace(
@@ -100,4 +116,7 @@ TINY = replace(
     worker_scenario="tiny",
     clone_scenarios=("tiny",),
     cross_check_seconds=1,
+    largest_clone="tiny",
+    jobs=100,
+    overload_seconds=1,
 )

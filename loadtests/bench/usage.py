@@ -86,6 +86,6 @@ def peak_of(read: Callable[[], int]) -> Iterator[Peak]:
         peak.most = max(peak.most, peak.first)
 
 
-def largest_worker(gunicorn: psutil.Process) -> int:
-    """Resident bytes of the largest worker."""
-    return max((child.memory_info().rss for child in gunicorn.children()), default=0)
+def largest_worker(gunicorn: psutil.Process, *, recursive: bool = False) -> int:
+    """Resident bytes of the largest worker; `recursive` for the largest process of several programs."""
+    return max((child.memory_info().rss for child in gunicorn.children(recursive)), default=0)

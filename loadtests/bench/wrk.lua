@@ -1,6 +1,7 @@
 -- Lookups at deterministic moments, and what wrk counted as one line of JSON.
 -- Arguments: first path; then "major minor" pairs are put after it by mode: first, last or random; seed; "statuses" counts
--- every answer by its status, which costs the client time; "unknown" asks for a tag that is not there every tenth time.
+-- every answer by its status, which costs the client time; a path that is asked for every tenth time, or "-"; the mean of
+-- the random pause of a connection before each question, in milliseconds, or 0.
 local next_thread = 0
 local threads = {}
 
@@ -14,7 +15,9 @@ function init(args)
    prefix, mode = args[1], args[2]
    math.randomseed(tonumber(args[3]) + 7919 * number)
    counts_statuses = args[4] == "statuses"
-   other, asked, statuses = args[5], 0, ""
+   other, asked, statuses = args[5] ~= "-" and args[5], 0, ""
+   pause = tonumber(args[6])
+   if pause == 0 then delay = nil end
    by_status = {}
    if not counts_statuses then response = nil end
 end
@@ -30,6 +33,10 @@ function request()
    asked = asked + 1
    if other and asked % 10 == 0 then return wrk.format("GET", other .. moment()) end
    return wrk.format("GET", prefix .. moment())
+end
+
+function delay()
+   return math.floor(-pause * math.log(1 - math.random()))
 end
 
 function response(status)

@@ -71,9 +71,11 @@ def run(
     seed: int = 1,
     count_statuses: bool = False,
     other_url: str | None = None,
+    pause_milliseconds: float = 0,
 ) -> Load:
     """Put load on `url` for some seconds; with `mode` first, random or last, a moment is added to it, with fixed it is
-    taken as it is. Every tenth question goes to `other_url` if there is one. Raises `RuntimeError` with what wrk said
+    taken as it is. Every tenth question goes to `other_url` if there is one. With a pause each connection waits before each
+    question, for a random time of that mean. Raises `RuntimeError` with what wrk said
     if it failed."""
     check_installed()
     parts = urlsplit(url)
@@ -82,7 +84,7 @@ def run(
         "wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s",
         "--timeout", f"{TIMEOUT_SECONDS}s", "--script", str(SCRIPT), f"{parts.scheme}://{parts.netloc}",
         "--", _target(url), mode, str(seed), "statuses" if count_statuses else "-",
-        *([_target(other_url)] if other_url else []),
+        _target(other_url) if other_url else "-", str(pause_milliseconds),
     ]  # fmt: skip
     output, usage, wall = _run(command)
     lines = [line for line in output.splitlines() if line.startswith("REPORT ")]

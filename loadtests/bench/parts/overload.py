@@ -1,0 +1,137 @@
+"""What is answered when more is asked than the service can do: from half of it to ten times as much."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loadtests.bench import plots, usage
+from loadtests.bench.figures import percentile, ratio
+from loadtests.bench.result import Result, Table, Target
+from loadtests.bench.rig import Rig
+from loadtests.bench.service import Service, running
+from loadtests.bench.wrk import run as run_wrk
+
+TITLE = "Overload"
+# nginx lets so many wait; all beyond are told to come again.
+QUEUE = 4000
+# Clients that ask again and again beside those that wait in the queue.
+CLIENTS = 2000
+FACTORS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
+# Until as many wait as are going to.
+SETTLE_SECONDS = 5
+INTRO = (
+    "`make serve`, lookups at random moments in the largest tag. First the capacity: the most answers a second with a "
+    "fixed number of connections. Then clients that each pause for a random time offer a multiple of it. They do not wait for "
+    "each other, so what is offered does not shrink when the service is slow, except by those that wait in its queue. "
+    "Answers and their times are those of nginx's access log in the last part of each run, where the queue is as full as it gets."
+)
+COLUMNS = (
+    "× capacity", "offered/s", "answered/s", "504/s", "other", "dropped", "p50 ms", "p99 ms", "504: p99 ms", "÷ most",
+    "largest worker MiB", "client CPU %",
+)  # fmt: skip
+
+
+def measure(rig: Rig) -> Result:
+    """The capacity, then every multiple of it."""
+    result = Result("overload", TITLE, INTRO)
+    tag = rig.sizes.largest
+    rig.seed(tag)
+    with running(rig.settings, command="serve") as service:
+        rig.warm_up(service, tag)
+        url = service.lookup_url(tag)
+        capacity = max(
+            run_wrk(url, seconds=rig.sizes.floor_seconds, connections=64, seed=number).rate for number in (1, 2, 3)
+        )
+        rig.say(f"overload: capacity {capacity:.0f} answers a second")
+        for factor in FACTORS:
+            rig.say(f"overload: {factor} times that")
+            result.raw.append(_offer(rig, service, url, factor, capacity))
+            _wait_until_idle(service)
+    _show(result, capacity)
+    return result
+
+
+def _offer(rig: Rig, service: Service, url: str, factor: float, capacity: float) -> dict[str, Any]:
+    seconds = rig.sizes.overload_seconds
+    excess = factor - 1
+    # In overload the queue is full of clients that wait; the others share what is left to offer.
+    clients = CLIENTS if excess <= 0 else QUEUE + CLIENTS
+    pause = CLIENTS / (capacity * (factor if excess <= 0 else excess))
+    with usage.peak_of(lambda: usage.largest_worker(service.application(), recursive=True)) as peak:
+        begin = time.time()
+        load = run_wrk(
+            url,
+            seconds=seconds + SETTLE_SECONDS,
+            connections=clients,
+            pause_milliseconds=1000 * pause,
+            count_statuses=True,
+        )
+    time.sleep(2)
+    good, refused, statuses = [], [], Counter()
+    for line in _logged(rig.data / "serve" / "access.log", begin + SETTLE_SECONDS, begin + SETTLE_SECONDS + seconds):
+        statuses[line["status"]] += 1
+        (good if line["status"] == 200 else refused).append(1000 * float(line["request_time"]))
+    other = sum(count for status, count in statuses.items() if status not in (200, 504))
+    return {
+        "factor": factor, "offered_per_s": sum(statuses.values()) / seconds, "answered_per_s": statuses[200] / seconds,
+        "status_504_per_s": statuses[504] / seconds, "other": other, "dropped": load.broken + load.timeouts,
+        "p50_ms": percentile(good, 50) if good else None, "p99_ms": percentile(good, 99) if good else None,
+        "refused_p99_ms": percentile(refused, 99) if refused else None, "worker_mib": peak.most / 2**20,
+        "client_cpu_percent": 100 * load.client_share,
+    }  # fmt: skip
+
+
+def _logged(log: Path, since: float, until: float) -> Iterator[dict[str, Any]]:
+    """The lookups in nginx's access log whose answers were sent in a span of time, in seconds since the epoch."""
+    with log.open(errors="replace") as lines:
+        for line in lines:
+            found = json.loads(line)
+            if "payloadiovs" in found["uri"] and since <= datetime.fromisoformat(found["time"]).timestamp() < until:
+                yield found
+
+
+def _wait_until_idle(service: Service) -> None:
+    """Until nobody of the last run waits any more."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        before = usage.family_cpu(service.application())
+        time.sleep(1)
+        if usage.family_cpu(service.application()) - before < 0.2:
+            return
+
+
+def _show(result: Result, capacity: float) -> None:
+    most = max(row["answered_per_s"] for row in result.raw)
+    for row in result.raw:
+        row["share"] = ratio(row["answered_per_s"], most)
+    keys = (
+        "factor", "offered_per_s", "answered_per_s", "status_504_per_s", "other", "dropped", "p50_ms", "p99_ms",
+        "refused_p99_ms", "share", "worker_mib", "client_cpu_percent",
+    )  # fmt: skip
+    result.tables.append(
+        Table(f"Capacity: {capacity:.0f} answers/s", COLUMNS, [tuple(row[key] for key in keys) for row in result.raw])
+    )
+    offered = [row["offered_per_s"] for row in result.raw]
+    result.plots.append(
+        plots.lines(
+            "Offered against answered",
+            {
+                "answered (200)": list(zip(offered, (row["answered_per_s"] for row in result.raw), strict=True)),
+                "told to come again (504)": list(
+                    zip(offered, (row["status_504_per_s"] for row in result.raw), strict=True)
+                ),
+            },
+            x="offered requests/s",
+            y="requests/s",
+            log_x=True,
+        )
+    )
+    last = result.raw[-1]
+    result.targets += [
+        Target("answered at ten times the capacity ÷ most answered", last["share"], 0.8, at_most=False),
+        Target("dropped or other than 200 and 504", sum(row["dropped"] + row["other"] for row in result.raw), 0, True),
+    ]

@@ -1,0 +1,105 @@
+"""Thousands of jobs that all start at once: each opens a connection, asks one question, reads the answer to its end and goes."""
+
+import contextlib
+import resource
+import selectors
+import socket
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from loadtests.bench.figures import percentile
+
+# Jobs beyond the files that a process may open would not be jobs.
+SPARE_FILES = 64
+RECEIVE_BYTES = 256 * 1024
+
+
+@dataclass
+class Storm:
+    """What became of the jobs. `times` are milliseconds from the first connection attempt of all to the end of an answer."""
+
+    times: list[float] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+    # Connections that were refused, reset or ended early.
+    dropped: int = 0
+    bodies: set[bytes] = field(default_factory=set)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    @property
+    def good(self) -> int:
+        """Answers with status 200."""
+        return self.statuses[200]
+
+    def time_of(self, share: float) -> float | None:
+        """The time within which so many percent of the jobs had an answer."""
+        return percentile(self.times, share) if self.times else None
+
+
+def run(url: str, *, jobs: int, timeout: float) -> Storm:
+    """Start all jobs at once. Raises `OSError` if so many connections can't be opened by one process."""
+    parts = urlsplit(url)
+    request = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode()
+    _allow_files(jobs + SPARE_FILES)
+    storm = Storm()
+    cpu, begin = time.process_time(), time.perf_counter()
+    with selectors.DefaultSelector() as selector:
+        waiting: dict[socket.socket, bytearray] = {}
+        for _ in range(jobs):
+            job = socket.socket()
+            job.setblocking(False)
+            job.connect_ex((parts.hostname, parts.port))
+            waiting[job] = bytearray()
+            selector.register(job, selectors.EVENT_WRITE)
+        while waiting and time.perf_counter() < begin + timeout:
+            for key, _ in selector.select(1):
+                if _goes_on(selector, key, request, waiting[key.fileobj]):
+                    continue
+                _note(storm, bytes(waiting.pop(key.fileobj)), (time.perf_counter() - begin) * 1000)
+                selector.unregister(key.fileobj)
+                key.fileobj.close()
+        for job in waiting:
+            storm.dropped += 1
+            job.close()
+    storm.seconds = time.perf_counter() - begin
+    storm.cpu_seconds = time.process_time() - cpu
+    return storm
+
+
+def _allow_files(number: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
+
+
+def _goes_on(selector: selectors.BaseSelector, key: selectors.SelectorKey, request: bytes, got: bytearray) -> bool:
+    """Take a job one step further; returns whether there is another one."""
+    with contextlib.suppress(BlockingIOError):
+        try:
+            if key.events == selectors.EVENT_WRITE:
+                key.fileobj.send(request)
+                selector.modify(key.fileobj, selectors.EVENT_READ)
+                return True
+            piece = key.fileobj.recv(RECEIVE_BYTES)
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                raise
+            return False
+        got += piece
+        return bool(piece)
+    return True
+
+
+def _note(storm: Storm, answer: bytes, milliseconds: float) -> None:
+    head, separator, body = answer.partition(b"\r\n\r\n")
+    lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    if not separator or not lengths or int(lengths[0]) != len(body):
+        storm.dropped += 1
+        return
+    status = int(head.split(b" ", 2)[1])
+    storm.statuses[status] += 1
+    if status == 200:
+        storm.bodies.add(body)
+    storm.times.append(milliseconds)
