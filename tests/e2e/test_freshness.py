@@ -46,7 +46,7 @@ class CachingReader(threading.Thread):
         connection.close()
 
 
-@pytest.fixture(params=["service"])
+@pytest.fixture(params=["service", "served"])
 def behind(request):
     """The service itself, and the service behind nginx."""
     return request.getfixturevalue(request.param)
