@@ -131,6 +131,20 @@ VARIABLES = (
         validate.Range(min=1),
     ),
     Variable(
+        "CDB_MAX_EXPORTS",
+        "int",
+        2,
+        "Most exports at a time, of all instances on a database together; more are answered with 504.",
+        validate.Range(min=1),
+    ),
+    Variable(
+        "CDB_EXPORT_TIMEOUT_SECONDS",
+        "int",
+        3600,
+        "How long an export may take; one that takes longer breaks off.",
+        validate.Range(1, 24 * 3600),
+    ),
+    Variable(
         "CDB_CONNECT_TIMEOUT_SECONDS",
         "int",
         5,

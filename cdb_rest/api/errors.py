@@ -39,6 +39,7 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.ChangeTooLargeError: 413,
     # The one status that existing clients try again, after a random pause.
     errors.DatabaseUnavailableError: 504,
+    errors.OverloadedError: 504,
 }
 
 # What HTTP itself can get wrong: the framework's class, our code.

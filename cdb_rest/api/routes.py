@@ -6,6 +6,7 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.views import (
     changes,
+    export,
     global_tags,
     lookup,
     payload_iovs,
@@ -39,6 +40,7 @@ ROUTES: Routes = (
         global_tags.PayloadListsOfGlobalTagView,
         ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
     ),
+    (export.ExportView, ("global-tags/<str:name>/export",)),
     (changes.ChangeListView, ("global-tags/<str:name>/changes",)),
     (changes.ChangeView, ("global-tags/<str:name>/changes/<str:revision>",)),
     (payload_types.PayloadTypeListView, ("pt", "payload-types")),

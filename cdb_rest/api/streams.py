@@ -161,7 +161,7 @@ def _first(elements: Iterator[Element], missing: NotFoundError) -> Iterator[byte
 
 
 def _respond(pieces: Iterator[bytes]) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(_Body(_in_snapshot(pieces)), content_type="application/json")
+    response = StreamingHttpResponse(Body(_in_snapshot(pieces)), content_type="application/json")
     response[UNBUFFERED] = "no"
     return response
 
@@ -180,12 +180,12 @@ def _in_snapshot(pieces: Generator[bytes]) -> Iterator[bytes]:
         yield b"".join(gathered)
 
 
-class _Body:
+class Body:
     """Pieces of a body. The first is made at once, so that an error can still become an answer of its own."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._first = next(pieces)
+        self._first = next(pieces, b"")
 
     def __iter__(self) -> Iterator[bytes]:
         yield self._first

@@ -201,3 +201,9 @@ class DatabaseUnavailableError(CdbError):
     """The database can't be reached or does not answer in time; try again later."""
 
     code = "database_unavailable"
+
+
+class OverloadedError(CdbError):
+    """As many such requests as are permitted at a time are running already; try again later."""
+
+    code = "overloaded"

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.e2e.exporting import TAG, Watcher, begun, wait_until
 from tests.e2e.service import JobClient, free_port
 
 pytestmark = pytest.mark.skipif(
@@ -69,3 +70,16 @@ def test_lookups_writes_and_streams_share_two_server_connections(pooled, service
     with ThreadPoolExecutor(8) as workers:
         list(workers.map(work, range(16)))
     assert service.manage("check_counts").returncode == 0
+
+
+def test_exports_that_are_left_half_way_give_the_server_connections_back(pooled, service):
+    assert pooled.manage("seed_scenario", TAG).returncode == 0
+    client, watcher = JobClient(pooled.port), Watcher(service)
+    # More often than there are connections.
+    for _ in range(5):
+        with begun(pooled.port):
+            pass
+        wait_until(watcher.is_free)
+        assert client.get(f"payloadiovs/?gtName={TAG}&majorIOV=5&minorIOV=0")
+    assert client.call("DELETE", f"deleteGlobalTag/{TAG}")[0] == 200
+    watcher.close()

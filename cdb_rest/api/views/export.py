@@ -1,0 +1,80 @@
+"""The view of exports."""
+
+from django.conf import settings
+from django.http import StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from cdb_rest.api import streams
+from cdb_rest.api.fields import parse_moment
+from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
+from cdb_rest.models.names import CONTROL_CHARACTER
+from cdb_rest.services.export import Form, Selection, check_selection, export
+
+MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
+MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
+QUERY = [
+    OpenApiParameter("format", str, enum=[*Form], description="csv (default), or jsonl: one JSON object a line."),
+    OpenApiParameter("payload_type", str, description="Only the IOVs of this payload type."),
+    OpenApiParameter("since", MOMENT, description="major,minor: only what is valid here or starts later."),
+    OpenApiParameter("until", MOMENT, description="major,minor: only what starts before; an end as those of IOVs are."),
+]
+
+
+class ExportView(APIView):
+    """The IOVs of a global tag as a file, of any size."""
+
+    @extend_schema(
+        parameters=QUERY,
+        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/x-ndjson"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, name: str) -> StreamingHttpResponse:
+        selection, form = _read_selection(request, name)
+        if request.META.get("SERVER_PROTOCOL") == "HTTP/1.0":
+            message = "An export needs HTTP/1.1: before, a body that breaks off looks like one that has ended."
+            raise InvalidInputError(message)
+        if request.method == "HEAD":
+            check_selection(selection)
+            response = StreamingHttpResponse((), content_type=MEDIA_TYPES[form])
+        else:
+            response = StreamingHttpResponse(streams.Body(export(selection, form)), content_type=MEDIA_TYPES[form])
+        response["Content-Disposition"] = content_disposition_header(True, _file_name(selection, form))
+        response["Cache-Control"] = "no-store"
+        # A proxy that gathers the answer first would fill its disk.
+        response[streams.UNBUFFERED] = "no"
+        return response
+
+
+def _read_selection(request: Request, name: str) -> tuple[Selection, Form]:
+    query = request.query_params
+    form = query.get("format", Form.CSV)
+    if form not in [*Form]:
+        message = f"format must be {' or '.join(Form)}."
+        raise InvalidInputError(message, {"format": [message]})
+    since = _read_moment("since", query.get("since"), Moment(0, 0))
+    until = _read_moment("until", query.get("until"), END_OF_TIME)
+    window = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
+    if window.is_empty:
+        message = f"The window from {since} to {until} is empty."
+        raise InvalidInputError(message, {"until": [message]})
+    return Selection(name, query.get("payload_type") or None, window), Form(form)
+
+
+def _read_moment(name: str, text: str | None, default: Moment) -> Moment:
+    """A moment written as two numbers with a comma between. Raises `InvalidInputError`."""
+    if text is None:
+        return default
+    halves = text.split(",")
+    if len(halves) != 2:
+        message = f"{name} must be two numbers with a comma between: major,minor."
+        raise InvalidInputError(message, {name: [message]})
+    return parse_moment((name, name), (halves[0], halves[1]))
+
+
+def _file_name(selection: Selection, form: Form) -> str:
+    """A name without what no file name may have."""
+    parts = [selection.global_tag, *([selection.payload_type] if selection.payload_type else [])]
+    return f"{CONTROL_CHARACTER.sub('_', '-'.join(parts)).replace('/', '_')}.{form}"

@@ -1,0 +1,94 @@
+"""COPY … TO STDOUT as pieces of bytes that somebody takes one after the other, at their own pace."""
+
+import contextlib
+import io
+import os
+import queue
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import connection
+
+# Size of the pieces, and how many may wait to be taken: what a copy costs in memory, whatever it copies.
+PIECE_BYTES = 128 * 1024
+PIECES_WAITING = 4
+
+
+@contextlib.contextmanager
+def copied_out(statement: str, values: dict[str, Any]) -> Iterator[Iterator[bytes]]:
+    """Inside the block, what the statement sends, as an iterator over pieces; it runs on the current connection.
+
+    The driver pushes rows and whoever answers a request pulls them, so a thread is between the two, which waits while its
+    pieces are not taken. Errors of the driver are raised where a piece is taken, as Django's.
+
+    Where the block is left before the end, the connection to the database is cut: the server then stops at once, also behind
+    a pooler, where a request to cancel could meet the statement of somebody else. Django opens another one when it needs one.
+    """
+    driver = connection.connection
+    pieces = _Pieces()
+
+    def copy() -> None:
+        try:
+            buffer = io.BufferedWriter(pieces, PIECE_BYTES)
+            with driver.cursor() as cursor:
+                # COPY takes no parameters, so the driver has to write them in. It hands over row by row, to a method in C.
+                cursor.copy_expert(cursor.mogrify(statement, values), buffer)
+            buffer.flush()
+        except Exception as error:
+            pieces.end(error)
+        else:
+            pieces.end(None)
+
+    copier = threading.Thread(target=copy, name="copy-out", daemon=True)
+    copier.start()
+    try:
+        yield pieces.taken()
+    finally:
+        if not pieces.complete:
+            pieces.abandon()
+            _hang_up(driver)
+        copier.join()
+
+
+class _Pieces(io.RawIOBase):
+    """The file that the driver writes into, and what is taken out of it at the other end."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.Queue[bytes | Exception | None] = queue.Queue(PIECES_WAITING)
+        self._abandoned = False
+        self.complete = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        if not self._abandoned:
+            self._waiting.put(bytes(piece))
+        return len(piece)
+
+    def end(self, error: Exception | None) -> None:
+        """Say that nothing more comes, and what is to blame for it, if anything."""
+        self._waiting.put(error)
+
+    def taken(self) -> Iterator[bytes]:
+        while isinstance(piece := self._waiting.get(), bytes):
+            yield piece
+        self.complete = True
+        if piece is not None:
+            with connection.wrap_database_errors:
+                raise piece
+
+    def abandon(self) -> None:
+        """Take no more: whoever writes goes on without waiting, and what is written is lost."""
+        self._abandoned = True
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._waiting.get_nowait()
+
+
+def _hang_up(driver: Any) -> None:
+    """End the conversation with the server below the driver, which another thread is in and which must not be closed under it."""
+    with contextlib.suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,98 @@
+"""Exporting the payload IOVs of a global tag: the database builds the rows, and they pass through."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.conf import settings
+from django.db import connection
+
+from cdb_rest import named_sql
+from cdb_rest.domain.errors import (
+    GlobalTagNotFoundError,
+    OverloadedError,
+    PayloadListNotFoundError,
+    PayloadTypeNotFoundError,
+)
+from cdb_rest.domain.moment import Interval, Mode, Moment
+from cdb_rest.models import GlobalTag, PayloadList, PayloadType
+from cdb_rest.models.snapshot import snapshot
+from cdb_rest.services.copy_out import copied_out
+
+ROWS = named_sql.load("export_rows")
+SETTINGS = named_sql.load("export_settings")
+TAKE_SLOT = named_sql.load("take_export_slot")
+
+
+class Form(StrEnum):
+    """What an exported row looks like."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+
+
+STATEMENTS = {
+    Form.CSV: named_sql.load("export_csv").replace("{rows}", ROWS),
+    Form.JSONL: named_sql.load("export_jsonl").replace("{rows}", ROWS),
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to export: a tag, all its payload types or one by name, and a window.
+
+    Of each payload list those IOVs belong to a window that start in it, and the one that is valid at its first moment.
+    """
+
+    global_tag: str
+    payload_type: str | None
+    window: Interval
+
+
+def check_selection(selection: Selection) -> tuple[int, int | None]:
+    """The ids of the tag and of the payload type.
+
+    Raises `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, or `PayloadListNotFoundError` if the tag has no such list.
+    """
+    tag_id = GlobalTag.objects.filter(name=selection.global_tag).values_list("id", flat=True).first()
+    if tag_id is None:
+        raise GlobalTagNotFoundError(selection.global_tag)
+    if selection.payload_type is None:
+        return tag_id, None
+    type_id = PayloadType.objects.filter(name=selection.payload_type).values_list("id", flat=True).first()
+    if type_id is None:
+        raise PayloadTypeNotFoundError(selection.payload_type)
+    if not PayloadList.objects.filter(global_tag=tag_id, payload_type=type_id).exists():
+        raise PayloadListNotFoundError(f"of type {selection.payload_type} in global tag {selection.global_tag}")
+    return tag_id, type_id
+
+
+def export(selection: Selection, form: Form) -> Iterator[bytes]:
+    """The selected rows of one state of the database, in pieces; CSV begins with a line of names, so there is a piece always.
+
+    Before the first piece it raises what `check_selection` does, and `OverloadedError` if `CDB_MAX_EXPORTS` are running.
+    At any piece it may raise an error of the database.
+    """
+    with snapshot():
+        tag_id, type_id = check_selection(selection)
+        with connection.cursor() as cursor:
+            cursor.execute(TAKE_SLOT, {"slots": settings.CDB_MAX_EXPORTS})
+            if cursor.fetchone() is None:
+                raise OverloadedError(
+                    f"Exports running: {settings.CDB_MAX_EXPORTS}, the most at a time; try again later."
+                )
+            cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_EXPORT_TIMEOUT_SECONDS * 1000)})
+        values = _window(selection.window) | {"tag_id": tag_id, "payload_type_id": type_id}
+        with copied_out(STATEMENTS[form], values) as pieces:
+            yield from pieces
+
+
+def _window(window: Interval) -> dict[str, object]:
+    since: Moment = window.start
+    return {
+        "since": since.combined,
+        "since_major": since.major,
+        "since_minor": since.minor,
+        "until": window.end.combined,
+        "inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
+    }

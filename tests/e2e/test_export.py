@@ -1,0 +1,142 @@
+"""Exports by the running service: clients that go away, that take nothing, and too many of them; failures in the middle."""
+
+import contextlib
+import http.client
+import os
+import signal
+
+import psutil
+import pytest
+
+from cdb.gunicorn_edge import SILENCE_SECONDS
+from tests.e2e.exporting import BUSY, KILL, PLACES, ROWS, RUNNING, TAG, Watcher, begun, wait_until
+from tests.e2e.service import JobClient, Service
+
+LARGEST_WORKER_BYTES = 100_000_000
+
+
+@pytest.fixture(scope="module")
+def exporting(new_directory):
+    """A service with a single process, which has as many threads as exports may run, and one more."""
+    running = Service(new_directory() / "data", SCENARIO=TAG, CDB_WORKERS="1", CDB_THREADS="3").start()
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture
+def watcher(exporting):
+    made = Watcher(exporting)
+    wait_until(made.is_free)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(exporting):
+    return JobClient(exporting.port)
+
+
+def lookup(client):
+    return client.get(f"payloadiovs/?gtName={TAG}&majorIOV=5&minorIOV=0")
+
+
+def export(exporting):
+    connection = http.client.HTTPConnection("127.0.0.1", exporting.port, timeout=60)
+    connection.request("GET", f"/api/cdb_rest/global-tags/{TAG}/export")
+    response = connection.getresponse()
+    assert response.status == 200
+    count = 0
+    while piece := response.read(1 << 20):
+        count += piece.count(b"\n")
+    connection.close()
+    return count
+
+
+def workers(exporting):
+    return [
+        one
+        for one in exporting.family()
+        if "gunicorn" in " ".join(one.cmdline()) and one.parent().pid != exporting.process.pid
+    ]
+
+
+def test_a_whole_export_takes_little_memory(exporting, watcher):
+    [worker] = workers(exporting)
+    before = worker.memory_info().rss
+    with begun(exporting.port) as response:
+        rows, most = 0, before
+        while piece := response.read(1 << 20):
+            rows += piece.count(b"\n")
+            most = max(most, worker.memory_info().rss)
+    # The first bytes had some rows already.
+    assert ROWS - 20 < rows <= ROWS
+    assert most < LARGEST_WORKER_BYTES and most - before < 20_000_000, (before, most)
+
+
+def test_clients_that_go_away_free_thread_and_connection_at_once(exporting, watcher, client):
+    # More often than there are threads or places.
+    for _ in range(8):
+        with begun(exporting.port):
+            assert watcher.value(PLACES) == 1
+        wait_until(watcher.is_free)
+    assert lookup(client) and export(exporting) == ROWS + 1
+
+
+def test_one_too_many_is_told_to_come_again_and_lookups_go_on(exporting, watcher, client):
+    with begun(exporting.port), contextlib.ExitStack() as second:
+        second.enter_context(begun(exporting.port))
+        wait_until(lambda: watcher.value(RUNNING) == 2)
+        status, answer = client.call("GET", f"global-tags/{TAG}/export")
+        assert (status, answer["code"]) == (504, "overloaded")
+        assert len(lookup(client)) > 90
+        second.close()
+        wait_until(lambda: watcher.value(PLACES) <= 1)
+        assert export(exporting) == ROWS + 1
+
+
+@pytest.mark.slow
+def test_a_client_that_takes_nothing_gives_everything_back(exporting, watcher, client):
+    with begun(exporting.port) as response:
+        wait_until(lambda: watcher.value(RUNNING) == 1)
+        # The kernel's buffer grows a little when it is full, so it is the third wait or so that gets nothing in.
+        wait_until(watcher.is_free, 5 * SILENCE_SECONDS)
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            while response.read(1 << 20):
+                pass
+    assert lookup(client)
+
+
+def test_a_failure_in_the_middle_does_not_look_like_the_end(exporting, watcher, client):
+    with begun(exporting.port) as response:
+        wait_until(lambda: watcher.value(RUNNING) == 1)
+        assert watcher.value(KILL)
+        with pytest.raises((http.client.IncompleteRead, ConnectionError)):
+            while response.read(1 << 20):
+                pass
+    wait_until(watcher.is_free)
+    assert all(lookup(client) for _ in range(6)) and export(exporting) == ROWS + 1
+
+
+def test_an_export_is_of_one_state(exporting, watcher, client):
+    assert client.call("POST", f"cloneGlobalTag/{TAG}/kept", None)[0] == 200
+    with begun(exporting.port) as response:
+        wait_until(lambda: watcher.value(RUNNING) == 1)
+        assert client.call("DELETE", f"deleteGlobalTag/{TAG}")[0] == 200
+        assert client.call("POST", f"cloneGlobalTag/kept/{TAG}", None)[0] == 200
+        rows = 0
+        while piece := response.read(1 << 20):
+            rows += piece.count(b"\n")
+    # The first bytes had some rows already.
+    assert ROWS - 20 < rows <= ROWS
+
+
+def test_a_worker_that_dies_frees_its_places(exporting, watcher):
+    with begun(exporting.port), begun(exporting.port):
+        wait_until(lambda: watcher.value(PLACES) == 2)
+        [worker] = workers(exporting)
+        os.kill(worker.pid, signal.SIGKILL)
+        wait_until(lambda: watcher.value(PLACES) == 0)
+    wait_until(lambda: not psutil.pid_exists(worker.pid) or worker.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: watcher.value(BUSY) == 0)
+    wait_until(lambda: len(workers(exporting)) == 1)
+    assert export(exporting) == ROWS + 1
