@@ -1,0 +1,76 @@
+"""manage.py import_iovs"""
+
+import getpass
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
+from tqdm.utils import CallbackIOWrapper
+
+from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.origin import Origin
+from cdb_rest.management.interruption import interruptible
+from cdb_rest.models.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
+from cdb_rest.services.imports import Imported, import_payload_iovs
+
+
+class Command(BaseCommand):
+    help = (
+        "Insert the rows of a CSV file, as GET global-tags/<name>/export writes it, into a global tag, by the rules of bulk: all "
+        "of them or none. The tag is made, unlocked, if it does not exist; so are payload types and lists. Nobody else can "
+        "write to the tag meanwhile."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", help="the file; - reads standard input")
+        parser.add_argument("--global-tag", metavar="NAME", required=True, help="the tag to insert into")
+        parser.add_argument("--comment", default="", help="why; it goes into the change log")
+        parser.add_argument("--dry-run", action="store_true", help="do all of it, and undo it at the end")
+
+    def handle(self, *, file: str, global_tag: str, comment: str, dry_run: bool, **options: Any) -> None:
+        if not global_tag or len(global_tag) > NAME_LENGTH or not fits_into_path(global_tag):
+            raise CommandError(f"The name of a global tag has 1 to {NAME_LENGTH} characters. {NAME_RULE}")
+        if len(comment) > COMMENT_LENGTH:
+            raise CommandError(f"A comment has at most {COMMENT_LENGTH} characters.")
+        begin = time.monotonic()
+        origin = Origin(f"import_iovs ({getpass.getuser()})", comment)
+        try:
+            with _opened(file) as source, interruptible():
+                done = self._import(source, global_tag, dry_run=dry_run, origin=origin)
+        except OSError as error:
+            raise CommandError(f"can't read {file}: {error.strerror}") from error
+        except CdbError as error:
+            raise CommandError(f"{error} Nothing was stored.") from error
+        tag = f"{'new ' if done.created else ''}global tag {global_tag}{', unlocked' if done.created else ''}"
+        self.stdout.write(
+            f"{'Would import' if dry_run else 'Imported'} {done.payload_iovs:,} IOVs into {tag}; new payload types: "
+            f"{done.payload_types:,}, new payload lists: {done.payload_lists:,} ({time.monotonic() - begin:.1f} s)."
+        )
+
+    def _import(self, source: BinaryIO, tag: str, **values: Any) -> Imported:
+        size = source.seek(0, 2)
+        with (
+            tqdm(total=size, unit="B", unit_scale=True, desc="reading", disable=None, leave=False) as read,
+            tqdm(unit="IOV", unit_scale=True, desc=tag, disable=None, leave=False) as bar,
+        ):
+
+            def progress(count: int, total: int) -> None:
+                bar.total = total
+                bar.update(count)
+
+            watched = CallbackIOWrapper(read.update, source, "read")
+            return import_payload_iovs(file=watched, global_tag=tag, progress=progress, **values)
+
+
+def _opened(file: str) -> BinaryIO:
+    """The file, open. Standard input is kept in a file first, because a write may have to be played again from its beginning."""
+    if file != "-":
+        return Path(file).open("rb")
+    kept = tempfile.TemporaryFile()  # noqa: SIM115 -- the caller closes it
+    shutil.copyfileobj(sys.stdin.buffer, kept)
+    return kept

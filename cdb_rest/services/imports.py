@@ -1,0 +1,132 @@
+"""Importing what an export wrote, under whatever name, by the rules of bulk."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from django.db import transaction
+
+from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.domain.origin import UNKNOWN, Origin
+from cdb_rest.domain.status import Action, Status
+from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.services import import_file
+from cdb_rest.services.change_log import Changes
+from cdb_rest.services.global_tags import add_global_tag
+from cdb_rest.services.intervals import interval_of
+from cdb_rest.services.locks import check_tag, lock_global_tag, lock_payload_lists
+from cdb_rest.services.payload_lists import create_lists
+from cdb_rest.services.placing import Placement, Plan
+from cdb_rest.services.transactions import write
+
+# Rows that are placed by the rule at once, and those of an empty list that one entry of the change log takes as a whole.
+ROWS_AT_ONCE = 50_000
+ROWS_OF_EMPTY_LIST = 500_000
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What came in; `created` is whether the tag was made for it."""
+
+    created: bool
+    payload_types: int
+    payload_lists: int
+    payload_iovs: int
+
+
+@write
+def import_payload_iovs(
+    *, file: BinaryIO, global_tag: str, dry_run: bool = False, progress: Progress, origin: Origin = UNKNOWN
+) -> Imported:
+    """Insert all rows of a seekable file into a tag, or none; tag (unlocked), payload types and lists are made where missing.
+
+    The rows of each list go in from the last start to the first, each as bulk would take it: an open end is valid up to the
+    next start. An end that reaches into the next row of the file is trimmed to it before. `progress` is told of the number of
+    rows that went in and of those that there are. The tag is the import's alone until it ends. A dry run stores nothing.
+
+    The change log gets an entry for each list, or for each `ROWS_AT_ONCE` rows of one that was not empty.
+
+    Raises `InvalidInputError` and `OverlapError` that name the line, `TagFrozenError`, `ChangeTooLargeError`, `NameTakenError`.
+    """
+    counts = import_file.load(file)
+    tag, created = _lock_or_create_tag(global_tag, origin)
+    types, new_types = _types(list(counts))
+    lists, new_lists = _lists(tag, types)
+    for name, count in counts.items():
+        payload_list = lists[name]
+        is_new = payload_list in new_lists
+        if count <= ROWS_OF_EMPTY_LIST and (is_new or not payload_list.payload_iovs.exists()):
+            _fill(payload_list, name, count, origin, is_new=is_new)
+            progress(count, sum(counts.values()))
+        else:
+            for done in _attach(payload_list, name, origin, is_new=is_new):
+                progress(done, sum(counts.values()))
+    if dry_run:
+        transaction.set_rollback(True)
+    return Imported(created, new_types, len(new_lists), sum(counts.values()))
+
+
+def _lock_or_create_tag(name: str, origin: Origin) -> tuple[GlobalTag, bool]:
+    try:
+        tag = lock_global_tag(name)
+    except GlobalTagNotFoundError:
+        tag, changes = add_global_tag(name=name, status=Status.UNLOCKED, author=origin.actor, description="")
+        changes.record(ChangeAction.CREATE, origin)
+        return tag, True
+    check_tag(tag, Action.ADD_IOV)
+    return tag, False
+
+
+def _types(names: list[str]) -> tuple[list[PayloadType], int]:
+    """The payload types in the order of their names, and how many of them are new."""
+    known = {kind.name: kind for kind in PayloadType.objects.filter(name__in=names)}
+    new = PayloadType.objects.bulk_create(PayloadType(name=name) for name in names if name not in known)
+    known |= {kind.name: kind for kind in new}
+    return [known[name] for name in names], len(new)
+
+
+def _lists(tag: GlobalTag, types: list[PayloadType]) -> tuple[dict[str, PayloadList], list[PayloadList]]:
+    """The tag's list of each type, locked, by the name of the type; and those of them that are new."""
+    found = PayloadList.objects.filter(global_tag=tag, payload_type__in=types).values_list("name", flat=True)
+    lists = {one.payload_type.name: one for one in lock_payload_lists(list(found)).values()}
+    new = create_lists([(kind, tag) for kind in types if kind.name not in lists])
+    return lists | {one.payload_type.name: one for one in new}, new
+
+
+def _fill(payload_list: PayloadList, payload_type: str, count: int, origin: Origin, *, is_new: bool) -> None:
+    """Insert the rows of a type into its empty list, all by one statement: nothing is there that the rule would cut."""
+    import_file.insert_into_empty_list(payload_type, payload_list.id)
+    payload_list.iov_count = count
+    changes = _begin_changes(payload_list, is_new=is_new)
+    changes.of_tag(payload_list.global_tag_id).after.whole_list = payload_list
+    changes.record(ChangeAction.BULK, origin)
+
+
+def _attach(payload_list: PayloadList, payload_type: str, origin: Origin, *, is_new: bool):
+    """Attach the rows of a type to its list by the rule; yields how many, part by part."""
+    for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
+        placements = [_placement(row, payload_list) for row in rows]
+        plan = Plan(placements, equal_starts=False)
+        if plan.refusals:
+            line, error = min(plan.refusals, key=lambda refusal: refusal[0])
+            raise type(error)(f"Line {line}: {error}") from error
+        changes = _begin_changes(payload_list, is_new=is_new)
+        plan.apply(changes)
+        changes.record(ChangeAction.BULK, origin)
+        is_new = False
+        yield len(rows)
+
+
+def _placement(row: dict[str, Any], payload_list: PayloadList) -> Placement:
+    line = row.pop("line")
+    iov = PayloadIOV(**row, payload_list=payload_list)
+    return Placement(iov, payload_list, since_only=interval_of(iov).is_open, number=line)
+
+
+def _begin_changes(payload_list: PayloadList, *, is_new: bool) -> Changes:
+    changes = Changes()
+    if is_new:
+        changes.add_list(payload_list)
+    return changes
