@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run setup setup-dev test soak bench bench-seed lint format requirements
+.PHONY: help run serve setup setup-dev test soak bench bench-seed lint format requirements
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -13,6 +13,9 @@ help: ## this list
 # The words that the settings take for true; the toolbar is among the packages for development.
 run: $(if $(filter 1 t T true True TRUE on On ON y Y yes Yes YES,$(DEBUG)),setup-dev,setup) ## serve on 127.0.0.1, PORT=8000 by default, with an embedded PostgreSQL unless DATABASE_URL is set
 	@exec $(MANAGE) run
+
+serve: setup ## the same as in production: nginx, two gunicorn instances, PgBouncer; SIGHUP deploys without downtime
+	@exec $(MANAGE) serve
 
 setup: ## make .venv with the pinned packages of the service
 	@deploy/setup.sh requirements.txt

@@ -11,6 +11,7 @@ from psycopg2.errors import UndefinedTable
 
 from cdb import database
 from cdb.env import ConfigurationError
+from cdb.serving import postgresql
 
 # Commands that never open a connection; starting a server for them would only cost time.
 WITHOUT_DATABASE = {"help", "version", "spectacular", "startapp", "startproject", "diffsettings"}
@@ -51,5 +52,6 @@ def _database(arguments: list[str]) -> Iterator[None]:
     if not arguments or arguments[0] in WITHOUT_DATABASE or HELP_FLAGS.intersection(arguments):
         yield
         return
-    with database.available():
+    # The embedded server is sized for production where it is for that.
+    with database.available(postgresql.options() if arguments[0] == "serve" else None):
         yield

@@ -14,10 +14,10 @@ from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ConfigurationError
 
 
-def embedded() -> EmbeddedPostgres | None:
-    """The embedded server, or None where DATABASE_URL names another one."""
+def embedded(options: dict[str, str] | None = None) -> EmbeddedPostgres | None:
+    """The embedded server, or None where DATABASE_URL names another one. `options` are settings to start it with, by name."""
     values = env.read()
-    return None if values["DATABASE_URL"] else EmbeddedPostgres(values["CDB_DATA_DIR"] / "postgres")
+    return None if values["DATABASE_URL"] else EmbeddedPostgres(values["CDB_DATA_DIR"] / "postgres", options)
 
 
 # The server that this process keeps running.
@@ -35,21 +35,26 @@ def url() -> str:
     return server.url if server else env.read()["DATABASE_URL"]
 
 
+def parts() -> dict[str, str]:
+    """The same as libpq understands it, by the names of its parameters. Raises `ConfigurationError` for no such URL."""
+    return _parse(url())
+
+
 def settings() -> dict[str, Any]:
     """The `DATABASES["default"]` entry. libpq itself parses the URL, so all that libpq knows may stand in it.
 
     Raises `ConfigurationError` when it is no PostgreSQL URL.
     """
-    parts = _parse(url())
+    named = parts()
     return {
         "ENGINE": "django.db.backends.postgresql",
         # Where no name is given, libpq takes the user's.
-        "NAME": parts.pop("dbname", None) or parts.get("user") or getpass.getuser(),
-        "USER": parts.pop("user", ""),
-        "PASSWORD": parts.pop("password", ""),
-        "HOST": parts.pop("host", ""),
-        "PORT": parts.pop("port", ""),
-        "OPTIONS": {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | parts,
+        "NAME": named.pop("dbname", None) or named.get("user") or getpass.getuser(),
+        "USER": named.pop("user", ""),
+        "PASSWORD": named.pop("password", ""),
+        "HOST": named.pop("host", ""),
+        "PORT": named.pop("port", ""),
+        "OPTIONS": {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | named,
         # A thread keeps its connection, so that a request costs no new one; a lost one is noticed before it is used.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
@@ -57,12 +62,13 @@ def settings() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def available() -> Iterator[None]:
+def available(options: dict[str, str] | None = None) -> Iterator[None]:
     """Make sure inside the block that the database answers: start the embedded one, or reach the external one.
 
-    Raises `ConfigurationError` with one line when it can't be reached.
+    `options` are settings for an embedded one that has to be started, by name. Raises `ConfigurationError` with one line
+    when it can't be reached.
     """
-    server = embedded()
+    server = embedded(options)
     if server is None:
         _check_reachable()
         yield
@@ -95,10 +101,10 @@ def _parse(database_url: str) -> dict[str, str]:
 
 
 def _check_reachable() -> None:
-    parts = _parse(url())
+    named = parts()
     try:
-        psycopg2.connect(**{"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | parts).close()
+        psycopg2.connect(**{"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | named).close()
     except psycopg2.OperationalError as error:
-        where = f"{parts.get('host', 'localhost')}:{parts.get('port', '5432')}/{parts.get('dbname', '')}"
+        where = f"{named.get('host', 'localhost')}:{named.get('port', '5432')}/{named.get('dbname', '')}"
         reason = " ".join(str(error).split())
         raise ConfigurationError(f"can't reach the database at {where} (DATABASE_URL): {reason}") from error

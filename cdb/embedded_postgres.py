@@ -10,11 +10,8 @@ different data directories can't meet, and no password is needed.
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import shutil
-import stat
-import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,13 +19,11 @@ from urllib.parse import quote
 
 import psycopg2
 
-from cdb import postgres_binaries
+from cdb import directories, postgres_binaries
 from cdb.env import ConfigurationError
 from cdb.postgres_process import PostgresProcess
 
 DATABASE = USER = "cdb"
-# A socket's path must fit into 107 bytes; the server names it ".s.PGSQL.5432".
-LONGEST_SOCKET_DIRECTORY = 90
 
 
 def _shared_buffers_megabytes() -> int:
@@ -81,11 +76,7 @@ class EmbeddedPostgres:
 
         It can't if it is too long, or has a comma, at which clients split a list of hosts.
         """
-        beside_the_data = self.directory / "socket"
-        if len(os.fsencode(beside_the_data)) <= LONGEST_SOCKET_DIRECTORY and "," not in str(beside_the_data):
-            return beside_the_data
-        digest = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"cdb-{digest}"
+        return directories.for_sockets(self.directory / "socket", ",")
 
     @property
     def url(self) -> str:
@@ -161,17 +152,7 @@ class EmbeddedPostgres:
             os.chown(self.directory, account.pw_uid, account.pw_gid, follow_symlinks=False)
             postgres_binaries.let_pass(self.directory)
             postgres_binaries.let_pass(postgres_binaries.BINARIES)
-        # The socket's directory may be in a place that others write to, so one that is there already is not trusted.
-        try:
-            self.socket_directory.mkdir(mode=0o700)
-            if account:
-                os.chown(self.socket_directory, account.pw_uid, account.pw_gid, follow_symlinks=False)
-        except FileExistsError:
-            owner = account.pw_uid if account else os.geteuid()
-            status = self.socket_directory.lstat()
-            if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o077:
-                message = f"{self.socket_directory} must be a directory of uid {owner} with mode 0700; remove it"
-                raise ConfigurationError(message) from None
+        directories.make_private(self.socket_directory, account)
 
     def _initialise(self) -> None:
         """Make the data directory; it gets its name only when it is complete, so a kill in between leaves no half."""

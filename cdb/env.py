@@ -14,6 +14,8 @@ from typing import Any
 from environs import Env, EnvError, validate
 
 ROOT = Path(__file__).resolve().parent.parent
+# As it was before a `.env` file was read into it.
+_ENVIRONMENT = dict(os.environ)
 
 
 class ConfigurationError(Exception):
@@ -177,6 +179,11 @@ def read() -> dict[str, Any]:
     if not values["DATABASE_URL"]:
         _forget_libpq()
     return values
+
+
+def for_children(**more: str) -> dict[str, str]:
+    """The environment that we were started in, and `more`: a child that gets it reads the `.env` file of its own time."""
+    return _ENVIRONMENT | more
 
 
 def _forget_empty() -> None:

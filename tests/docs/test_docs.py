@@ -45,12 +45,13 @@ def test_every_setting_is_documented_with_its_default(variable):
 
 
 def error_codes():
-    """The codes of the error classes, and every literal that a function named answer gets as its second argument."""
+    """The codes of the error classes, every literal that a function named answer gets as its second argument, and nginx's."""
     codes = {error.code for error in STATUS_OF}
     for file in (ROOT / "cdb_rest").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "answer" and len(node.args) > 1:
                 codes |= {node.args[1].value} if isinstance(node.args[1], ast.Constant) else set()
+    codes |= set(re.findall(r'"code":"(\w+)"', read("deploy/nginx.conf")))
     return codes | {"invalid_json", "unsupported_media_type", "method_not_allowed", "malformed_request"}
 
 

@@ -1,0 +1,74 @@
+"""Processes that are our children: started in reach of nothing but us, and ended with us, however we end."""
+
+import ctypes
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cdb.env import ConfigurationError
+
+START_TIMEOUT_SECONDS = 60
+PROBE_TIMEOUT_SECONDS = 5
+PAUSE_SECONDS = 0.05
+PR_SET_PDEATHSIG = 1
+
+
+def start(command: Sequence[str], **more: Any) -> subprocess.Popen:
+    """Start a program that is told to end when we die; `more` as `subprocess.Popen` takes it."""
+    return subprocess.Popen(  # noqa: S603
+        command,
+        # Out of reach of the terminal's Ctrl-C, which we get too and pass on in order.
+        start_new_session=True,
+        preexec_fn=_end_with_parent,
+        **more,
+    )
+
+
+def wait_until(process: subprocess.Popen, ready: Callable[[], bool], name: str) -> None:
+    """Wait until a started program is ready. Raises `ConfigurationError` if it ends before, or takes too long."""
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while not ready():
+        if process.poll() is not None:
+            raise ConfigurationError(f"{name} ended with code {process.returncode}")
+        if time.monotonic() > deadline:
+            raise ConfigurationError(f"{name} was not ready within {START_TIMEOUT_SECONDS} s")
+        time.sleep(PAUSE_SECONDS)
+
+
+def is_ready(address: int | Path) -> bool:
+    """Whether the service answers at a port of 127.0.0.1 or at a Unix socket that it and its database are well."""
+    connection = _Connection(address)
+    try:
+        connection.request("GET", "/health/ready", headers={"Host": "127.0.0.1"})
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, address: int | Path) -> None:
+        super().__init__("127.0.0.1", timeout=PROBE_TIMEOUT_SECONDS)
+        self._address = address
+
+    def connect(self) -> None:
+        if isinstance(self._address, int):
+            self.sock = socket.create_connection(("127.0.0.1", self._address), self.timeout)
+            return
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(os.fspath(self._address))
+
+
+def _end_with_parent() -> None:
+    """Ask the kernel (Linux) to tell the child to end when we die without being able to."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,124 @@
+"""nginx, which faces the clients."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+
+from cdb import child, env
+from cdb.env import ConfigurationError
+from cdb.serving import layout, templates
+from cdb.serving.pools import pools
+from cdb.serving.program import Program, append_to, find
+
+CONFIGURATION = "nginx.conf"
+# As many as the kernel usually allows: jobs that start together all connect at once.
+BACKLOG = 4096
+# More than the 10,000 clients that one process should be able to hold, and what it keeps towards gunicorn.
+MOST_CONNECTIONS = 16384
+# Files that are neither a client nor gunicorn: logs, the cache, listening sockets.
+OTHER_FILES = 128
+# So that the service itself, which says more, is the one that refuses a body that is a little too large.
+BODY_SLACK_BYTES = 64 * 1024
+# How long a lookup may wait for its turn and for the database, and what there is to spare.
+LOOKUPS_TIMEOUT_SECONDS = 30
+
+
+def configuration() -> str:
+    """The text of nginx.conf for the settings and this machine."""
+    values = env.read()
+    open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if open_files == resource.RLIM_INFINITY:
+        open_files = 2 * MOST_CONNECTIONS
+    return templates.fill(
+        CONFIGURATION,
+        {
+            "USER": layout.nginx_user(),
+            "PORT": values["PORT"],
+            "OPEN_FILES": open_files,
+            "WORKER_CONNECTIONS": min(MOST_CONNECTIONS, open_files - OTHER_FILES),
+            "LOOKUPS_SOCKET": layout.socket_of("lookups"),
+            "OTHERS_SOCKET": layout.socket_of("others"),
+            "KEEPALIVE": max(2, pools()["lookups"].connections // len(os.sched_getaffinity(0))),
+            "CACHE": "cache",
+            "TEMPORARY": layout.temporary(),
+            "MAX_BODY_BYTES": values["CDB_MAX_BODY_BYTES"] + BODY_SLACK_BYTES,
+            "LOOKUPS_TIMEOUT": LOOKUPS_TIMEOUT_SECONDS,
+        },
+    )
+
+
+def _command(*more: str) -> list[str]:
+    return [find("nginx"), "-p", f"{layout.directory()}/", "-c", CONFIGURATION, "-e", "error.log", *more]
+
+
+def write_configuration() -> None:
+    """Write nginx.conf. Raises `ConfigurationError`, and leaves the old one, if nginx does not accept it."""
+    path = layout.directory() / CONFIGURATION
+    candidate = path.with_name("candidate.conf")
+    templates.write(candidate, configuration())
+    command = [find("nginx"), "-t", "-q", "-p", f"{layout.directory()}/", "-c", candidate.name, "-e", "stderr"]
+    tested = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    if tested.returncode:
+        raise ConfigurationError(f"nginx refuses its configuration: {' '.join(tested.stderr.split())}")
+    candidate.replace(path)
+
+
+class Nginx(Program):
+    """nginx on a bound socket of ours: it comes and goes, and the port stays."""
+
+    name = "nginx"
+    gently = signal.SIGQUIT
+    at_once = signal.SIGTERM
+
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__()
+        self._listener = listener
+        self._port = listener.getsockname()[1]
+        self._running_with = ""
+
+    def start(self) -> None:
+        if self.process:
+            # Its workers outlive a master that was killed, and would go on with a cache of their own.
+            self._signal_orphans()
+        self._running_with = self._configured()
+        # nginx takes it for one that listens already, and does not wait.
+        self._listener.listen(BACKLOG)
+        self._listener.setblocking(False)
+        with os.fdopen(append_to(layout.directory() / "error.log")) as log:
+            self.process = child.start(
+                _command(),
+                # The way in which one nginx hands its sockets to the next one.
+                env={"PATH": os.defpath, "NGINX": f"{self._listener.fileno()};"},
+                pass_fds=[self._listener.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait_until_ready(self) -> None:
+        try:
+            child.wait_until(self.process, lambda: child.is_ready(self._port), "nginx")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}; see {layout.directory() / 'error.log'}") from error
+
+    def reload(self) -> None:
+        """Take over a new configuration; an unchanged one is left alone, because a reload closes idle connections."""
+        configured = self._configured()
+        if configured != self._running_with:
+            self._running_with = configured
+            self.send(signal.SIGHUP)
+
+    def close(self) -> None:
+        """Give up the port."""
+        self._listener.close()
+
+    def _configured(self) -> str:
+        return (layout.directory() / CONFIGURATION).read_text()
+
+    def _signal_orphans(self) -> None:
+        try:
+            os.killpg(self.process.pid, self.gently)
+        except ProcessLookupError:
+            return

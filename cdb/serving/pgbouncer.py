@@ -1,0 +1,114 @@
+"""PgBouncer, which shares few connections to PostgreSQL among many threads."""
+
+import getpass
+import os
+import signal
+import subprocess
+
+import psycopg2
+
+from cdb import child, database, env, postgres_binaries
+from cdb.env import ConfigurationError
+from cdb.serving import layout, templates
+from cdb.serving.pools import Pool, pools
+from cdb.serving.program import Program, append_to, find
+
+CONFIGURATION = "pgbouncer.ini"
+LOG = "pgbouncer.log"
+# The number in the name of its socket; no TCP port.
+PORT = "6432"
+# What a libpq URL may say and PgBouncer can be told, as a part of a database's line or as a setting for all of them.
+OF_A_DATABASE = ("host", "port", "user", "password")
+OF_ALL = {"sslrootcert": "server_tls_ca_file", "sslcert": "server_tls_cert_file", "sslkey": "server_tls_key_file"}
+HANDLED = {*OF_A_DATABASE, *OF_ALL, "dbname", "sslmode", "connect_timeout", "application_name"}
+
+
+def url(pool: Pool) -> str:
+    """The libpq URL by which a gunicorn instance reaches its share of the connections."""
+    return f"postgresql://cdb@/{pool.database}?host={layout.pooler_sockets()}&port={PORT}"
+
+
+def configuration() -> str:
+    """The text of pgbouncer.ini for the settings. Raises `ConfigurationError` for what PgBouncer can't do."""
+    target = database.parts()
+    unknown = sorted(set(target) - HANDLED)
+    if unknown:
+        raise ConfigurationError(
+            f"make serve: PgBouncer can't be told {', '.join(unknown)} of DATABASE_URL; use make run"
+        )
+    account = getpass.getuser()
+    target = {"user": account, "dbname": target.get("user", account)} | target
+    certificates = "\n".join(f"{OF_ALL[name]} = {target[name]}" for name in OF_ALL if name in target)
+    return templates.fill(
+        CONFIGURATION,
+        {
+            "LOOKUPS": _database(pools()["lookups"], target),
+            "OTHERS": _database(pools()["others"], target),
+            "DIRECTORY": layout.pooler_sockets(),
+            "TLS": "\n".join(filter(None, (f"server_tls_sslmode = {target.get('sslmode', 'prefer')}", certificates))),
+            "CONNECT_TIMEOUT": min(3, env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]),
+        },
+    )
+
+
+def write_configuration() -> None:
+    """Write pgbouncer.ini, which may have a password in it, for its account alone."""
+    account = postgres_binaries.account()
+    owner = (account.pw_uid, account.pw_gid) if account else None
+    templates.write(layout.directory() / CONFIGURATION, configuration(), owner)
+
+
+def _database(pool: Pool, target: dict[str, str]) -> str:
+    parts = [f"{name}={_quoted(target[name])}" for name in OF_A_DATABASE if name in target]
+    parts += [
+        f"dbname={_quoted(target['dbname'])}",
+        f"pool_size={pool.connections}",
+        f"connect_query={_quoted(f'SET statement_timeout = {pool.statement_timeout_seconds * 1000}')}",
+    ]
+    return f"{pool.database} = {' '.join(parts)}"
+
+
+def _quoted(value: str) -> str:
+    return "'{}'".format(value.replace("'", "''"))
+
+
+class PgBouncer(Program):
+    """PgBouncer on a Unix socket. Like PostgreSQL it refuses to be root, and gets the same account."""
+
+    name = "PgBouncer"
+    # Nobody is connected any more when it is its turn.
+    at_once = signal.SIGTERM
+
+    def start(self) -> None:
+        account = postgres_binaries.account()
+        with os.fdopen(append_to(layout.directory() / LOG), "ab") as log:
+            self.process = child.start(
+                [find("pgbouncer"), str(layout.directory() / CONFIGURATION)],
+                env={"PATH": os.defpath},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=account.pw_uid if account else None,
+                group=account.pw_gid if account else None,
+                extra_groups=[] if account else None,
+                umask=0o077,
+            )
+
+    def wait_until_ready(self) -> None:
+        try:
+            child.wait_until(self.process, self._answers, "PgBouncer")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}; see {layout.directory() / LOG}") from error
+
+    def reload(self) -> None:
+        """Take over a new configuration, without losing a connection."""
+        self.send(signal.SIGHUP)
+
+    @staticmethod
+    def _answers() -> bool:
+        try:
+            psycopg2.connect(url(pools()["lookups"]), connect_timeout=3).close()
+        except psycopg2.OperationalError:
+            return False
+        return True

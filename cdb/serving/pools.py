@@ -1,0 +1,55 @@
+"""The two gunicorn instances: lookups, which are cheap and many, and others, which must not get in their way."""
+
+import math
+import os
+from dataclasses import dataclass
+
+from cdb import env
+
+# What a lookup may take in the database, and what anything else may: a bulk of writes, a clone of millions of rows.
+LOOKUP_TIMEOUT_SECONDS = 5
+STATEMENT_TIMEOUT_SECONDS = 300
+# Connections of PostgreSQL beside those of the pools: commands, a second `make run`, psql.
+OTHER_CONNECTIONS = 50
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A gunicorn instance, and the share of the database's connections that it has.
+
+    Each thread may hold one connection, so there are as many of them as threads.
+    """
+
+    name: str
+    workers: int
+    threads: int
+    statement_timeout_seconds: int
+
+    @property
+    def connections(self) -> int:
+        """Threads in all, and connections."""
+        return self.workers * self.threads
+
+    @property
+    def database(self) -> str:
+        """The name by which the instance asks PgBouncer for the database."""
+        return f"cdb_{self.name}"
+
+
+def pools() -> dict[str, Pool]:
+    """Both instances by name, sized by the settings or for this machine.
+
+    Lookups get one process more than there are cores, because a process does not compute all the time; the others half as
+    many, but two, so that one is there while the other is replaced.
+    """
+    values = env.read()
+    workers = values["CDB_WORKERS"] or len(os.sched_getaffinity(0)) + 1
+    threads = values["CDB_THREADS"]
+    lookups = Pool("lookups", workers, threads, LOOKUP_TIMEOUT_SECONDS)
+    others = Pool("others", max(2, math.ceil(workers / 2)), threads, STATEMENT_TIMEOUT_SECONDS)
+    return {pool.name: pool for pool in (lookups, others)}
+
+
+def connections() -> int:
+    """How many connections PostgreSQL should take."""
+    return sum(pool.connections for pool in pools().values()) + OTHER_CONNECTIONS

@@ -1,0 +1,69 @@
+"""One of the programs that `make serve` runs: started, started again when it ends by itself, stopped."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from cdb.env import ConfigurationError
+
+# Debian keeps programs for administrators where the path of other accounts does not lead.
+MORE_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+PACKAGES = {"nginx": "nginx-light", "pgbouncer": "pgbouncer"}
+
+
+def find(name: str) -> str:
+    """The path of an installed program. Raises `ConfigurationError` that names the package it comes in."""
+    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(MORE_PATHS))
+    if found is None:
+        missing = [package for program, package in PACKAGES.items() if not _is_installed(program)]
+        raise ConfigurationError(f"make serve needs {name}; on Debian or Ubuntu: apt-get install {' '.join(missing)}")
+    return found
+
+
+def _is_installed(name: str) -> bool:
+    return bool(shutil.which(name) or shutil.which(name, path=os.pathsep.join(MORE_PATHS)))
+
+
+def append_to(path: Path) -> int:
+    """A descriptor that appends to a log which only its owner can read."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+class Program:
+    """A program and the process it runs in at the moment; subclasses say how it is launched and when it is ready."""
+
+    name: str
+    # What asks it to let requests in progress end, and what asks it to end at once.
+    gently = signal.SIGTERM
+    at_once = signal.SIGQUIT
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        """Start it; it may not be ready by the return."""
+        raise NotImplementedError
+
+    def wait_until_ready(self) -> None:
+        """Return when it is ready. Raises `ConfigurationError` if it does not become so."""
+        raise NotImplementedError
+
+    def revive(self) -> bool:
+        """Start it again if it has ended. Returns whether it had to be."""
+        if self.process is None or self.process.poll() is None:
+            return False
+        self.start()
+        return True
+
+    def running(self) -> list[subprocess.Popen]:
+        """Its processes that have not ended."""
+        return [self.process] if self.process and self.process.poll() is None else []
+
+    def send(self, number: signal.Signals) -> None:
+        """Send its processes a signal."""
+        for process in self.running():
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(number)

@@ -1,0 +1,129 @@
+"""What keeps the parts of `make serve` running: it starts them, starts again what ends by itself, replaces and stops them."""
+
+import resource
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from cdb import env, ports
+from cdb.env import ConfigurationError
+from cdb.serving import nginx, pgbouncer
+from cdb.serving.gunicorn import Gunicorn
+from cdb.serving.nginx import Nginx
+from cdb.serving.pgbouncer import PgBouncer
+from cdb.serving.pools import pools
+from cdb.serving.program import Program
+
+LOOK_SECONDS = 0.2
+# How long requests in progress may take to end when all is stopped.
+GRACEFUL_SECONDS = 30
+AT_ONCE_SECONDS = 5
+
+
+def write_configuration() -> None:
+    """Write what nginx and PgBouncer read. Raises `ConfigurationError` where the settings allow no such file."""
+    pgbouncer.write_configuration()
+    nginx.write_configuration()
+
+
+class Supervisor:
+    """nginx, the gunicorn instances and PgBouncer. `say` gets a line about whatever happens by itself.
+
+    Raises `ConfigurationError` if another program has the port.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        _allow_many_connections()
+        port = env.read()["PORT"]
+        self.url = f"http://127.0.0.1:{port}"
+        self._nginx = Nginx(ports.bind(port, "make serve"))
+        self._gunicorns = [Gunicorn(name) for name in pools()]
+        self._pgbouncer = PgBouncer()
+        self._told_to_renew = False
+
+    @property
+    def _programs(self) -> list[Program]:
+        """In the order in which they are stopped: whoever asks goes before whoever answers."""
+        return [self._nginx, *self._gunicorns, self._pgbouncer]
+
+    def start(self) -> None:
+        """Start all and wait until they are ready. Raises `ConfigurationError` if one does not become so."""
+        for group in ([self._pgbouncer], self._gunicorns, [self._nginx]):
+            for program in group:
+                program.start()
+            for program in group:
+                program.wait_until_ready()
+
+    def run(self, look_after: Callable[[], None], prepare: Callable[[], None]) -> None:
+        """Look after the programs until a signal raises an exception. `look_after` is called now and then.
+
+        SIGHUP calls `prepare`, which may raise `ConfigurationError`, and puts new processes in place of the old ones.
+        """
+        signal.signal(signal.SIGHUP, self._note)
+        while True:
+            for program in self._programs:
+                if program.revive():
+                    self._say(f"{program.name} had ended; it was started again.")
+            look_after()
+            if self._told_to_renew:
+                self._told_to_renew = False
+                self._renew(prepare)
+            time.sleep(LOOK_SECONDS)
+
+    def stop(self) -> None:
+        """Let requests in progress end, then stop; asked a second time, stop at once."""
+        try:
+            deadline = time.monotonic() + GRACEFUL_SECONDS
+            self._nginx.close()
+            for group in ([self._nginx], self._gunicorns, [self._pgbouncer]):
+                self._end(group, deadline)
+        except (KeyboardInterrupt, SystemExit):
+            self._say("Stopping at once.")
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            self._end_at_once()
+            for gunicorn in self._gunicorns:
+                gunicorn.close()
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self._told_to_renew = True
+
+    def _renew(self, prepare: Callable[[], None]) -> None:
+        self._say("Renewing.")
+        try:
+            prepare()
+            self._pgbouncer.reload()
+            for gunicorn in self._gunicorns:
+                gunicorn.replace()
+            self._nginx.reload()
+        except ConfigurationError as error:
+            self._say(f"Not renewed, the old processes go on: {error}")
+        else:
+            self._say("Renewed.")
+
+    @staticmethod
+    def _end(group: list[Program], deadline: float) -> None:
+        for program in group:
+            program.send(program.gently)
+        while any(program.running() for program in group) and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS / 4)
+
+    def _end_at_once(self) -> None:
+        for program in self._programs:
+            program.send(program.at_once)
+        deadline = time.monotonic() + AT_ONCE_SECONDS
+        while any(program.running() for program in self._programs) and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS / 4)
+        for program in self._programs:
+            program.send(signal.SIGKILL)
+            for process in program.running():
+                process.wait()
+
+
+def _allow_many_connections() -> None:
+    """Let the programs open as many files as they may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
