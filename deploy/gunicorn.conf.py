@@ -1,4 +1,8 @@
-"""gunicorn's settings, each with its reason. `make run` starts gunicorn with this file."""
+"""gunicorn's settings, each with its reason. `make run` and `make serve` start gunicorn with this file.
+
+`make serve` starts two instances, on Unix sockets that it makes itself, and with their own number of workers
+(cdb/serving/gunicorn_master.py). Who starts gunicorn otherwise behind a proxy adds `--bind unix:PATH`.
+"""
 
 import os
 
@@ -7,7 +11,8 @@ from cdb import env, gunicorn_edge
 _values = env.read()
 
 wsgi_app = "cdb.wsgi"
-# The service speaks plain HTTP to its own machine; what faces the network stands in front of it.
+# The service speaks plain HTTP to its own machine; what faces the network stands in front of it. Sockets that are handed over
+# at the start are used instead.
 bind = f"127.0.0.1:{_values['PORT']}"
 
 # Threads, because a request mostly waits for the database; each keeps a database connection of its own, so that
@@ -25,10 +30,16 @@ preload_app = True
 # Jobs that start together all connect at once, and a refused connection aborts a job.
 backlog = 2048
 # Most clients open a connection for each call and close it; those that keep theirs come back within seconds.
+# nginx.conf relies on it: it gives connections up after 4 s.
 keepalive = 5
+# A worker is replaced now and then, so that nothing can grow in it for ever: memory, fragments, a leak in a library. At a
+# thousand lookups a second that is every few minutes, and costs a fork; the jitter keeps workers from going together.
+max_requests = 200_000
+max_requests_jitter = 50_000
 # A worker that shows no sign of life for this long is replaced. Threads at work do not count as silence.
 timeout = 60
-# Requests in progress may end before a stop, long streams included where they can.
+# Requests in progress may end before a stop, long streams included where they can. (Behind nginx a worker that is to be
+# replaced has as long as it takes.)
 graceful_timeout = 30
 
 # Long names in a path, percent-encoded, must fit.

@@ -87,6 +87,7 @@ def _max_age(status: str) -> int:
 def _permission(status: str, max_age: int) -> dict[str, str]:
     if not max_age:
         # nginx keeps nothing that it has to ask for again each time, unless it is told that what it keeps is long over.
-        return {"Cache-Control": "public, no-cache", "X-Accel-Expires": "@1"}
+        # Up to version 1.22 at least it goes by what comes first.
+        return {"X-Accel-Expires": "@1", "Cache-Control": "public, no-cache"}
     lasts = ", immutable" if status == Status.FROZEN else ""
     return {"Cache-Control": f"public, max-age={max_age}{lasts}"}
