@@ -89,6 +89,7 @@ class Nginx(Program):
         with os.fdopen(append_to(layout.directory() / "error.log")) as log:
             self.process = child.start(
                 _command(),
+                cwd=layout.directory(),
                 # The way in which one nginx hands its sockets to the next one.
                 env={"PATH": os.defpath, "NGINX": f"{self._listener.fileno()};"},
                 pass_fds=[self._listener.fileno()],

@@ -85,7 +85,7 @@ class PgBouncer(Program):
             self.process = child.start(
                 [find("pgbouncer"), str(layout.directory() / CONFIGURATION)],
                 env={"PATH": os.defpath},
-                cwd="/",
+                cwd=layout.directory(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cdb.env import ConfigurationError
+from cdb.serving.program import PACKAGES, find
 from tests.e2e.service import JobClient, Service
 
 
@@ -37,6 +39,24 @@ def service(new_directory):
     running.stop()
 
 
+@pytest.fixture(scope="session")
+def needs_packages():
+    """Skips where nginx or PgBouncer is missing."""
+    for name in PACKAGES:
+        try:
+            find(name)
+        except ConfigurationError as error:
+            pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def served(needs_packages, new_directory):
+    """The same in the production shape."""
+    running = Service(new_directory() / "data", "serve").start()
+    yield running
+    running.stop()
+
+
 @pytest.fixture
 def client(service):
     return JobClient(service.port)
@@ -48,8 +68,8 @@ def fresh(new_directory):
     directory = new_directory()
     made = []
 
-    def make(name="data", **settings):
-        made.append(Service(directory / name, **settings))
+    def make(name="data", command="run", **settings):
+        made.append(Service(directory / name, command, **settings))
         return made[-1]
 
     yield make

@@ -24,11 +24,12 @@ def free_port() -> int:
 
 
 class Service:
-    """`manage.py run` with its own port, data directory and settings; `start_lines` is what
+    """`manage.py run`, or `serve`, with its own port, data directory and settings; `start_lines` is what
     it printed until it served."""
 
-    def __init__(self, data: Path, **settings: str) -> None:
+    def __init__(self, data: Path, command: str = "run", **settings: str) -> None:
         self.data = data
+        self.command = command
         self.port = free_port()
         hidden = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PYTEST")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
@@ -43,7 +44,7 @@ class Service:
 
     def start(self) -> "Service":
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "run"],
+            [sys.executable, "manage.py", self.command],
             cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         self.lines = []
@@ -77,13 +78,15 @@ class Service:
         )
 
     def family(self) -> list[psutil.Process]:
-        """Every living process of this instance: the command, gunicorn and its workers, PostgreSQL and its children."""
+        """Every living process of this instance: the command, gunicorn and its workers, PostgreSQL and its children, nginx,
+        PgBouncer."""
+        directories = {str(self.data.resolve() / name) for name in ("postgres/data", "serve")}
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.status() == psutil.STATUS_ZOMBIE:
                     continue
-                of_server = process.cwd() == str(self.data.resolve() / "postgres" / "data")
+                of_server = process.cwd() in directories
                 of_service = process.environ().get("CDB_DATA_DIR") == str(self.data) and process.pid != os.getpid()
                 if of_server or of_service:
                     found.append(process)

@@ -5,14 +5,16 @@ import pytest
 from tests.e2e.service import JobClient, Service
 
 
-@pytest.fixture(scope="module")
-def belle(new_directory):
+@pytest.fixture(scope="module", params=["run", "serve"])
+def belle(request, new_directory):
+    if request.param == "serve":
+        request.getfixturevalue("needs_packages")
     settings = {
         "CDB_IOV_MODE": "discrete",
         "CDB_PAYLOAD_BASE_URL": "https://payloads.example/files",
         "SCENARIO": "none",
     }
-    service = Service(new_directory() / "data", **settings).start()
+    service = Service(new_directory() / "data", request.param, **settings).start()
     client = JobClient(service.port)
     for status in ("TESTING", "PUBLISHED"):
         client.call("POST", "gtstatus", {"name": status})

@@ -78,9 +78,10 @@ class RefusedError(Exception):
     pass
 
 
-@pytest.fixture
-def cpp(service):
-    return CppClient(service.port)
+@pytest.fixture(params=["service", "served"])
+def cpp(request):
+    """The client of the service itself, and of the service in its production shape."""
+    return CppClient(request.getfixturevalue(request.param).port)
 
 
 @pytest.fixture

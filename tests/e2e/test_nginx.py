@@ -1,0 +1,268 @@
+"""What nginx does in front of the service: where requests go, what it says itself, what it writes down."""
+
+import http.client
+import json
+import re
+import socket
+import time
+import uuid
+
+import pytest
+
+from cdb_rest.api.routes import ROUTES
+from tests.e2e.service import JobClient, raw
+
+PREFIX = "/api/cdb_rest/"
+
+# Where a GET goes; each route has to be here. Whatever is no GET or HEAD writes.
+LOOKUPS = {
+    "payloadiovs/", "payload-iovs/query/", "globalTags", "global-tags", "gtstatus", "global-tags/statuses",
+    "gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists", "user_settings/<str:name>", "settings/<str:name>",
+    "pt", "payload-types", "globalTag/<str:name>?light", "global-tags/<str:name>?light=1",
+}  # fmt: skip
+READS = {
+    "gt", "gt/<str:tag_id>", "globalTag/<str:name>", "global-tags/<str:name>", "pl", "payload-lists", "pl/<str:list_id>",
+    "payload-lists/<str:list_id>", "payload-lists/by-name/<str:name>", "piov", "payload-iovs", "piov/<str:iov_id>",
+    "payload-iovs/<str:iov_id>", "global-tags/<str:name>/changes", "global-tags/<str:name>/changes/<str:revision>",
+    # There, a GET is refused.
+    "deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete", "cloneGlobalTag/<str:source>/<str:target>",
+    "global-tags/<str:source>/clone/<str:target>", "gt_change_status/<str:name>/<str:status>",
+    "global-tags/<str:name>/change-status/<str:status>", "deletePayloadType/<str:name>", "payload-types/<str:name>/delete",
+    "pl_attach", "payload-lists/attach", "deletePayloadList/<str:name>", "payload-lists/<str:name>/delete",
+    "bulk_piov", "payload-iovs/bulk", "payload-iovs/insert", "piov_attach", "payload-iovs/attach",
+    *ROUTES[[view.__name__ for view, _ in ROUTES].index("PayloadIOVDeleteView")][1],
+}  # fmt: skip
+
+
+class AccessLog:
+    """The lines of nginx's access log, by request id."""
+
+    def __init__(self, service):
+        self._path = service.data / "serve" / "access.log"
+
+    def __getitem__(self, request_id):
+        # Lines are written a second later.
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            for line in reversed(self._path.read_text().splitlines()):
+                if request_id in line and (entry := json.loads(line))["request_id"] == request_id:
+                    return entry
+            time.sleep(0.1)
+        raise AssertionError(f"no line about {request_id}")
+
+
+@pytest.fixture
+def log(served):
+    return AccessLog(served)
+
+
+def ask(service, method, target, **headers):
+    """Status, headers, parsed body of a request."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    connection.request(method, target, headers=headers)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response.status, response.headers, json.loads(body) if body else None
+
+
+def test_the_table_of_routes_is_complete():
+    known = {path.partition("?")[0] for path in LOOKUPS | READS}
+    assert {path for _, paths in ROUTES for path in paths} - known == set(), "say where a GET of these goes"
+
+
+def test_each_route_goes_where_it_should(served, log):
+    sent = {}
+    for path, pool in [(path, "lookups") for path in LOOKUPS] + [(path, "reads") for path in READS]:
+        path, _, query = path.partition("?")
+        for name in ("nobody", "%C3%96%20s", "a.b"):
+            filled = re.sub("<str:.*?>", name, path).rstrip("/")
+            for method in ("GET", "HEAD", "POST", "DELETE", "BREW"):
+                for target in (filled, f"{filled}/"):
+                    request_id = uuid.uuid4().hex
+                    ask(served, method, f"{PREFIX}{target}?{query}", **{"X-Request-ID": request_id})
+                    sent[request_id] = method, target, pool if method in ("GET", "HEAD") else "writes"
+    found = {request_id: log[request_id] for request_id in list(sent)[-1:]} and {
+        entry["request_id"]: entry["pool"] for entry in map(json.loads, log._path.read_text().splitlines())
+    }
+    assert [(method, target, found[key]) for key, (method, target, pool) in sent.items() if found[key] != pool] == []
+
+
+@pytest.mark.parametrize(
+    ("target", "pool"),
+    [
+        ("/health/live", "lookups"),
+        ("/health/ready/", "lookups"),
+        ("/api/cdb_rest/globalTag/light", "reads"),
+        ("/api/cdb_rest/globalTag/tiny?a=1&light=", "lookups"),
+        ("/api/cdb_rest/globalTag/tiny?lights=1", "reads"),
+        ("/api/cdb_rest/globalTag/a%2Fb", "reads"),
+        ("/api/cdb_rest//payloadiovs/", "reads"),
+        ("/api/docs/", "reads"),
+        ("/", "reads"),
+    ],
+)
+def test_other_paths_go_where_they_should(served, log, target, pool):
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+    connection.request("GET", target)
+    response = connection.getresponse()
+    response.read()
+    assert log[response.headers["X-Request-ID"]]["pool"] == pool
+
+
+@pytest.mark.parametrize("name", ["Ösel", "a b", "a%b", "a+b", "a;b", "..", "a\\b", "ß?#"])
+def test_a_name_reaches_the_service_as_the_client_sent_it(served, service, name):
+    target = PREFIX + "globalTag/" + "".join(f"%{byte:02X}" for byte in name.encode()) + "?light"
+    direct, proxied = (ask(one, "GET", target) for one in (service, served))
+    assert (proxied[0], proxied[2]) == (direct[0], direct[2])
+    assert f" {name}." in proxied[2]["detail"]
+
+
+def test_unescaped_utf_8_reaches_the_service(served):
+    status, _, body = raw(served.port, f"GET {PREFIX}globalTag/Ösel?light HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    assert status == 404 and " Ösel." in json.loads(body)["detail"]
+
+
+def request(method, path, headers=b"", body=b""):
+    length = b"Content-Length: %d\r\n" % len(body) if body else b""
+    return b"%s %s%s HTTP/1.1\r\nHost: localhost\r\n%s%s\r\n%s" % (method, PREFIX.encode(), path, headers, length, body)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\n\r\n", 400),
+        (b"GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"get / HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: nonsense\r\n\r\n", 400),
+        (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20000 + b"\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", 400),
+        (b"GET /.error/malformed HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"TRACE / HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        (b"CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+        (request(b"GET", b"globalTag/%ff%fe"), 404),
+        (request(b"GET", b"globalTag/%00"), 400),
+        (request(b"GET", b"globalTag/a%zz"), 400),
+        (request(b"BREW", b"globalTags"), 405),
+        (request(b"GET", b"globalTags", b"If-Match: \"x\"\r\n"), 412),
+        (request(b"GET", b"nothing", b"SCRIPT_NAME: /foo\r\n"), 404),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_json_whoever_refuses_it(served, sent, status):
+    found, headers, body = raw(served.port, sent)
+    assert found == status, body
+    assert headers["content-type"] == "application/json" and headers["cache-control"] == "no-store"
+    error = json.loads(body)
+    assert error["detail"] and error["code"]
+
+
+@pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"GET"])
+@pytest.mark.parametrize("path", [b"gt", b"globalTags", b"nothing/here"])
+@pytest.mark.parametrize("megabytes", [1, 40])
+def test_the_answer_to_a_body_that_nobody_wants_arrives(served, method, path, megabytes):
+    sent = request(method, path, b"Content-Type: application/json\r\n", b" " * (megabytes << 20))
+    status, headers, body = raw(served.port, sent)
+    assert status in (200, 400, 404, 405, 413)
+    assert (status == 413) == (megabytes == 40)
+    assert headers["content-type"] == "application/json" and json.loads(body)
+
+
+def test_a_body_a_little_too_large_is_refused_by_the_service_itself(served):
+    sent = request(b"POST", b"pt", b"Content-Type: application/json\r\n", b" " * (16 * 1024 * 1024 + 1))
+    status, _, body = raw(served.port, sent)
+    assert status == 413 and "16777217 bytes" in json.loads(body)["detail"]
+
+
+def test_a_chunked_body_is_understood(served):
+    name = f"chunked{uuid.uuid4().hex}"
+    content = json.dumps({"name": name}).encode()
+    head = request(b"POST", b"pt", b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n")
+    status, _, body = raw(served.port, head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content))
+    assert status == 200 and json.loads(body)["name"] == name
+
+
+@pytest.mark.parametrize("host", [b"", b"Host: localhost\r\n"])
+@pytest.mark.parametrize("path", [b"globalTags", b"gt"])
+def test_a_client_of_http_1_0_gets_the_whole_answer_and_a_closed_connection(served, host, path):
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(b"GET %s%s HTTP/1.0\r\n%s\r\n" % (PREFIX.encode(), path, host))
+        received = b""
+        while piece := connection.recv(65536):
+            received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert b" 200 " in head.split(b"\r\n")[0] and b"chunked" not in head.lower()
+    assert any(tag["name"] == "tiny" for tag in json.loads(body))
+
+
+@pytest.mark.parametrize("path", [b"globalTags", b"gtstatus", b"payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"])
+def test_head_has_the_length_of_get_and_no_body(served, path):
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(request(b"HEAD", path) + request(b"GET", path, b"Connection: close\r\n"))
+        data = b""
+        while piece := connection.recv(65536):
+            data += piece
+    first, second, body = data.split(b"\r\n\r\n")
+    assert first.startswith(b"HTTP/1.1 200") and second.startswith(b"HTTP/1.1 200")
+    length = next(line for line in first.split(b"\r\n") if line.lower().startswith(b"content-length"))
+    assert length == b"Content-Length: %d" % len(body)
+
+
+def test_a_part_of_an_answer_is_not_to_be_had(served):
+    status, _, rows = ask(served, "GET", f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0", Range="bytes=0-9")
+    assert status == 200 and len(rows) == 10
+
+
+@pytest.mark.slow
+def test_clients_that_fall_silent_are_let_go(served):
+    begun = [request(b"POST", b"pt", b"Content-Type: application/json\r\nContent-Length: 50\r\n"), b"GET /api", b""]
+    silent = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(30)]
+    for number, connection in enumerate(silent):
+        connection.sendall(begun[number % 3])
+    # None of them holds a thread.
+    assert len(JobClient(served.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
+    assert JobClient(served.port).call("POST", "pt", {"name": f"beside{uuid.uuid4().hex}"})[0] == 200
+    for connection in silent:
+        try:
+            assert not connection.recv(1000)
+        except ConnectionResetError:
+            continue
+        finally:
+            connection.close()
+
+
+def test_the_access_log_says_where_the_time_went(served, log):
+    request_id = f"job-17.{uuid.uuid4().hex}"
+    target = f'{PREFIX}globalTag/a"b\\?light'
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: {request_id}\r\n\r\n".encode())
+        head = connection.recv(65536)
+    assert f"X-Request-ID: {request_id}\r\n".encode() in head
+    entry = log[request_id]
+    assert (entry["client"], entry["method"], entry["uri"], entry["status"]) == ("127.0.0.1", "GET", target, 404)
+    assert entry["bytes"] > 0 and entry["request_time"] >= float(entry["upstream_response_time"]) >= 0
+    assert float(entry["upstream_connect_time"]) >= 0 and float(entry["upstream_header_time"]) >= 0
+    assert entry["time"] and entry["cache"] == "MISS"
+
+
+@pytest.mark.parametrize("name", ["a b", "x" * 65, 'a"b', "{}", "Ö"])
+def test_a_request_id_that_could_spoil_a_log_is_replaced(served, name):
+    sent = f"GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: {name}\r\n\r\n".encode()
+    _, headers, _ = raw(served.port, sent)
+    assert re.fullmatch("[0-9a-f]{32}", headers["x-request-id"])
+
+
+def test_the_change_log_names_the_client_and_not_what_it_claims_to_be(served):
+    tag = f"actor{uuid.uuid4().hex}"
+    body = json.dumps({"name": tag, "status": "unlocked"}).encode()
+    headers = b"Content-Type: application/json\r\nX-Forwarded-For: 10.1.2.3\r\n"
+    status, _, _ = raw(served.port, request(b"POST", b"gt", headers, body))
+    assert status == 200
+    [change] = JobClient(served.port).get(f"global-tags/{tag}/changes")["results"]
+    assert change["actor"] == "127.0.0.1"
