@@ -79,9 +79,6 @@ class Nginx(Program):
         self._running_with = ""
 
     def start(self) -> None:
-        if self.process:
-            # Its workers outlive a master that was killed, and would go on with a cache of their own.
-            self._signal_orphans()
         self._running_with = self._configured()
         # nginx takes it for one that listens already, and does not wait.
         self._listener.listen(BACKLOG)
@@ -117,9 +114,3 @@ class Nginx(Program):
 
     def _configured(self) -> str:
         return (layout.directory() / CONFIGURATION).read_text()
-
-    def _signal_orphans(self) -> None:
-        try:
-            os.killpg(self.process.pid, self.gently)
-        except ProcessLookupError:
-            return

@@ -42,6 +42,8 @@ class Program:
 
     def __init__(self) -> None:
         self.process: subprocess.Popen | None = None
+        # Groups of processes whose first one was killed: the others finish what they have.
+        self._orphans: set[int] = set()
 
     def start(self) -> None:
         """Start it; it may not be ready by the return."""
@@ -53,8 +55,11 @@ class Program:
 
     def revive(self) -> bool:
         """Start it again if it has ended. Returns whether it had to be."""
+        self._orphans = {group for group in self._orphans if _signal_group(group, 0)}
         if self.process is None or self.process.poll() is None:
             return False
+        if _signal_group(self.process.pid, self.gently):
+            self._orphans.add(self.process.pid)
         self.start()
         return True
 
@@ -67,3 +72,18 @@ class Program:
         for process in self.running():
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(number)
+
+    def end_orphans(self) -> None:
+        """End at once what is left of processes that were killed, be it a moment ago."""
+        last = {self.process.pid} if self.process and self.process.poll() is not None else set()
+        for group in self._orphans | last:
+            _signal_group(group, signal.SIGKILL)
+
+
+def _signal_group(group: int, number: int) -> bool:
+    """Send a signal to a group of processes. Returns whether there is one."""
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    return True

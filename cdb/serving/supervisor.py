@@ -118,6 +118,7 @@ class Supervisor:
         while any(program.running() for program in self._programs) and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS / 4)
         for program in self._programs:
+            program.end_orphans()
             program.send(signal.SIGKILL)
             for process in program.running():
                 process.wait()

@@ -1,0 +1,218 @@
+"""nginx's cache in front of the real service: what it keeps, what it asks again, and what it does while parts are away."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.serving.program import find
+from tests.e2e.service import JobClient
+from tests.e2e.test_nginx import PREFIX, ask
+
+UNLOCKED = f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
+
+
+def freeze_copy(service):
+    """A lookup in a frozen copy of `tiny`."""
+    client = JobClient(service.port)
+    status, tag = client.call("POST", f"cloneGlobalTag/tiny/frozen{time.monotonic_ns()}", None)
+    assert status == 200
+    assert client.call("PUT", f"gt_change_status/{tag['name']}/frozen", None)[0] == 200
+    return f"{PREFIX}payloadiovs/?gtName={tag['name']}&majorIOV=5&minorIOV=0"
+
+
+def programs(service, word):
+    """The processes of the service whose command line has that word."""
+    found = []
+    for process in service.family():
+        with contextlib.suppress(psutil.Error):
+            if word in " ".join(process.cmdline()):
+                found.append(process)
+    return found
+
+
+@contextlib.contextmanager
+def nobody_looks_after(service):
+    """Inside the block nothing that ends is started again."""
+    service.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        service.process.send_signal(signal.SIGCONT)
+
+
+@pytest.fixture
+def own(fresh, needs_packages):
+    """A service of the test's own."""
+    service = fresh(command="serve").start()
+    yield service
+    assert service.stop() == 0
+    assert service.family() == []
+
+
+def test_a_frozen_answer_is_kept_and_an_unlocked_one_is_asked_for_each_time(served):
+    frozen = freeze_copy(served)
+    assert [ask(served, "GET", frozen)[1]["CDB-Cache"] for _ in range(3)] == ["MISS", "HIT", "HIT"]
+    first, *later = [ask(served, "GET", f"{UNLOCKED}&strict=1")[1]["CDB-Cache"] for _ in range(3)]
+    assert (first, later) == ("MISS", ["REVALIDATED"] * 2)
+
+
+def test_the_answers_are_those_of_the_service_and_a_client_that_has_one_gets_304(served, service):
+    direct = ask(service, "GET", UNLOCKED)[2]
+    status, headers, rows = ask(served, "GET", UNLOCKED)
+    assert (status, rows) == (200, direct)
+    assert headers["Cache-Control"] == "public, no-cache" and "X-Accel-Expires" not in headers
+    assert ask(served, "GET", UNLOCKED, **{"If-None-Match": headers["ETag"]})[0] == 304
+    assert ask(served, "GET", UNLOCKED, **{"If-None-Match": '"other"'})[0] == 200
+    assert ask(served, "HEAD", UNLOCKED)[1]["Content-Length"] == headers["Content-Length"]
+
+
+@pytest.mark.parametrize("path", ["gtstatus", "pt", "gt", "payloadiovs/?gtName=nobody&majorIOV=0&minorIOV=0"])
+def test_what_the_service_does_not_name_is_not_kept(served, path):
+    assert {ask(served, "GET", PREFIX + path)[1].get("CDB-Cache") for _ in range(3)} <= {None, "MISS"}
+
+
+def test_of_many_that_ask_for_the_same_at_once_one_goes_to_the_service(served):
+    frozen = freeze_copy(served)
+    with ThreadPoolExecutor(30) as pool:
+        found = list(pool.map(lambda _: ask(served, "GET", frozen), range(60)))
+    assert {status for status, _, _ in found} == {200}
+    states = [headers["CDB-Cache"] for _, headers, _ in found]
+    # One more may have lost its patience with the first on a busy machine.
+    assert states.count("MISS") <= 30 and states.count("HIT") >= 30
+
+
+@pytest.mark.slow
+def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
+    frozen = freeze_copy(own)
+    for target in (frozen, UNLOCKED):
+        assert ask(own, "GET", target)[0] == 200
+    answer = ask(own, "GET", frozen)[2]
+    with nobody_looks_after(own):
+        for process in programs(own, "gunicorn"):
+            process.kill()
+        for _ in range(20):
+            status, headers, rows = ask(own, "GET", frozen)
+            assert (status, headers["CDB-Cache"], rows) == (200, "HIT", answer)
+        status, headers, error = ask(own, "GET", UNLOCKED)
+        assert (status, error["code"], headers["Retry-After"]) == (504, "service_unavailable", "5")
+        assert headers["Cache-Control"] == "no-store" and headers["Content-Type"] == "application/json"
+        waiting = ThreadPoolExecutor(1).submit(ask, own, "GET", UNLOCKED)
+        time.sleep(1)
+    # Whoever asked while it was started again is answered.
+    assert waiting.result(30)[0] == 200
+    assert any("gunicorn (lookups) had ended; it was started again." in line for line in own.lines)
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("gunicorn_master others", "gunicorn (others)"), ("pgbouncer", "PgBouncer"), ("nginx: master", "nginx")],
+)
+def test_what_dies_is_started_again(own, word, name):
+    for process in programs(own, word):
+        # The masters alone; their workers notice.
+        if own.process.pid == process.ppid():
+            process.kill()
+    deadline = time.monotonic() + 30
+    good = 0
+    while good < 20 or f"{name} had ended; it was started again." not in own.lines:
+        assert time.monotonic() < deadline, own.lines
+        try:
+            good = good + 1 if ask(own, "GET", UNLOCKED)[0] == 200 else 0
+        except OSError:
+            good = 0
+    assert JobClient(own.port).call("POST", "pt", {"name": "AfterAll"})[0] == 200
+
+
+def test_workers_that_are_killed_cost_no_reader_its_answer(own):
+    ended, failures = threading.Event(), []
+
+    def read(path):
+        while not ended.is_set():
+            status, _, found = ask(own, "GET", PREFIX + path)
+            if status != 200:
+                failures.append((path, found))
+
+    readers = [threading.Thread(target=read, args=(path,)) for path in ("globalTags", "gtstatus", "gt", "pl") * 2]
+    for reader in readers:
+        reader.start()
+    masters = {process.pid for process in programs(own, "gunicorn") if process.ppid() == own.process.pid}
+    for _ in range(5):
+        time.sleep(0.5)
+        worker = next(process for process in programs(own, "gunicorn") if process.ppid() in masters)
+        worker.kill()
+    ended.set()
+    for reader in readers:
+        reader.join()
+    # A request has two tries; both may meet a worker that dies.
+    assert len(failures) <= 1, failures
+
+
+def test_without_postgresql_answers_are_504_and_soon_all_is_well_again(fresh, needs_packages, new_directory):
+    server = EmbeddedPostgres(new_directory() / "elsewhere")
+    server.acquire()
+    service = fresh(command="serve", DATABASE_URL=server.url).start()
+    frozen = freeze_copy(service)
+    assert ask(service, "GET", frozen)[0] == 200
+    psutil.Process(int((server.data / "postmaster.pid").read_text().split()[0])).kill()
+    time.sleep(0.5)
+    for method, path in [("GET", "globalTags"), ("GET", "gt"), ("POST", "pt")]:
+        status, error = JobClient(service.port).call(method, path, {"name": "x"} if method == "POST" else ...)
+        assert status == 504 and error["code"], error
+    assert ask(service, "GET", "/health/ready")[0] == 503
+    assert ask(service, "GET", "/health/live")[0] == 200
+    assert ask(service, "GET", frozen)[1]["CDB-Cache"] == "HIT"
+    assert server.revive()
+    began = time.monotonic()
+    while ask(service, "GET", UNLOCKED)[0] != 200:
+        assert time.monotonic() - began < 30
+    # Every thread of every worker had a connection that is lost by now.
+    time.sleep(2)
+    assert {ask(service, "GET", UNLOCKED)[0] for _ in range(50)} == {200}
+    written = [JobClient(service.port).call("POST", "pt", {"name": f"after{number}"}) for number in range(30)]
+    assert [answer for answer in written if answer[0] != 200] == []
+    assert service.stop() == 0
+    server.release()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+def test_a_full_disk_under_the_cache_cuts_no_answer_short(fresh, needs_packages):
+    service = fresh("full", "serve", SCENARIO="tiny-moderate")
+    cache = service.data / "serve" / "cache"
+    cache.mkdir(parents=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700,uid=65534,gid=65534", "tmpfs", str(cache)], check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        service.start()
+        with contextlib.suppress(OSError), (cache / "filler").open("wb", buffering=0) as filler:
+            while filler.write(b"x" * 4096):
+                pass
+        for moment in range(200):
+            target = f"{PREFIX}payloadiovs/?gtName=tiny-moderate&majorIOV={moment}&minorIOV=0"
+            status, _, rows = ask(service, "GET", target)
+            assert status == 200 and isinstance(rows, list)
+        assert len(ask(service, "GET", f"{PREFIX}globalTag/tiny-moderate")[2]["payload_lists"]) == 10
+        assert "No space left on device" in (service.data / "serve" / "error.log").read_text()
+        assert service.stop() == 0
+    finally:
+        service.kill_everything()
+        subprocess.run(["umount", str(cache)], check=True)
+
+
+def test_nginx_accepts_the_configuration_without_a_word(served):
+    directory = served.data / "serve"
+    command = [find("nginx"), "-t", "-p", f"{directory}/", "-c", "nginx.conf", "-e", "stderr"]
+    tested = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert tested.returncode == 0 and "[warn]" not in tested.stderr and "[emerg]" not in tested.stderr
+    assert json.dumps(tested.stderr).count("\\n") <= 2

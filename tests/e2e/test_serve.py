@@ -1,0 +1,287 @@
+"""`make serve`: starting, stopping, being killed, living beside others, and deploying without stopping."""
+
+import contextlib
+import http.client
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+
+import psutil
+import psycopg2
+import pytest
+
+from cdb import postgres_binaries
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.env import ROOT
+from tests.e2e.service import JobClient
+from tests.e2e.test_nginx_cache import UNLOCKED, ask, programs
+
+pytestmark = pytest.mark.usefixtures("needs_packages")
+
+
+def test_it_starts_with_the_same_lines_as_make_run(served, service):
+    assert [line.split()[0] for line in served.start_lines] == [line.split()[0] for line in service.start_lines]
+    names = {process.name().split(":")[0] for process in served.family()}
+    assert {"nginx", "pgbouncer", "postgres"} <= names
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_all_that_it_started(fresh, number):
+    service = fresh(command="serve").start()
+    assert service.stop(number) == 0
+    assert service.family() == []
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", service.port))
+
+
+def test_requests_in_progress_may_end_and_a_second_signal_does_not_wait(fresh):
+    service = fresh(command="serve", SCENARIO="moderate").start()
+    # A reader that takes its time holds the answer, and nginx, back.
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(b"GET /api/cdb_rest/gt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        service.process.terminate()
+        time.sleep(1)
+        assert service.process.poll() is None
+        assert response.read().count(b'"payload_url"') == 20_000
+    assert service.process.wait(60) == 0
+    service.start()
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(b"GET /api/cdb_rest/gt HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.recv(1000)
+        service.process.terminate()
+        time.sleep(1)
+        service.process.terminate()
+        began = time.monotonic()
+        assert service.process.wait(60) == 0
+        assert time.monotonic() - began < 15
+    assert service.family() == []
+
+
+def test_when_only_the_command_is_killed_the_rest_ends_and_does_not_hinder_the_next_start(fresh):
+    service = fresh(command="serve").start()
+    ends = programs(service, "nginx") + programs(service, "pgbouncer") + programs(service, "gunicorn")
+    service.process.kill()
+    service.process.wait()
+    service.start()
+    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
+    _, alive = psutil.wait_procs(ends, 30)
+    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    service.stop()
+    assert service.family() == []
+
+
+def test_after_killing_everything_it_starts_again(fresh):
+    service = fresh(command="serve", SCENARIO="none").start()
+    assert JobClient(service.port).call("POST", "gt", {"name": "kept", "status": "unlocked"})[0] == 200
+    service.kill_everything()
+    service.start()
+    assert [tag["name"] for tag in JobClient(service.port).get("globalTags")] == ["kept"]
+    service.stop()
+
+
+def test_two_run_side_by_side_but_not_on_one_directory(fresh, served):
+    other = fresh("other", "serve", SCENARIO="none").start()
+    assert JobClient(other.port).get("globalTags") == []
+    other.stop()
+    assert JobClient(served.port).get("globalTags")
+    again = fresh("again")
+    again.environment["CDB_DATA_DIR"] = str(served.data)
+    refused = again.manage("serve")
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert line.startswith("CommandError: another make serve uses ")
+    assert JobClient(served.port).get("globalTags")
+
+
+def test_a_port_in_use_is_one_clear_line(fresh):
+    service = fresh(SCENARIO="none")
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", service.port))
+        holder.listen()
+        result = service.manage("serve")
+    assert result.returncode == 1
+    assert result.stderr.strip().endswith(f"is in use; choose another one: make serve PORT={service.port + 1}")
+    assert service.family() == []
+
+
+@pytest.mark.parametrize("name", ["a b'c%41d", 'a"b$HOMEé', "a#b?c&d;e{f}", "/".join(["long" * 10] * 3)])
+def test_a_data_directory_with_an_awkward_name_works(fresh, name):
+    service = fresh(name, "serve", SCENARIO="none").start()
+    assert JobClient(service.port).get("globalTags") == []
+    service.stop()
+    assert service.family() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_an_ordinary_user_can_do_it(fresh, new_directory):
+    postgres_binaries.let_pass(ROOT / "any")
+    account = pwd.getpwnam("games")
+    home = new_directory()
+    # Copied, because the way to the project may be closed to others.
+    project = home / "project"
+    ignored = shutil.ignore_patterns(".git", ".venv", "var", "tests", "loadtests", "__pycache__")
+    shutil.copytree(ROOT, project, ignore=ignored)
+    home.chmod(0o755)
+    os.chown(home, account.pw_uid, account.pw_gid)
+    service = fresh(SCENARIO="none")
+    as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}
+    environment = service.environment | {
+        "CDB_DATA_DIR": str(home / "data"), "HOME": str(home), "PYTHONPATH": sysconfig.get_path("purelib"),
+    }  # fmt: skip
+    # Our own interpreter may be out of reach of other accounts.
+    for python in (sys.executable, "/usr/bin/python3"):
+        with contextlib.suppress(OSError):
+            probe = [python, "-c", "import django, psycopg2"]
+            if not subprocess.run(probe, check=False, capture_output=True, env=environment, **as_user).returncode:
+                break
+    else:
+        pytest.skip("the packages are out of reach of other accounts")
+    log = (home / "log").open("w+")
+    process = subprocess.Popen(
+        [python, "manage.py", "serve"], stdout=log, stderr=log, start_new_session=True, env=environment,
+        **(as_user | {"cwd": project}),
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while "Stop:" not in (home / "log").read_text():
+            assert time.monotonic() < deadline and process.poll() is None, (home / "log").read_text()
+            time.sleep(0.2)
+        assert JobClient(service.port).get("globalTags") == []
+        assert JobClient(service.port).call("POST", "gt", {"name": "x", "status": "unlocked"})[0] == 200
+    finally:
+        process.terminate()
+        process.wait(60)
+        log.close()
+
+
+def test_a_missing_package_is_named(fresh, monkeypatch):
+    from cdb.serving import program
+
+    monkeypatch.setattr(program, "MORE_PATHS", ())
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(program.ConfigurationError) as refused:
+        program.find("nginx")
+    assert str(refused.value) == "make serve needs nginx; on Debian or Ubuntu: apt-get install nginx-light pgbouncer"
+
+
+def test_a_database_elsewhere_gets_the_password_and_what_pgbouncer_cannot_do_is_said(fresh, new_directory):
+    server = EmbeddedPostgres(new_directory() / "elsewhere")
+    server.acquire()
+    with contextlib.closing(psycopg2.connect(server.url)) as connection, connection.cursor() as cursor:
+        cursor.execute("""CREATE ROLE "o'r" LOGIN SUPERUSER PASSWORD 'p''w d'""")
+        connection.commit()
+    configuration = server.data / "pg_hba.conf"
+    configuration.write_text("local all cdb trust\nlocal all all scram-sha-256\n")
+    psutil.Process(int((server.data / "postmaster.pid").read_text().split()[0])).send_signal(signal.SIGHUP)
+    url = server.url.replace("cdb@", "o%27r:p%27w%20d@")
+    service = fresh(command="serve", DATABASE_URL=url).start()
+    assert len(ask(service, "GET", UNLOCKED)[2]) == 10
+    ini = service.data / "serve" / "pgbouncer.ini"
+    assert ini.stat().st_mode & 0o777 == 0o600 and "password='p''w d'" in ini.read_text()
+    service.stop()
+    service.environment["DATABASE_URL"] = f"{url}&target_session_attrs=read-write"
+    refused = service.manage("serve")
+    assert refused.returncode == 1 and "can't be told target_session_attrs" in refused.stderr
+    server.release()
+
+
+class Load(threading.Thread):
+    """Asks over and over, on one connection or on a new one each time; `failures` is whatever was not answered with 200."""
+
+    def __init__(self, port, number, *, keeps, writes):
+        super().__init__(daemon=True)
+        self.port, self.number, self.keeps, self.writes = port, number, keeps, writes
+        self.done = threading.Event()
+        self.answered, self.failures = 0, []
+
+    def run(self):
+        connection, turn = None, 0
+        while not self.done.is_set():
+            turn += 1
+            if connection is None or not self.keeps:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            try:
+                if self.writes:
+                    body = json.dumps({"name": f"type{self.number}_{turn}"})
+                    connection.request("POST", "/api/cdb_rest/pt", body, {"Content-Type": "application/json"})
+                else:
+                    path = "gt" if turn % 20 == 0 else f"payloadiovs/?gtName=tiny&majorIOV={turn % 30}&minorIOV=0"
+                    connection.request("GET", f"/api/cdb_rest/{path}")
+                response = connection.getresponse()
+                json.loads(response.read())
+                if response.status == 200:
+                    self.answered += 1
+                else:
+                    self.failures.append(response.status)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                self.failures.append(repr(error))
+                connection = None
+
+
+@pytest.mark.slow
+def test_deploying_under_load_loses_no_request_and_no_write(fresh):
+    service = fresh(command="serve", SCENARIO="tiny").start()
+    load = [Load(service.port, number, keeps=number % 2, writes=number % 4 > 1) for number in range(12)]
+    for one in load:
+        one.start()
+    before = {process.pid for process in programs(service, "gunicorn_master")}
+    for times in range(1, 4):
+        service.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 120
+        while service.lines.count("Renewed.") < times:
+            assert time.monotonic() < deadline, service.lines
+            time.sleep(0.1)
+    time.sleep(1)
+    for one in load:
+        one.done.set()
+    for one in load:
+        one.join(60)
+    assert [failure for one in load for failure in one.failures] == []
+    assert all(one.answered for one in load)
+    found = JobClient(service.port).get("pt")
+    assert len(found) - 10 == sum(one.answered for one in load if one.writes)
+    _, alive = psutil.wait_procs([psutil.Process(pid) for pid in before if psutil.pid_exists(pid)], 30)
+    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    assert service.stop() == 0
+    assert service.family() == []
+
+
+def wait_for_line(service, start):
+    deadline = time.monotonic() + 60
+    while not (found := [line for line in service.lines if line.startswith(start)]):
+        assert time.monotonic() < deadline, service.lines
+        time.sleep(0.1)
+    return found[0]
+
+
+def test_deploying_takes_new_settings_over_and_what_does_not_start_changes_nothing(fresh, new_directory):
+    settings = new_directory() / "settings"
+    settings.write_text("CDB_MAX_BODY_BYTES=2000\nCDB_IOV_MODE=continuous\n")
+    service = fresh(command="serve", CDB_ENV_FILE=str(settings)).start()
+    client = JobClient(service.port)
+    large = {"name": "x" * 5000}
+    assert client.call("POST", "pt", large)[0] == 413
+    settings.write_text("CDB_IOV_MODE=neither\n")
+    service.process.send_signal(signal.SIGHUP)
+    assert "CDB_IOV_MODE" in wait_for_line(service, "Not renewed, the old processes go on:")
+    assert client.get("user_settings/CDB_IOV_MODE") == {"CDB_IOV_MODE": "continuous"}
+    settings.write_text("CDB_IOV_MODE=discrete\n")
+    service.process.send_signal(signal.SIGHUP)
+    wait_for_line(service, "Renewed.")
+    assert client.get("user_settings/CDB_IOV_MODE") == {"CDB_IOV_MODE": "discrete"}
+    # nginx has its new limit as well.
+    deadline = time.monotonic() + 30
+    while client.call("POST", "pt", large | {"comment": "x" * 100_000})[0] == 413:
+        assert time.monotonic() < deadline
+    assert service.stop() == 0
+    assert service.family() == []

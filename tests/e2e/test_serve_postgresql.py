@@ -1,0 +1,41 @@
+"""deploy/postgresql.conf and the statement timeouts of the pools, on the server that `make serve` runs."""
+
+import psycopg2
+import pytest
+
+from cdb import directories
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.serving import postgresql
+from cdb.serving.pools import pools
+
+
+@pytest.fixture
+def cursor(served):
+    connection = psycopg2.connect(EmbeddedPostgres(served.data / "postgres").url)
+    yield connection.cursor()
+    connection.close()
+
+
+@pytest.mark.parametrize("name", postgresql.options())
+def test_each_line_is_a_setting_that_took_effect(cursor, name):
+    wanted = postgresql.options()[name]
+    cursor.execute("SELECT source FROM pg_settings WHERE name = %s", [name])
+    assert cursor.fetchone() == ("command line",)
+    cursor.execute(f"SHOW {name}")
+    shown = cursor.fetchone()[0]
+    # Sizes are shown in the largest unit that fits.
+    assert shown == wanted or _bytes(shown) == _bytes(wanted)
+
+
+def _bytes(size):
+    return int(size[:-2]) * {"kB": 1, "MB": 1024, "GB": 1024**2}[size[-2:]]
+
+
+def test_each_pool_has_its_own_statement_timeout(served):
+    sockets = directories.for_sockets(served.data.resolve() / "serve" / "sockets", "[^A-Za-z0-9/._-]")
+    for name, shown in (("lookups", "5s"), ("others", "5min")):
+        connection = psycopg2.connect(dbname=pools()[name].database, host=str(sockets / "pool"), port=6432, user="cdb")
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW statement_timeout")
+            assert cursor.fetchone() == (shown,)
+        connection.close()
