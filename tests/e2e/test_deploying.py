@@ -1,0 +1,107 @@
+"""`kill -HUP` of `make serve`: new code and new settings, and no request lost."""
+
+import http.client
+import json
+import signal
+import threading
+import time
+
+import psutil
+import pytest
+
+from tests.e2e.service import JobClient
+from tests.e2e.test_nginx_cache import programs
+
+pytestmark = pytest.mark.usefixtures("needs_packages")
+
+
+class Load(threading.Thread):
+    """Asks over and over, on one connection or on a new one each time; `failures` is whatever was not answered with 200."""
+
+    def __init__(self, port, number, *, keeps, writes):
+        super().__init__(daemon=True)
+        self.port, self.number, self.keeps, self.writes = port, number, keeps, writes
+        self.done = threading.Event()
+        self.answered, self.failures = 0, []
+
+    def run(self):
+        connection, turn = None, 0
+        while not self.done.is_set():
+            turn += 1
+            if connection is None or not self.keeps:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            try:
+                if self.writes:
+                    body = json.dumps({"name": f"type{self.number}_{turn}"})
+                    connection.request("POST", "/api/cdb_rest/pt", body, {"Content-Type": "application/json"})
+                else:
+                    path = "gt" if turn % 20 == 0 else f"payloadiovs/?gtName=tiny&majorIOV={turn % 30}&minorIOV=0"
+                    connection.request("GET", f"/api/cdb_rest/{path}")
+                response = connection.getresponse()
+                json.loads(response.read())
+                if response.status == 200:
+                    self.answered += 1
+                else:
+                    self.failures.append(response.status)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                self.failures.append(repr(error))
+                connection = None
+
+
+@pytest.mark.slow
+def test_deploying_under_load_loses_no_request_and_no_write(fresh):
+    service = fresh(command="serve", SCENARIO="tiny").start()
+    load = [Load(service.port, number, keeps=number % 2, writes=number % 4 > 1) for number in range(12)]
+    for one in load:
+        one.start()
+    before = {process.pid for process in programs(service, "gunicorn_master")}
+    for times in range(1, 4):
+        service.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 120
+        while service.lines.count("Renewed.") < times:
+            assert time.monotonic() < deadline, service.lines
+            time.sleep(0.1)
+    time.sleep(1)
+    for one in load:
+        one.done.set()
+    for one in load:
+        one.join(60)
+    assert [failure for one in load for failure in one.failures] == []
+    assert all(one.answered for one in load)
+    found = JobClient(service.port).get("pt")
+    assert len(found) - 10 == sum(one.answered for one in load if one.writes)
+    _, alive = psutil.wait_procs([psutil.Process(pid) for pid in before if psutil.pid_exists(pid)], 30)
+    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    assert service.stop() == 0
+    assert service.family() == []
+
+
+def wait_for_line(service, start):
+    deadline = time.monotonic() + 60
+    while not (found := [line for line in service.lines if line.startswith(start)]):
+        assert time.monotonic() < deadline, service.lines
+        time.sleep(0.1)
+    return found[0]
+
+
+def test_deploying_takes_new_settings_over_and_what_does_not_start_changes_nothing(fresh, new_directory):
+    settings = new_directory() / "settings"
+    settings.write_text("CDB_MAX_BODY_BYTES=2000\nCDB_IOV_MODE=continuous\n")
+    service = fresh(command="serve", CDB_ENV_FILE=str(settings)).start()
+    client = JobClient(service.port)
+    large = {"name": "x" * 5000}
+    assert client.call("POST", "pt", large)[0] == 413
+    settings.write_text("CDB_IOV_MODE=neither\n")
+    service.process.send_signal(signal.SIGHUP)
+    assert "CDB_IOV_MODE" in wait_for_line(service, "Not renewed, the old processes go on:")
+    assert client.get("user_settings/CDB_IOV_MODE") == {"CDB_IOV_MODE": "continuous"}
+    settings.write_text("CDB_IOV_MODE=discrete\n")
+    service.process.send_signal(signal.SIGHUP)
+    wait_for_line(service, "Renewed.")
+    assert client.get("user_settings/CDB_IOV_MODE") == {"CDB_IOV_MODE": "discrete"}
+    # nginx has its new limit as well.
+    deadline = time.monotonic() + 30
+    while client.call("POST", "pt", large | {"comment": "x" * 100_000})[0] == 413:
+        assert time.monotonic() < deadline
+    assert service.stop() == 0
+    assert service.family() == []
