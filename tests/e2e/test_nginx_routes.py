@@ -21,7 +21,8 @@ LOOKUPS = {
 READS = {
     "gt", "gt/<str:tag_id>", "globalTag/<str:name>", "global-tags/<str:name>", "pl", "payload-lists", "pl/<str:list_id>",
     "payload-lists/<str:list_id>", "payload-lists/by-name/<str:name>", "piov", "payload-iovs", "piov/<str:iov_id>",
-    "payload-iovs/<str:iov_id>", "global-tags/<str:name>/changes", "global-tags/<str:name>/changes/<str:revision>",
+    "payload-iovs/<str:iov_id>", "global-tags/<str:name>/export",
+    "global-tags/<str:name>/changes", "global-tags/<str:name>/changes/<str:revision>",
     # There, a GET is refused.
     "deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete", "cloneGlobalTag/<str:source>/<str:target>",
     "global-tags/<str:source>/clone/<str:target>", "gt_change_status/<str:name>/<str:status>",
