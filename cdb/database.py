@@ -13,6 +13,9 @@ from cdb import env
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ConfigurationError
 
+# A server that vanished with its network is noticed, idle or in the middle of a statement, after 20 to 25 s.
+DEAD_NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
+
 
 def embedded(options: dict[str, str] | None = None) -> EmbeddedPostgres | None:
     """The embedded server, or None where DATABASE_URL names another one. `options` are settings to start it with, by name."""
@@ -54,7 +57,7 @@ def settings() -> dict[str, Any]:
         "PASSWORD": named.pop("password", ""),
         "HOST": named.pop("host", ""),
         "PORT": named.pop("port", ""),
-        "OPTIONS": {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | named,
+        "OPTIONS": {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | DEAD_NETWORK | named,
         # A thread keeps its connection, so that a request costs no new one; a lost one is noticed before it is used.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,

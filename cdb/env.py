@@ -126,6 +126,20 @@ VARIABLES = (
         "CDB_ACCESS_LOG", "str", "", "File that gets a line for each request; `-`: standard output; empty: no such log."
     ),
     Variable(
+        "CDB_LOOKUP_TIMEOUT_SECONDS",
+        "int",
+        5,
+        "How long a statement of a lookup, or of another cheap read, may take.",
+        validate.Range(min=1),
+    ),
+    Variable(
+        "CDB_STATEMENT_TIMEOUT_SECONDS",
+        "int",
+        300,
+        "How long a statement of a write, or of a read of many rows, may take.",
+        validate.Range(min=1),
+    ),
+    Variable(
         "CDB_LOCK_TIMEOUT_SECONDS",
         "int",
         10,
@@ -151,6 +165,20 @@ VARIABLES = (
         "int",
         5,
         "How long a connection to PostgreSQL may take to open.",
+        validate.Range(min=1),
+    ),
+    Variable(
+        "CDB_QUEUE_TIMEOUT_SECONDS",
+        "int",
+        20,
+        "How long a request may wait for a free thread before it is answered with 504.",
+        validate.Range(min=1),
+    ),
+    Variable(
+        "CDB_MIGRATION_LOCK_TIMEOUT_SECONDS",
+        "int",
+        2,
+        "How long a migration may wait for a lock, with lookups behind it, before it steps back and tries again.",
         validate.Range(min=1),
     ),
 )

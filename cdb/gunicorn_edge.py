@@ -1,18 +1,19 @@
 """What gunicorn itself does with a request before the application sees it, brought in line with our contract.
 
-gunicorn offers no setting for any of it, so `install` replaces one function and wraps three methods.
+gunicorn offers no setting for any of it, so `install` replaces one function and wraps some methods.
 """
 
 import json
 import re
 import struct
 from collections.abc import Callable
-from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socket
+from socket import MSG_DONTWAIT, MSG_PEEK, SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socket
 from typing import Any
 
 import gunicorn.util
 from gunicorn.http.errors import InvalidRequestLine
 from gunicorn.http.message import Request
+from gunicorn.http.wsgi import Response
 from gunicorn.workers.gthread import TConn
 
 # What may not stand in a request's target as it is, but does in requests of clients that escape nothing.
@@ -21,13 +22,19 @@ UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
 # A client that neither sends what it announced nor takes what it asked for gives its thread back after this time.
 SILENCE_SECONDS = 15
 
+# Up to this size a piece of a body is copied behind the headers, to be sent with them.
+SENT_TOGETHER_BYTES = 256 * 1024
+
 
 def install() -> None:
-    """Answer refused requests in JSON, understand paths that arrive unescaped, and wait for silent clients so long only."""
+    """Answer refused requests in JSON, understand paths that arrive unescaped, wait for silent clients so long only and for
+    none to hang up, and send small answers in one piece."""
     gunicorn.util.write_error = write_json_error
     Request.parse_request_line = _escaping(Request.parse_request_line)
     Request.parse = _refusing_silence(Request.parse)
     TConn.__init__ = _limiting_waits(TConn.__init__)
+    TConn.close = _closing_at_once(TConn.close)
+    Response.write = _sending_together(Response.write)
 
 
 def write_json_error(connection: socket, status_int: int, reason: str, mesg: str) -> None:
@@ -79,3 +86,41 @@ def _refusing_silence(parse: Callable[..., Any]) -> Callable[..., Any]:
             raise InvalidRequestLine(f"nothing more came for {SILENCE_SECONDS} s") from error
 
     return parse_or_refuse
+
+
+def _closing_at_once(close: Callable[..., None]) -> Callable[..., None]:
+    def close_connection(self: TConn, graceful: bool = False) -> None:
+        # Graceful is to wait for the client to hang up, for seconds, in the one thread that accepts connections. It keeps an
+        # answer from being lost when the client has sent more than was read, so only then is there a reason to wait.
+        close(self, graceful=graceful and _has_unread(self.sock))
+
+    return close_connection
+
+
+def _has_unread(sock: socket) -> bool:
+    try:
+        return bool(sock.recv(1, MSG_PEEK | MSG_DONTWAIT))
+    except OSError:
+        return False
+
+
+class _Gathered(list):
+    """What a response would have sent, in the place of its socket."""
+
+    sendall = list.append
+
+
+def _sending_together(write: Callable[[Response, bytes], None]) -> Callable[[Response, bytes], None]:
+    def write_together(self: Response, piece: bytes) -> None:
+        if self.headers_sent or len(piece) > SENT_TOGETHER_BYTES:
+            write(self, piece)
+            return
+        connection = self.sock
+        self.sock = gathered = _Gathered()
+        try:
+            write(self, piece)
+        finally:
+            self.sock = connection
+            connection.sendall(b"".join(gathered))
+
+    return write_together

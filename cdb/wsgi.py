@@ -10,10 +10,13 @@ application = get_wsgi_application()
 
 from django.conf import settings  # noqa: E402 -- once Django is set up, as all below
 
+from cdb_rest import deadlines  # noqa: E402
 from cdb_rest.api.kept_first import KeptFirst  # noqa: E402
 from cdb_rest.api.lookup_first import LookupFirst  # noqa: E402
 from cdb_rest.api.routes import spellings  # noqa: E402
 from cdb_rest.api.views.lookup import LookupView  # noqa: E402
+
+deadlines.serve()
 
 # In development every request goes through Django, so that the toolbar sees it.
 if not settings.DEBUG:

@@ -5,6 +5,7 @@
 """
 
 import os
+import resource
 
 from cdb import env, gunicorn_edge
 
@@ -27,8 +28,19 @@ workers = _values["CDB_WORKERS"] or max(1, _most)
 # The application is loaded once and shared by all workers; no connection is open by then.
 preload_app = True
 
-# Jobs that start together all connect at once, and a refused connection aborts a job.
-backlog = 2048
+# Jobs that start together all connect at once, and a refused connection aborts a job. So many wait inside each process, for
+# CDB_QUEUE_TIMEOUT_SECONDS at most and at some 10 KB each; it answers more than these within that time.
+worker_connections = 4000
+# What comes beyond waits in the kernel (up to net.core.somaxconn), and beyond that the client's kernel knocks again after
+# 1, 3, 7 … seconds: nobody is refused.
+backlog = 4096
+# Each connection takes a descriptor, of which a process often may have 1,024 unless it asks for more.
+_descriptors = 2 * worker_connections
+_soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+if _hard != resource.RLIM_INFINITY and _hard < _descriptors:
+    worker_connections = max(100, _hard // 2)
+    _descriptors = _hard
+resource.setrlimit(resource.RLIMIT_NOFILE, (max(_soft, _descriptors), _hard))
 # Most clients open a connection for each call and close it; those that keep theirs come back within seconds.
 # nginx.conf relies on it: it gives connections up after 4 s.
 keepalive = 5

@@ -1,3 +1,3 @@
--- Let no statement of this transaction wait for a lock longer than that.
+-- Let no statement of this session wait for a lock longer than that.
 -- Parameters: milliseconds text.
-SELECT set_config('lock_timeout', %(milliseconds)s, true)
+SELECT set_config('lock_timeout', %(milliseconds)s, false)

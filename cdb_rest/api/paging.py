@@ -14,6 +14,7 @@ from cdb_rest.api.documents import Document, documents, one_of
 from cdb_rest.api.fields import parse_integer
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN
+from cdb_rest.models.snapshot import unhurried
 
 PAGE_SIZE = 25
 LARGEST_PAGE_SIZE = 1000
@@ -50,11 +51,12 @@ class Browser:
         text = query.get("search")
         if text:
             rows = rows.filter(_any_contains(self.search, text))
-        count = self.count(selected) if self.count and not text else rows.count()
         first = (number - 1) * size
-        results = (
-            documents(self.shape, rows.order_by(*self._order(query))[first : first + size]) if first < count else []
-        )
+        # A search may have to read a whole table.
+        with unhurried():
+            count = self.count(selected) if self.count and not text else rows.count()
+            asked = rows.order_by(*self._order(query))[first : first + size]
+            results = documents(self.shape, asked) if first < count else []
         return {
             "count": count,
             "page": number,

@@ -40,6 +40,8 @@ LOST_RACES = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED, er
 # SQLSTATE classes: connection trouble, out of resources, operator intervention (shutdown, a cancelled statement), I/O.
 UNAVAILABLE_CLASSES = {"08", "53", "57", "58"}
 
+TIMED_OUT = {errorcodes.LOCK_NOT_AVAILABLE, errorcodes.IDLE_IN_TRANSACTION_SESSION_TIMEOUT}
+
 
 def translate(error: Error) -> Exception:
     """The service's error for a driver's one, or `error` itself where it can only be a bug."""
@@ -58,7 +60,7 @@ def translate(error: Error) -> Exception:
     # A connection that breaks has no code to give, and of a server that dies the driver makes its most general error.
     if code is None and (isinstance(error, InterfaceError | OperationalError) or type(error) is DatabaseError):
         return _unavailable(error, "The database can't be reached; try again later.")
-    if code and (code[:2] in UNAVAILABLE_CLASSES or code == errorcodes.LOCK_NOT_AVAILABLE):
+    if code and (code[:2] in UNAVAILABLE_CLASSES or code in TIMED_OUT):
         return _unavailable(error, "The database did not answer in time; try again later.")
     return error
 

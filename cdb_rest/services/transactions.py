@@ -10,13 +10,13 @@ from typing import Any, ParamSpec, TypeVar
 from django.conf import settings
 from django.db import Error, connection, transaction
 
-from cdb_rest import named_sql
+from cdb_rest import deadlines, named_sql
 from cdb_rest.domain.errors import ConcurrentChangeError
 from cdb_rest.services.driver_errors import translate
 
 logger = logging.getLogger(__name__)
 
-LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
+LIMIT_WRITE = named_sql.load("limit_write")
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -26,6 +26,8 @@ LONGEST_PAUSE_SECONDS = 0.02
 
 def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Run a service in one transaction, in which no lock is waited for longer than `CDB_LOCK_TIMEOUT_SECONDS`.
+
+    In the serving process no statement of it takes longer than `CDB_STATEMENT_TIMEOUT_SECONDS`.
 
     What was lost to another writer is played again, a few times: it then either succeeds or fails for a reason that the
     caller can understand. Errors of the driver are raised in the service's terms.
@@ -53,7 +55,9 @@ def _run(service: Callable, *arguments: Any, **values: Any) -> Any:
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:
-                cursor.execute(LIMIT_LOCK_WAIT, {"milliseconds": str(settings.CDB_LOCK_TIMEOUT_SECONDS * 1000)})
+                lock = str(settings.CDB_LOCK_TIMEOUT_SECONDS * 1000)
+                cursor.execute(LIMIT_WRITE, {"lock": lock, "statement": deadlines.heavy_milliseconds()})
+            deadlines.extend()
             return service(*arguments, **values)
     except Error as error:
         translated = translate(error)

@@ -1,0 +1,46 @@
+"""manage.py migrate"""
+
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.core.management.commands import migrate
+from django.db import OperationalError, connections
+from psycopg2.errors import LockNotAvailable
+
+from cdb_rest import named_sql
+
+LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
+
+ATTEMPTS = 10
+# Longer than the wait, so that what has queued behind it is answered in between.
+PAUSE_SECONDS = 3
+
+
+class Command(migrate.Command):
+    help = (
+        f"{migrate.Command.help} A migration that needs a table for itself waits for it "
+        "CDB_MIGRATION_LOCK_TIMEOUT_SECONDS at most, because every lookup has to wait behind it, and tries again a few times."
+    )
+
+    def handle(self, *arguments: Any, **options: Any) -> None:
+        """Migrate as Django does. Raises `CommandError` when a lock could not be had; finished migrations stay."""
+        connection = connections[options["database"]]
+        for attempt in range(1, ATTEMPTS + 1):
+            with connection.cursor() as cursor:
+                seconds = settings.CDB_MIGRATION_LOCK_TIMEOUT_SECONDS
+                cursor.execute(LIMIT_LOCK_WAIT, {"milliseconds": str(1000 * seconds)})
+            try:
+                super().handle(*arguments, **options)
+                return
+            except OperationalError as error:
+                if not isinstance(error.__cause__, LockNotAvailable):
+                    raise
+            if attempt < ATTEMPTS:
+                self.stderr.write(f"A table is in use; migrating again in {PAUSE_SECONDS} s ({attempt} of {ATTEMPTS}).")
+                time.sleep(PAUSE_SECONDS)
+        raise CommandError(
+            f"a table was in use at each of {ATTEMPTS} attempts; what was migrated before stays. End the transactions that "
+            "pg_stat_activity shows to be old, and migrate again"
+        )

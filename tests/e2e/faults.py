@@ -1,0 +1,51 @@
+"""Faults that tests put into a running service, and how they are taken away again."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psutil
+
+from tests.e2e.service import JobClient, Service
+
+LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
+
+
+def database_processes(service: Service) -> list[psutil.Process]:
+    """PostgreSQL's processes of a service."""
+    data = str(service.data.resolve() / "postgres" / "data")
+    return [process for process in service.family() if process.is_running() and process.cwd() == data]
+
+
+@contextmanager
+def frozen_database(service: Service) -> Iterator[None]:
+    """Inside the block PostgreSQL takes connections, as its socket is there, and never says a word."""
+    processes = database_processes(service)
+    assert processes
+    try:
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+        yield
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """How long a call takes."""
+    begin = time.monotonic()
+    call()
+    return time.monotonic() - begin
+
+
+def recovers(service: Service, within: float = 2) -> bool:
+    """Whether every thread answers again, 20 times in a row, a moment after the first answer."""
+    client = JobClient(service.port)
+    deadline = time.monotonic() + within
+    while client.call("GET", LOOKUP)[0] != 200:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    time.sleep(1)
+    return all(client.call("GET", LOOKUP)[0] == 200 for _ in range(20))

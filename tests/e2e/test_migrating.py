@@ -1,0 +1,75 @@
+"""Migrating while the service is in use."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import psycopg2
+import pytest
+
+from cdb.env import ROOT
+from tests.e2e.faults import LOOKUP
+from tests.e2e.service import JobClient
+
+
+@contextlib.contextmanager
+def reader(service):
+    """A transaction that has read the tags and does not end: a migration that changes their table has to wait for it."""
+    url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
+    with contextlib.closing(psycopg2.connect(url)) as holder:
+        holder.cursor().execute('SELECT FROM "GlobalTag"')
+        yield holder
+
+
+@pytest.fixture
+def lookups(fresh):
+    """A service that is asked all the time; every answer has to be 200."""
+    service = fresh(CDB_MIGRATION_LOCK_TIMEOUT_SECONDS="1").start()
+    over = threading.Event()
+    statuses = []
+
+    def ask():
+        while not over.is_set():
+            statuses.append(JobClient(service.port).call("GET", LOOKUP)[0])
+            time.sleep(0.01)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    yield service
+    over.set()
+    asking.join()
+    assert set(statuses) == {200} and len(statuses) > 50
+
+
+def migrate(service, *arguments):
+    """`manage.py migrate`, started, with a migration that the service does not know yet."""
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "migrate", "--settings", "tests.later.settings", *arguments],
+        cwd=ROOT, env=service.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_a_migration_steps_back_from_a_long_reader_and_goes_through_after_it(lookups):
+    with reader(lookups) as holder:
+        migrating = migrate(lookups)
+        said = migrating.stderr.readline()
+        assert re.match(r"A table is in use; migrating again in \d+ s \(1 of 10\)", said), said
+        assert migrating.poll() is None
+        holder.rollback()
+        _, errors = migrating.communicate(timeout=60)
+        assert migrating.returncode == 0, errors
+    assert migrate(lookups, "later", "zero").wait(60) == 0
+
+
+@pytest.mark.slow
+def test_a_migration_that_never_gets_its_turn_says_so_in_one_line(lookups):
+    with reader(lookups):
+        result = migrate(lookups)
+        _, errors = result.communicate(timeout=120)
+    assert result.returncode == 1
+    lines = errors.strip().splitlines()
+    assert len(lines) == 10
+    assert lines[-1].startswith("CommandError: a table was in use at each of 10 attempts")

@@ -1,0 +1,140 @@
+"""More than the service can do: everybody is answered in time, with what was asked or with a 504 in JSON."""
+
+import contextlib
+import http.client
+import json
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import psycopg2
+import pytest
+
+from tests.e2e.faults import LOOKUP
+from tests.e2e.service import JobClient, raw
+
+REQUEST = f"GET /api/cdb_rest/{LOOKUP} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+@contextlib.contextmanager
+def occupied(service):
+    """Inside the block both threads of the service wait for a lock that somebody else holds."""
+    url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
+    with contextlib.closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(2) as pool:
+        holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')
+        writes = [
+            pool.submit(JobClient(service.port).call, "POST", "pt", {"name": f"Occupying{number}"})
+            for number in range(2)
+        ]
+        time.sleep(0.5)
+        yield
+        holder.rollback()
+        assert [write.result()[0] for write in writes] == [200, 200]
+
+
+@pytest.fixture
+def small(fresh):
+    return fresh(
+        CDB_WORKERS="1", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="1", CDB_LOCK_TIMEOUT_SECONDS="30",
+        CDB_LOOKUP_TIMEOUT_SECONDS="30",
+    ).start()  # fmt: skip
+
+
+def test_a_request_that_waits_too_long_for_a_thread_is_told_to_come_again(small):
+    connection = http.client.HTTPConnection("127.0.0.1", small.port, timeout=10)
+    with occupied(small):
+        for method, body in (("GET", None), ("POST", b'{"name": "Refused"}' * 10_000), ("HEAD", None), ("GET", None)):
+            begin = time.monotonic()
+            connection.request(method, "/api/cdb_rest/pt", body)
+            own = connection.sock
+            response = connection.getresponse()
+            content = response.read()
+            assert response.status == 504
+            assert response.getheader("Content-Type") == "application/json"
+            assert 1 <= int(response.getheader("Retry-After")) <= 60
+            assert method == "HEAD" or json.loads(content)["code"] == "overloaded"
+            assert 0.9 < time.monotonic() - begin < 5
+            # The connection is kept, so the one that comes again needs no new one.
+            assert connection.sock is own
+    connection.request("GET", f"/api/cdb_rest/{LOOKUP}")
+    assert connection.getresponse().status == 200
+    names = [one["name"] for one in JobClient(small.port).get("pt")]
+    assert "Occupying0" in names and "Refused" not in names
+
+
+def test_all_of_very_many_are_told(small):
+    def ask(_):
+        return JobClient(small.port).call("GET", LOOKUP)
+
+    with occupied(small), ThreadPoolExecutor(100) as pool:
+        begin = time.monotonic()
+        answers = list(pool.map(ask, range(300)))
+        assert {(status, body["code"]) for status, body in answers} == {(504, "overloaded")}
+        assert time.monotonic() - begin < 20
+
+
+def test_who_has_asked_nothing_yet_is_refused_nothing(small):
+    with occupied(small), socket.create_connection(("127.0.0.1", small.port), timeout=30) as connection:
+        time.sleep(3)
+        connection.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+        connection.settimeout(10)
+        connection.sendall(REQUEST)
+        assert b"overloaded" in connection.recv(65536)
+
+
+def test_thousands_of_connections_are_all_served_in_constant_memory(fresh):
+    service = fresh(CDB_WORKERS="1", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="60").start()
+    raw(service.port, REQUEST)
+    worker = max(
+        (process for process in service.family() if "gunicorn" in " ".join(process.cmdline())),
+        key=lambda process: process.create_time(),
+    )
+    before = memory(worker)
+    for _ in range(3):
+        connections = []
+        try:
+            for _ in range(1500):
+                connections.append(socket.create_connection(("127.0.0.1", service.port), timeout=60))
+                connections[-1].sendall(REQUEST)
+            assert memory(worker) - before < 60 << 20
+            for connection in connections:
+                response = http.client.HTTPResponse(connection)
+                response.begin()
+                assert (response.status, len(json.loads(response.read()))) == (200, 10)
+        finally:
+            for connection in connections:
+                connection.close()
+    assert memory(worker) - before < 60 << 20
+
+
+def memory(process: psutil.Process) -> int:
+    """Bytes of memory that are the process's own."""
+    return process.memory_full_info().uss
+
+
+def test_a_client_that_does_not_hang_up_keeps_nobody_waiting(fresh):
+    service = fresh(CDB_WORKERS="1", CDB_THREADS="2").start()
+    closing = REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    kept = []
+    begin = time.monotonic()
+    for _ in range(20):
+        kept.append(socket.create_connection(("127.0.0.1", service.port), timeout=10))
+        kept[-1].sendall(closing)
+        assert b"200 OK" in kept[-1].recv(65536)
+    assert JobClient(service.port).call("GET", LOOKUP)[0] == 200
+    # Waiting two seconds for each of them, as gunicorn would, takes 40.
+    assert time.monotonic() - begin < 15
+    for connection in kept:
+        connection.close()
+
+
+def test_headers_and_body_of_a_small_answer_come_in_one_piece(service):
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+        for _ in range(20):
+            connection.sendall(REQUEST)
+            piece = connection.recv(65536)
+            head, _, body = piece.partition(b"\r\n\r\n")
+            assert b"200 OK" in head and len(json.loads(body)) == 10

@@ -1,0 +1,13 @@
+"""A column more, for which PostgreSQL locks the table against everybody."""
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("cdb_rest", "0001_initial")]
+
+    operations = [
+        migrations.RunSQL(
+            'ALTER TABLE "GlobalTag" ADD COLUMN later integer', 'ALTER TABLE "GlobalTag" DROP COLUMN later'
+        )
+    ]
