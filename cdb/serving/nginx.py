@@ -21,8 +21,8 @@ MOST_CONNECTIONS = 16384
 OTHER_FILES = 128
 # So that the service itself, which says more, is the one that refuses a body that is a little too large.
 BODY_SLACK_BYTES = 64 * 1024
-# How long a lookup may wait for its turn and for the database, and what there is to spare.
-LOOKUPS_TIMEOUT_SECONDS = 30
+# What there is to spare for a lookup that has waited for its turn and for the database as long as it may.
+SPARE_SECONDS = 5
 
 
 def configuration() -> str:
@@ -44,7 +44,9 @@ def configuration() -> str:
             "CACHE": "cache",
             "TEMPORARY": layout.temporary(),
             "MAX_BODY_BYTES": values["CDB_MAX_BODY_BYTES"] + BODY_SLACK_BYTES,
-            "LOOKUPS_TIMEOUT": LOOKUPS_TIMEOUT_SECONDS,
+            "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
+            + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
+            + SPARE_SECONDS,
         },
     )
 

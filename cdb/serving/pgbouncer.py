@@ -63,9 +63,18 @@ def _database(pool: Pool, target: dict[str, str]) -> str:
     parts += [
         f"dbname={_quoted(target['dbname'])}",
         f"pool_size={pool.connections}",
-        f"connect_query={_quoted(f'SET statement_timeout = {pool.statement_timeout_seconds * 1000}')}",
+        f"connect_query={_quoted(_limits())}",
     ]
     return f"{pool.database} = {' '.join(parts)}"
+
+
+def _limits() -> str:
+    """What the service asks of a session; a statement that may take longer says so in its transaction."""
+    values = env.read()
+    return (
+        f"SET statement_timeout = '{values['CDB_LOOKUP_TIMEOUT_SECONDS']}s';"
+        f" SET lock_timeout = '{values['CDB_LOCK_TIMEOUT_SECONDS']}s'"
+    )
 
 
 def _quoted(value: str) -> str:

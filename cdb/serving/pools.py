@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from cdb import env
 
-# What a lookup may take in the database, and what anything else may: a bulk of writes, a clone of millions of rows.
-LOOKUP_TIMEOUT_SECONDS = 5
-STATEMENT_TIMEOUT_SECONDS = 300
 # Connections of PostgreSQL beside those of the pools: commands, a second `make run`, psql.
 OTHER_CONNECTIONS = 50
 
@@ -23,7 +20,6 @@ class Pool:
     name: str
     workers: int
     threads: int
-    statement_timeout_seconds: int
 
     @property
     def connections(self) -> int:
@@ -45,8 +41,8 @@ def pools() -> dict[str, Pool]:
     values = env.read()
     workers = values["CDB_WORKERS"] or len(os.sched_getaffinity(0)) + 1
     threads = values["CDB_THREADS"]
-    lookups = Pool("lookups", workers, threads, LOOKUP_TIMEOUT_SECONDS)
-    others = Pool("others", max(2, math.ceil(workers / 2)), threads, STATEMENT_TIMEOUT_SECONDS)
+    lookups = Pool("lookups", workers, threads)
+    others = Pool("others", max(2, math.ceil(workers / 2)), threads)
     return {pool.name: pool for pool in (lookups, others)}
 
 
