@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run serve setup setup-dev test soak bench bench-seed lint format requirements
+.PHONY: help run serve setup setup-dev test soak bench bench-seed chaos lint format requirements
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -34,6 +34,9 @@ bench: setup-dev ## measure speed and how cost grows, and write a report; ARGS=-
 
 bench-seed: setup-dev ## measure seeding alone, against a bare COPY
 	@exec .venv/bin/python -m loadtests.bench --only seed $(ARGS)
+
+chaos: setup-dev ## put faults into the service under load, and print what its clients saw; ARGS=--quick takes half the time
+	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
 
 lint: setup-dev ## check style, the imports between the rooms, and that no migration is missing
 	@.venv/bin/ruff check .

@@ -39,6 +39,8 @@ class Settings:
         """The whole environment of a process."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
         fixed = {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(self.data), "SCENARIO": "none", "CDB_STRATEGIES": "1"}
+        # Some strategies take longer than a lookup may.
+        fixed["CDB_LOOKUP_TIMEOUT_SECONDS"] = "60"
         return clean | fixed | self.extra | more
 
     def with_database(self, url: str) -> "Settings":

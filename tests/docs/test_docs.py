@@ -16,6 +16,7 @@ from cdb_rest.models import ChangeAction
 from cdb_rest.named_sql import DIRECTORY
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
+from loadtests.chaos.faults import FAULTS
 
 NAMES_IN_DOCS = {
     "tag_id": "id", "list_id": "id", "iov_id": "id", "global_tag": "tag", "payload_type": "payload type",
@@ -85,6 +86,11 @@ def test_every_layout_is_named(layout):
 @pytest.mark.parametrize("command", [name for name, app in get_commands().items() if app == "cdb_rest"])
 def test_every_command_is_in_the_table(command):
     assert f"| `{command}` |" in read("docs/operations.md")
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_every_fault_is_named(fault):
+    assert f"`{fault.name}`" in read("docs/operations.md").split("### Trying it out")[1].split("\n## ")[0]
 
 
 @pytest.mark.parametrize("file", sorted(DIRECTORY.glob("*.sql")), ids=lambda file: file.name)

@@ -47,7 +47,7 @@ def lookups(fresh):
 def migrate(service, *arguments):
     """`manage.py migrate`, started, with a migration that the service does not know yet."""
     return subprocess.Popen(
-        [sys.executable, "manage.py", "migrate", "--settings", "tests.later.settings", *arguments],
+        [sys.executable, "manage.py", "migrate", "--settings", "loadtests.chaos.later.settings", *arguments],
         cwd=ROOT, env=service.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

@@ -3,4 +3,4 @@
 from cdb.settings import *  # noqa: F403
 from cdb.settings import INSTALLED_APPS
 
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.later"]
+INSTALLED_APPS = [*INSTALLED_APPS, "loadtests.chaos.later"]

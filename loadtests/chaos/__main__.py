@@ -1,0 +1,105 @@
+"""python -m loadtests.chaos: put faults into the service under load, and print what its clients saw of them."""
+
+import argparse
+import csv
+import json
+import signal
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cdb import env
+from loadtests.bench.service import ServiceError, Settings
+from loadtests.chaos.drawing import draw
+from loadtests.chaos.faults import FAULTS
+from loadtests.chaos.play import Played, play, prepare
+from loadtests.chaos.service import Serving
+from loadtests.chaos.verdict import COLUMNS, table
+
+# Empty: the default.
+AS_IN_PRODUCTION = {"CDB_STRATEGIES": "", "CDB_LOOKUP_TIMEOUT_SECONDS": ""}
+FREEZE_SECONDS, QUICK_SECONDS = 30.0, 8.0
+
+EXPLANATION = """\
+Clients ask before, during and after each fault: readers, half of them over a new connection for each request, which hold
+every answer against what it has to be, and writers, which send a row again with its key until it is acknowledged. 504 means
+an answer in JSON with Retry-After; dropped: refused, reset, cut or no JSON; wrong: any other status, or another content than
+it has to be; lost: acknowledged rows that are not there at the end, or twice; reconnected: idle connections closed between
+two requests. slowest is the longest time until an answer of any status; recovery, how long after the return of what failed the
+last request was begun that did not get what it asked for.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Play the faults; returns 1 if something was dropped, wrong or lost, or the service did not recover in time."""
+    options = _parser().parse_args(arguments)
+    seconds = options.seconds or (QUICK_SECONDS if options.quick else FREEZE_SECONDS)
+    chosen = [fault for fault in FAULTS if not options.only or fault.name in options.only]
+    directory = env.read()["CDB_DATA_DIR"] / "chaos"
+    directory.mkdir(parents=True, exist_ok=True)
+    # A stop by signal has to end what was started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    data = Path(tempfile.mkdtemp(prefix="service-", dir=directory))
+    serving = Serving(Settings(data, AS_IN_PRODUCTION), options.port or _free_port())
+    played = []
+    try:
+        with serving.running():
+            frozen = prepare(serving)
+            for number, fault in enumerate(chosen):
+                print(f"{fault.name}: {fault.what}", flush=True)
+                played.append(play(fault, serving, frozen, number, seconds))
+                _say(played[-1])
+    except ServiceError as error:
+        print(f"chaos: {error}\n" + "\n".join(serving.lines[-20:]), file=sys.stderr)
+        return 1
+    finally:
+        _write(directory, played)
+    print(f"\n{table([one.row for one in played])}\n\nWritten to {directory}")
+    return 0 if all(one.row.is_good for one in played) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m loadtests.chaos", description=__doc__, epilog=EXPLANATION)
+    parser.add_argument(
+        "--only", action="append", choices=[fault.name for fault in FAULTS], help="this fault; repeatable"
+    )
+    parser.add_argument("--seconds", type=float, help=f"how long faults last that last ({FREEZE_SECONDS:.0f})")
+    parser.add_argument("--quick", action="store_true", help=f"the same with {QUICK_SECONDS:.0f} seconds")
+    parser.add_argument("--port", type=int, help="TCP port of the service; a free one if left out")
+    return parser
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _say(one: Played) -> None:
+    cells = one.row.cells()
+    text = one.row.skipped or ", ".join(f"{name} {cells[name]}" for name in COLUMNS[1:])
+    print(f"  {text}", flush=True)
+    for wording in one.wordings[:10]:
+        print(f"    {wording}", flush=True)
+
+
+def _write(directory: Path, played: list[Played]) -> None:
+    if not played:
+        return
+    rows = [one.row.cells() for one in played]
+    with (directory / "chaos.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    (directory / "chaos.json").write_text(json.dumps(rows, indent=2) + "\n")
+    since = "\n".join(f"- {one.row.fault}: {one.row.what}; recovery counts from: {one.row.since}." for one in played)
+    date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    report = f"# Faults under load, {date}\n\n{table([one.row for one in played])}\n\n{EXPLANATION}\n{since}\n"
+    (directory / "chaos.md").write_text(report)
+    (directory / "chaos.svg").write_text(draw(played))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,238 @@
+"""The faults. Each is put in and taken away again by a function, which returns the moment at which what failed was back.
+
+Whatever is said about recovery is measured from that moment.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+
+import psutil
+import psycopg2
+
+from loadtests.bench import wrk
+from loadtests.bench.service import ServiceError
+from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, Crew, leave, read_nested
+from loadtests.chaos.stage import Fault, SkippedError, Stage
+
+KILLS = 3
+FLOOD_CONNECTIONS = 4000
+STORM_CLIENTS = 40
+LEAVERS = 20
+
+
+def nothing(stage: Stage) -> float:
+    """No fault, to compare with."""
+    time.sleep(stage.seconds)
+    return time.monotonic()
+
+
+def restart_postgresql(stage: Stage) -> float:
+    """A fast shutdown; the service starts it again."""
+    return _end_database(stage, signal.SIGINT, stage.serving.databases()[:1])
+
+
+def kill_postgresql(stage: Stage) -> float:
+    """All of its processes at once, as when the machine loses power; it recovers from its log."""
+    return _end_database(stage, signal.SIGKILL, stage.serving.databases())
+
+
+def kill_backend(stage: Stage) -> float:
+    """One process that works for a client: PostgreSQL ends all others and recovers by itself."""
+    for process in stage.serving.databases():
+        with contextlib.suppress(psutil.Error):
+            if "cdb cdb" in " ".join(process.cmdline()):
+                process.kill()
+                break
+    else:
+        raise ServiceError("no process of PostgreSQL works for a client")
+    time.sleep(0.1)
+    stage.serving.wait_until_database_answers()
+    return time.monotonic()
+
+
+def _end_database(stage: Stage, number: signal.Signals, processes: list[psutil.Process]) -> float:
+    first = stage.serving.databases()[0]
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+    psutil.wait_procs([first], timeout=30)
+    stage.serving.wait_until_database_answers()
+    return time.monotonic()
+
+
+def freeze_postgresql(stage: Stage) -> float:
+    """Stopped, so that it takes connections and says nothing, as when the network to it swallows everything."""
+    processes = stage.serving.databases()
+    try:
+        for process in processes:
+            process.suspend()
+        time.sleep(stage.seconds)
+    finally:
+        returned = time.monotonic()
+        for process in processes:
+            process.resume()
+    return returned
+
+
+def restart_pgbouncer(stage: Stage) -> float:
+    """Told to end at once; the service starts it again."""
+    return _end_pooler(stage, signal.SIGTERM)
+
+
+def kill_pgbouncer(stage: Stage) -> float:
+    """Killed; the service starts it again."""
+    return _end_pooler(stage, signal.SIGKILL)
+
+
+def _end_pooler(stage: Stage, number: signal.Signals) -> float:
+    [pooler] = stage.serving.named("pgbouncer")
+    pooler.send_signal(number)
+    psutil.wait_procs([pooler], timeout=30)
+    stage.serving.wait_until_pooler_answers()
+    return time.monotonic()
+
+
+def kill_workers(stage: Stage) -> float:
+    """One process of each gunicorn instance, several times; its master starts another."""
+    for number in range(KILLS):
+        time.sleep(1 if number else 0)
+        for master in stage.serving.gunicorn_masters():
+            master.children()[0].kill()
+    return time.monotonic()
+
+
+def kill_masters(stage: Stage) -> float:
+    """The first process of each gunicorn instance; the service starts both again."""
+    old = stage.serving.gunicorn_masters()
+    for master in old:
+        master.kill()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        new = [master for master in stage.serving.gunicorn_masters() if master not in old]
+        if len(new) == len(old) and all(master.children() for master in new):
+            return time.monotonic()
+        time.sleep(0.02)
+    raise ServiceError("gunicorn was not started again")
+
+
+def reload_nginx(stage: Stage) -> float:
+    """New processes of nginx take over from the old ones, several times."""
+    for number in range(KILLS):
+        time.sleep(1 if number else 0)
+        stage.serving.nginx_master().send_signal(signal.SIGHUP)
+    return time.monotonic()
+
+
+def deploy(stage: Stage) -> float:
+    """What SIGHUP does: new processes of the whole service, one part after the other."""
+    before = len(stage.serving.lines)
+    begin = time.monotonic()
+    stage.serving.send(signal.SIGHUP)
+    stage.serving.wait_for_line("Renewed.", before)
+    return begin
+
+
+def fill_disk(stage: Stage) -> float:
+    """A full file system in the place of nginx's cache."""
+    cache = stage.serving.data / "serve" / "cache"
+    if os.geteuid() != 0:
+        raise SkippedError("only root can mount a small file system")
+    owner = cache.stat()
+    options = f"size=1m,mode=0700,uid={owner.st_uid},gid={owner.st_gid}"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", cache], check=False, capture_output=True, text=True
+    )
+    if mounted.returncode:
+        raise SkippedError(f"can't mount a small file system: {mounted.stderr.strip()}")
+    try:
+        with contextlib.suppress(OSError), (cache / "filling").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        if shutil.disk_usage(cache).free:
+            raise ServiceError("the file system is not full")
+        time.sleep(stage.seconds)
+    finally:
+        subprocess.run(["umount", "--lazy", cache], check=True)
+    return time.monotonic()
+
+
+def overload(stage: Stage) -> float:
+    """Several times as many lookups as it can answer, none of them twice, from thousands of connections that never pause."""
+    if shutil.which("wrk") is None:
+        raise SkippedError("wrk is not installed")
+    url = f"http://127.0.0.1:{stage.scene.port}/api/cdb_rest/payloadiovs/?gtName={stage.scene.written.name}"
+    load = wrk.run(url, seconds=round(stage.seconds), connections=FLOOD_CONNECTIONS, count_statuses=True)
+    returned = time.monotonic()
+    statuses = Counter(load.statuses)
+    stage.log.counted += Counter(
+        {
+            ANSWERED: statuses.pop(200, 0),
+            REFUSED: statuses.pop(504, 0),
+            DROPPED: load.broken + load.timeouts,
+            WRONG: statuses.total(),
+        }
+    )
+    stage.log.slowest = load.max / 1000
+    return returned
+
+
+def storm(stage: Stage) -> float:
+    """Many clients that want a whole tag at the same time."""
+    return _crowd(stage, [[(read_nested, number, 0.0) for number in range(STORM_CLIENTS)]])
+
+
+def leave_early(stage: Stage) -> float:
+    """Clients that go away in the middle of their request, or of its answer."""
+    return _crowd(stage, [[(leave, number, 0.02) for number in range(LEAVERS)]])
+
+
+def _crowd(stage: Stage, clients: list) -> float:
+    crew = Crew(stage.scene, clients)
+    time.sleep(stage.seconds)
+    met = crew.finish()
+    stage.log.join(met)
+    return time.monotonic()
+
+
+def migrate(stage: Stage) -> float:
+    """A migration that changes the tags' table, while a transaction that has read it does not end."""
+    with contextlib.closing(psycopg2.connect(stage.serving.database_url())) as reader:
+        reader.cursor().execute('SELECT FROM "GlobalTag"')
+        migration = stage.serving.manage("migrate", "--settings", "loadtests.chaos.later.settings")
+        waited = any("migrating again" in line for line in migration.stdout)
+        time.sleep(stage.seconds)
+        reader.rollback()
+    returned = time.monotonic()
+    output, _ = migration.communicate(timeout=120)
+    if migration.returncode or not waited:
+        raise ServiceError(f"the migration did not wait, or failed: {output}")
+    # Back again, so that the next round finds the same tables.
+    if stage.serving.manage("migrate", "--settings", "loadtests.chaos.later.settings", "later", "zero").wait(120):
+        raise ServiceError("the migration could not be undone")
+    return returned
+
+
+ITS_RETURN = "PostgreSQL answers a statement on a new connection"
+FAULTS = [
+    Fault("none", "no fault", "the end", nothing),
+    Fault("postgresql-restart", "PostgreSQL shut down (fast) and started again", ITS_RETURN, restart_postgresql),
+    Fault("postgresql-kill", "PostgreSQL killed with -9, all processes", ITS_RETURN, kill_postgresql),
+    Fault("backend-kill", "one process of PostgreSQL killed with -9", ITS_RETURN, kill_backend),
+    Fault("postgresql-freeze", "PostgreSQL stopped, as if unreachable", "it goes on", freeze_postgresql),
+    Fault("pgbouncer-restart", "PgBouncer ended and started again", "it answers a statement", restart_pgbouncer),
+    Fault("pgbouncer-kill", "PgBouncer killed with -9", "it answers a statement", kill_pgbouncer),
+    Fault("worker-kill", f"a worker of each gunicorn killed with -9, {KILLS} times", "the last kill", kill_workers),
+    Fault("master-kill", "both gunicorn masters killed with -9", "both have workers again", kill_masters),
+    Fault("nginx-reload", f"nginx reloaded {KILLS} times", "the last signal", reload_nginx),
+    Fault("deploy", "SIGHUP: rolling restart of the whole", "the signal", deploy),
+    Fault("disk-full", "no space in the cache's directory", "there is space", fill_disk),
+    Fault("overload", "several times more lookups than it can answer", "the last of them", overload),
+    Fault("storm", f"{STORM_CLIENTS} clients that ask for a whole tag at a time", "the last of them", storm),
+    Fault("leavers", f"{LEAVERS} clients that leave half-way", "the last of them", leave_early),
+    Fault("migration", "a migration that waits behind a long reader", "the reader ends", migrate),
+]

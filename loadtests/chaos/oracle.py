@@ -1,0 +1,115 @@
+"""What the answers have to be. Each check says what is wrong with an answer, or None."""
+
+import random
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from loadtests.chaos.wire import Reply
+
+OPEN = 2**63 - 1
+
+
+class FrozenTag:
+    """A tag that never changes: every answer follows from its nested document, and has the same bytes each time."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.name = document["name"]
+        self.items = {"payload_lists_count": len(document["payload_lists"]), "payload_iov_count": 0}
+        self._lists = []
+        for payload_list in sorted(document["payload_lists"], key=lambda one: one["payload_type"]):
+            rows = sorted(payload_list["payload_iov"], key=lambda row: (row["major_iov"], row["minor_iov"]))
+            self.items["payload_iov_count"] += len(rows)
+            starts = [(row["major_iov"], row["minor_iov"]) for row in rows]
+            self._lists.append((payload_list["payload_type"], starts, rows))
+        self._seen: dict[str, bytes] = {}
+
+    def question(self) -> tuple[str, tuple[int, int]]:
+        """A lookup at the beginning of some row, so that every row is asked for now and then."""
+        _, starts, _ = random.choice(self._lists)
+        moment = random.choice(starts)
+        return f"payloadiovs/?gtName={self.name}&majorIOV={moment[0]}&minorIOV={moment[1]}", moment
+
+    def check(self, path: str, moment: tuple[int, int], reply: Reply) -> str | None:
+        """Hold an answer against the document, and its bytes against those of the first one."""
+        expected = []
+        for name, starts, rows in self._lists:
+            place = bisect_right(starts, moment)
+            if place:
+                expected.append([name, *(rows[place - 1][key] for key in COLUMNS)])
+        if reply.json != expected:
+            return f"{path}: {str(reply.json)[:200]}"
+        if self._seen.setdefault(path, reply.body) != reply.body:
+            return f"{path}: other bytes than before"
+        return None
+
+
+COLUMNS = (
+    "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "revision",
+)  # fmt: skip
+
+
+class WrittenTag:
+    """A tag with a list for each writer, to which it appends rows 0, 1, 2…: number n is valid from the moment (n, 0) on.
+
+    `attempted` and `acknowledged` have the last number of each writer, -1 if none; writers set them before they send a row
+    and when its answer has come, in memory that all processes share.
+    """
+
+    def __init__(self, name: str, attempted: Sequence[int], acknowledged: Sequence[int]) -> None:
+        self.name = name
+        self.attempted = attempted
+        self.acknowledged = acknowledged
+
+    def payload_type(self, writer: int) -> str:
+        """The type of a writer's rows."""
+        return f"{self.name}-{writer:02d}"
+
+    def row(self, writer: int, number: int) -> dict[str, Any]:
+        """The row as the service is asked to insert it."""
+        kind = self.payload_type(writer)
+        return {
+            "global_tag": self.name, "payload_type": kind, "payload_url": f"{kind}/{number}", "checksum": f"{number:x}",
+            "size": number, "since": [number, 0], "until": "next",
+        }  # fmt: skip
+
+    def answer(self, writer: int, number: int) -> list[Any]:
+        """The row as a lookup returns it."""
+        kind = self.payload_type(writer)
+        return [kind, f"{kind}/{number}", f"{number:x}", number, number, 0, OPEN, OPEN, None]
+
+    def path(self, major: int) -> str:
+        """The lookup at (major, 0)."""
+        return f"payloadiovs/?gtName={self.name}&majorIOV={major}&minorIOV=0"
+
+    def check(self, major: int, oldest: Sequence[int], reply: Reply) -> str | None:
+        """Hold a lookup's answer against what had been acknowledged when it was asked (`oldest`), and attempted by now."""
+        newest = list(self.attempted)
+        found = {row[0]: row for row in reply.json}
+        if len(found) != len(reply.json) or not set(found) <= {self.payload_type(w) for w in range(len(newest))}:
+            return f"{self.path(major)}: rows of unknown types, or twice: {str(reply.json)[:200]}"
+        for writer, (least, most) in enumerate(zip(oldest, newest, strict=True)):
+            least, most = min(least, major), min(most, major)
+            row = found.get(self.payload_type(writer))
+            possible = [self.answer(writer, number) for number in range(max(least, 0), most + 1)]
+            if row is None and least < 0:
+                continue
+            if row not in possible:
+                return f"{self.path(major)}: {row}, but {least} was acknowledged before and {most} is the last"
+        return None
+
+    def lost(self, document: dict[str, Any]) -> list[str]:
+        """Of all rows in the nested document: acknowledged ones that are missing, and what is there twice or was never sent."""
+        found: dict[str, list[str]] = {}
+        for payload_list in document["payload_lists"]:
+            urls = [row["payload_url"] for row in payload_list["payload_iov"]]
+            found[payload_list["payload_type"]] = urls
+        faults = []
+        for writer, (least, most) in enumerate(zip(self.acknowledged, self.attempted, strict=True)):
+            kind = self.payload_type(writer)
+            urls = found.pop(kind, [])
+            faults += [f"{kind}/{number} is lost" for number in range(least + 1) if f"{kind}/{number}" not in urls]
+            faults += [f"{url} is there {urls.count(url)} times" for url in set(urls) if urls.count(url) > 1]
+            sent = {f"{kind}/{number}" for number in range(most + 1)}
+            faults += [f"{url} was never sent" for url in set(urls) - sent]
+        return faults + [f"{kind} is unknown" for kind in found]

@@ -1,0 +1,150 @@
+"""The service in its production shape, as processes that can be found and hurt."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg2
+
+from cdb.env import ROOT
+from loadtests.bench.service import ServiceError, Settings
+
+START_SECONDS = 120
+STOP_SECONDS = 60
+LOOK_SECONDS = 0.02
+
+
+class Serving:
+    """`manage.py serve`, or another command of it, on a data directory; `lines` is what it has said."""
+
+    def __init__(self, settings: Settings, port: int, command: str = "serve") -> None:
+        self.settings = settings
+        self.port = port
+        self.lines: list[str] = []
+        self._command = command
+
+    @property
+    def data(self) -> Path:
+        """The data directory."""
+        return self.settings.data.resolve()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Serving"]:
+        """Inside the block the service runs. Raises `ServiceError` if it does not start."""
+        self._process = subprocess.Popen(
+            [sys.executable, "manage.py", self._command],
+            cwd=ROOT, env=self.settings.environment(PORT=str(self.port)), text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        family: list[psutil.Process] = []
+        try:
+            threading.Thread(target=self._listen, daemon=True).start()
+            self.wait_for_line("Stop:")
+            yield self
+            family = [*self.databases(), *self.descendants()]
+            self._process.terminate()
+            self._process.wait(STOP_SECONDS)
+        finally:
+            for process in [*family, *self.descendants()]:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            self._process.kill()
+            self._process.wait()
+
+    def wait_for_line(self, beginning: str, after: int = 0) -> None:
+        """Wait until a line that begins so comes behind the first `after` ones. Raises `ServiceError` if none does."""
+        deadline = time.monotonic() + START_SECONDS
+        while not any(line.startswith(beginning) for line in self.lines[after:]):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise ServiceError(f"the service did not say {beginning}: {self.lines[-5:]}")
+            time.sleep(LOOK_SECONDS)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send the command itself a signal."""
+        self._process.send_signal(number)
+
+    def manage(self, *arguments: str) -> subprocess.Popen:
+        """A command of manage.py on the same data, started."""
+        return subprocess.Popen(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT, env=self.settings.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def descendants(self) -> list[psutil.Process]:
+        """All processes below the command."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return psutil.Process(self._process.pid).children(recursive=True)
+        return []
+
+    def databases(self) -> list[psutil.Process]:
+        """PostgreSQL's processes, the first one first."""
+        directory = str(self.data / "postgres" / "data")
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.cwd() == directory and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        record = Path(directory) / "postmaster.pid"
+        first = int(record.read_text().split("\n", 1)[0]) if record.exists() else None
+        return sorted(found, key=lambda process: process.pid != first)
+
+    def named(self, name: str) -> list[psutil.Process]:
+        """Descendants by the name of their program."""
+        return [process for process in self.descendants() if _is(process, name)]
+
+    def gunicorn_masters(self) -> list[psutil.Process]:
+        """gunicorn's masters: children of the command itself."""
+        return [process for process in self.named("gunicorn") if _parent(process) == self._process.pid]
+
+    def nginx_master(self) -> psutil.Process:
+        """nginx's first process."""
+        return next(process for process in self.named("nginx") if _parent(process) == self._process.pid)
+
+    def database_url(self) -> str:
+        """The way to PostgreSQL itself, past PgBouncer."""
+        return f"postgresql://cdb@/cdb?host={self.data}/postgres/socket"
+
+    def wait_until_database_answers(self) -> None:
+        """Return when PostgreSQL answers a statement on a new connection."""
+        self._wait_until_answers(self.database_url())
+
+    def wait_until_pooler_answers(self) -> None:
+        """Return when PgBouncer answers one."""
+        with open(self.data / "serve" / "pgbouncer.ini") as file:  # noqa: PTH123
+            directory = next(line.split("=")[1].strip() for line in file if line.startswith("unix_socket_dir"))
+        self._wait_until_answers(f"postgresql://cdb@/cdb_lookups?host={directory}&port=6432")
+
+    @staticmethod
+    def _wait_until_answers(url: str) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            with (
+                contextlib.suppress(psycopg2.Error),
+                contextlib.closing(psycopg2.connect(url, connect_timeout=2)) as connection,
+            ):
+                connection.cursor().execute("SELECT 1")
+                return
+            time.sleep(LOOK_SECONDS)
+        raise ServiceError(f"nothing answers at {url}")
+
+    def _listen(self) -> None:
+        for line in self._process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+
+def _is(process: psutil.Process, name: str) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return process.name() == name or (name == "gunicorn" and "gunicorn" in " ".join(process.cmdline()))
+    return False
+
+
+def _parent(process: psutil.Process) -> int | None:
+    with contextlib.suppress(psutil.Error):
+        return process.ppid()
+    return None

@@ -1,0 +1,77 @@
+"""From what the clients met to a row of the table."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, Log
+
+RECOVERY_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of the requests of one fault.
+
+    `recovery` is how long after the return of what failed the last request was begun that did not get what it asked for, in
+    seconds; 0 if none was. `slowest` is the longest time until a whole answer, of whatever status. `reconnected` counts idle
+    connections that were closed before the next request, which HTTP allows.
+    """
+
+    fault: str
+    what: str
+    since: str
+    requests: int = 0
+    answered: int = 0
+    refused: int = 0
+    dropped: int = 0
+    wrong: int = 0
+    lost: int = 0
+    reconnected: int = 0
+    slowest: float = 0.0
+    recovery: float = 0.0
+    skipped: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing was dropped, wrong or lost, and all was well again in time."""
+        return not (self.dropped or self.wrong or self.lost) and self.recovery <= RECOVERY_SECONDS
+
+    def cells(self) -> dict[str, Any]:
+        """The row by the titles of the columns."""
+        return {"504" if name == "refused" else name: value for name, value in asdict(self).items()}
+
+
+def judge(row: Row, log: Log, *, returned: float, lost: int) -> Row:
+    """The row with what the clients met, where what failed was back at the moment `returned`."""
+    counts = Counter(record.outcome for record in log.records) + log.counted
+    late = [record.begin - returned for record in log.records if record.outcome != ANSWERED]
+    whole = [record.end - record.begin for record in log.records if record.outcome != DROPPED]
+    return Row(
+        row.fault,
+        row.what,
+        row.since,
+        requests=counts.total(),
+        answered=counts[ANSWERED],
+        refused=counts[REFUSED],
+        dropped=counts[DROPPED],
+        wrong=counts[WRONG],
+        lost=lost,
+        reconnected=log.reconnected,
+        slowest=round(max([log.slowest, *whole]), 2),
+        recovery=round(max([0.0, *late]), 2),
+    )
+
+
+COLUMNS = ("fault", "requests", "answered", "504", "dropped", "wrong", "lost", "reconnected", "slowest", "recovery")
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as Markdown; times in seconds."""
+    titles = [f"{name} (s)" if name in ("slowest", "recovery") else name for name in COLUMNS]
+    lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    for row in rows:
+        cells = row.cells()
+        shown = [f"{cells[name]:,}" if isinstance(cells[name], int) else str(cells[name]) for name in COLUMNS]
+        lines.append(f"| {row.fault} | skipped: {row.skipped} |" if row.skipped else f"| {' | '.join(shown)} |")
+    return "\n".join(lines)

@@ -1,1 +1,0 @@
-"""An app with one more migration of the service's tables, as a next release may bring; `tests.later.settings` has it."""

@@ -1,0 +1,249 @@
+"""`make chaos`: that its clients notice what is wrong, and what the service does under a few of its faults."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cdb.env import ROOT
+from loadtests.chaos.clients import (
+    ANSWERED,
+    DROPPED,
+    REFUSED,
+    WRONG,
+    Log,
+    Record,
+    Scene,
+    read_kept_connection,
+    read_new_connections,
+    write,
+)
+from loadtests.chaos.oracle import FrozenTag, WrittenTag
+from loadtests.chaos.verdict import Row, judge, table
+from loadtests.chaos.wire import Asker, DroppedError, Reply
+
+ROWS = [
+    {"payload_url": f"u{n}", "checksum": "", "size": n, "major_iov": n, "minor_iov": 0, "major_iov_end": 9,
+     "minor_iov_end": 0, "revision": None}
+    for n in range(3)
+]  # fmt: skip
+DOCUMENT = {"name": "frozen", "payload_lists": [{"payload_type": "Gain", "payload_iov": ROWS}]}
+JSON = b"Content-Type: application/json\r\n"
+
+
+def reply(said, status=200, **headers):
+    return Reply(status, headers, json.dumps(said).encode(), said)
+
+
+class SmallService(ThreadingHTTPServer):
+    """A service of two tags that keeps rows in memory, and lies, forgets, breaks off or refuses as its `fault` says."""
+
+    daemon_threads = True
+
+    def __init__(self, fault):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.fault = fault
+        self.rows = {}
+        self.requests = 0
+
+    def handle_error(self, *_):
+        """Connections end as they like here."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        row = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        numbers = self.server.rows.setdefault(row["payload_type"], [])
+        if row["size"] not in numbers and not (self.server.fault == "forgets" and row["size"] % 5 == 4):
+            numbers.append(row["size"])
+        self.answer({"rows": [{"added": {"payload_url": row["payload_url"]}}]})
+
+    def do_GET(self):
+        self.server.requests += 1
+        is_turn = self.server.requests % 5 == 0
+        kind = self.server.fault if is_turn else None
+        if kind == "resets":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            self.close_connection = True
+            return
+        if kind == "cuts":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[")
+            self.close_connection = True
+            return
+        if kind == "page":
+            self.wfile.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\n\r\n<html>")
+            return
+        if kind == "refuses":
+            self.answer({"detail": "later", "code": "overloaded"}, "504 Gateway Timeout", b"Retry-After: 5\r\n")
+            return
+        if kind == "fails":
+            self.answer({"detail": "bug", "code": "internal_error"}, "500 Internal Server Error")
+            return
+        if "globalTags" in self.path:
+            written = sum(len(numbers) for numbers in self.server.rows.values())
+            self.answer(
+                [
+                    {"name": "frozen", "status": "frozen", "payload_lists_count": 1, "payload_iov_count": 3},
+                    {"name": "written", "status": "unlocked", "payload_iov_count": written},
+                ]
+            )
+        elif "gtName=frozen" in self.path:
+            major = int(self.path.split("majorIOV=")[1].split("&")[0])
+            self.answer([["Gain", f"u{major + (kind == 'lies')}", "", major, major, 0, 9, 0, None]])
+        else:
+            major = int(self.path.split("majorIOV=")[1].split("&")[0])
+            tag = WrittenTag("written", [], [])
+            latest = [
+                (int(name[-2:]), max([number for number in numbers if number <= major], default=-1))
+                for name, numbers in sorted(self.server.rows.items())
+            ]
+            old = 3 if kind == "is_stale" else 0
+            self.answer([tag.answer(writer, number - old) for writer, number in latest if number - old >= 0])
+
+    def answer(self, said, status="200 OK", more=b""):
+        body = json.dumps(said).encode()
+        head = b"HTTP/1.1 %s\r\n%s%sContent-Length: %d\r\n\r\n" % (status.encode(), JSON, more, len(body))
+        self.wfile.write(head + body)
+
+    def log_message(self, *_):
+        pass
+
+
+def play(fault, seconds=1.5):
+    """What two readers and a writer meet, and what is lost."""
+    with SmallService(fault) as server:
+        threading.Thread(target=server.serve_forever).start()
+        written = WrittenTag("written", [-1], [-1])
+        scene = Scene(server.server_port, FrozenTag(DOCUMENT), written, threading.Event())
+        log = Log()
+        loops = [read_new_connections, read_kept_connection, write]
+        threads = [threading.Thread(target=loop, args=(scene, log, 0, 0.005)) for loop in loops]
+        for thread in threads:
+            thread.start()
+        time.sleep(seconds)
+        scene.over.set()
+        for thread in threads:
+            thread.join()
+        server.shutdown()
+    lists = [
+        {"payload_type": name, "payload_iov": [{"payload_url": f"{name}/{number}"} for number in numbers]}
+        for name, numbers in server.rows.items()
+    ]
+    row = judge(Row("fault", "", ""), log, returned=time.monotonic(), lost=len(written.lost({"payload_lists": lists})))
+    assert row.answered > 50
+    return row
+
+
+@pytest.mark.parametrize(
+    ("fault", "column"),
+    [
+        ("lies", "wrong"), ("is_stale", "wrong"), ("fails", "wrong"), ("forgets", "lost"),
+        ("resets", "dropped"), ("cuts", "dropped"), ("page", "dropped"), ("refuses", "504"), (None, None),
+    ],
+)  # fmt: skip
+def test_clients_notice_a_service_that(fault, column):
+    cells = play(fault).cells()
+    for name in ("wrong", "lost", "dropped", "504"):
+        # What is missing from a list is wrong in the next answer, too.
+        assert (cells[name] > 0) == (name == column) or (fault == "forgets" and name == "wrong"), (name, cells)
+
+
+def test_nobody_there_is_dropped_as_well():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        with pytest.raises(DroppedError):
+            Asker(probe.getsockname()[1], keeps=False).ask("GET", "globalTags")
+
+
+def test_an_idle_connection_that_was_closed_is_no_fault():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            for _ in range(3):
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
+
+        threading.Thread(target=serve, daemon=True).start()
+        asker = Asker(server.getsockname()[1], keeps=True)
+        for _ in range(3):
+            assert asker.ask("GET", "globalTags").json == []
+            time.sleep(0.1)
+        assert asker.reconnected == 2
+
+
+def test_a_504_counts_as_one_only_if_it_is_one_that_clients_can_try_again():
+    assert reply({"detail": "", "code": ""}, 504, **{"retry-after": "5"}).is_refusal
+    assert not reply({"detail": "", "code": ""}, 504).is_refusal
+    assert not reply({"detail": ""}, 504, **{"retry-after": "5"}).is_refusal
+    assert not reply({"detail": "", "code": ""}, 503, **{"retry-after": "5"}).is_refusal
+
+
+def test_acknowledged_rows_have_to_be_there_once_and_others_must_not():
+    def lost(*numbers):
+        rows = [{"payload_url": f"written-00/{number}"} for number in numbers]
+        return WrittenTag("written", [3], [2]).lost(
+            {"payload_lists": [{"payload_type": "written-00", "payload_iov": rows}]}
+        )
+
+    assert lost(0, 1, 2) == lost(0, 1, 2, 3) == []
+    assert lost(0, 2) == ["written-00/1 is lost"]
+    assert lost(0, 1, 2, 2) == ["written-00/2 is there 2 times"]
+    assert lost(0, 1, 2, 4) == ["written-00/4 was never sent"]
+
+
+def test_a_row_of_the_table_says_what_was_met():
+    records = [
+        Record(1, 1.5, ANSWERED), Record(2, 2.1, REFUSED), Record(11.0, 14.0, REFUSED), Record(12, 12.1, ANSWERED),
+        Record(11.5, 90, DROPPED), Record(3, 3.1, WRONG),
+    ]  # fmt: skip
+    row = judge(Row("a", "", ""), Log(records, reconnected=7), returned=10.0, lost=1)
+    assert (row.requests, row.answered, row.refused, row.dropped, row.wrong, row.lost) == (6, 2, 2, 1, 1, 1)
+    assert (row.reconnected, row.slowest, row.recovery) == (7, 3.0, 1.5)
+    assert "| a | 6 | 2 | 2 | 1 | 1 | 1 | 7 | 3.0 | 1.5 |" in table([row])
+    assert not row.is_good
+    good = judge(Row("a", "", ""), Log(records[:2]), returned=10.0, lost=0)
+    assert good.is_good
+    assert not judge(Row("a", "", ""), Log(records[:3]), returned=8.9, lost=0).is_good
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(shutil.which(name, path="/usr/sbin:/usr/bin:/bin") is None for name in ("nginx", "pgbouncer")),
+    reason="nginx or pgbouncer is not installed",
+)
+def test_a_few_faults_in_the_real_service():
+    # Outside of pytest's own directories, which are closed to PostgreSQL's account.
+    directory = Path(tempfile.mkdtemp(prefix="cdb-chaos-"))
+    names = ["postgresql-kill", "postgresql-freeze", "worker-kill"]
+    try:
+        chosen = [argument for name in names for argument in ("--only", name)]
+        played = subprocess.run(
+            [sys.executable, "-m", "loadtests.chaos", "--seconds", "4", *chosen],
+            cwd=ROOT, env=os.environ | {"CDB_DATA_DIR": str(directory)}, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        rows = json.loads((directory / "chaos" / "chaos.json").read_text())
+        assert [row["fault"] for row in rows] == names
+        for row in rows:
+            assert row["answered"] > 100, row
+            # How long it took is not judged here, where other tests run at the same time.
+            assert (row["dropped"], row["wrong"], row["lost"]) == (0, 0, 0), played.stdout
+            assert row["recovery"] < 20, row
+        assert rows[0]["504"] > 0
+        assert {"chaos.csv", "chaos.md", "chaos.svg"} <= {path.name for path in (directory / "chaos").iterdir()}
+        assert not [process for process in psutil.process_iter(["cwd"]) if str(directory) in str(process.info["cwd"])]
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
