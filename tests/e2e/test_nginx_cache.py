@@ -60,9 +60,10 @@ def own(fresh, needs_packages):
 
 def test_a_frozen_answer_is_kept_and_an_unlocked_one_is_asked_for_each_time(served):
     frozen = freeze_copy(served)
-    assert [ask(served, "GET", frozen)[1]["CDB-Cache"] for _ in range(3)] == ["MISS", "HIT", "HIT"]
-    first, *later = [ask(served, "GET", f"{UNLOCKED}&strict=1")[1]["CDB-Cache"] for _ in range(3)]
-    assert (first, later) == ("MISS", ["REVALIDATED"] * 2)
+    # What is asked for only once is not kept.
+    assert [ask(served, "GET", frozen)[1]["CDB-Cache"] for _ in range(4)] == ["MISS", "MISS", "HIT", "HIT"]
+    found = [ask(served, "GET", f"{UNLOCKED}&strict=1")[1]["CDB-Cache"] for _ in range(4)]
+    assert found == ["MISS", "MISS", "REVALIDATED", "REVALIDATED"]
 
 
 def test_the_answers_are_those_of_the_service_and_a_client_that_has_one_gets_304(served, service):
@@ -93,7 +94,7 @@ def test_of_many_that_ask_for_the_same_at_once_one_goes_to_the_service(served):
 @pytest.mark.slow
 def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
     frozen = freeze_copy(own)
-    for target in (frozen, UNLOCKED):
+    for target in (frozen, UNLOCKED) * 2:
         assert ask(own, "GET", target)[0] == 200
     answer = ask(own, "GET", frozen)[2]
     with nobody_looks_after(own):
@@ -161,7 +162,7 @@ def test_without_postgresql_answers_are_504_and_soon_all_is_well_again(fresh, ne
     server.acquire()
     service = fresh(command="serve", DATABASE_URL=server.url).start()
     frozen = freeze_copy(service)
-    assert ask(service, "GET", frozen)[0] == 200
+    assert [ask(service, "GET", frozen)[0] for _ in range(2)] == [200, 200]
     psutil.Process(int((server.data / "postmaster.pid").read_text().split()[0])).kill()
     time.sleep(0.5)
     for method, path in [("GET", "globalTags"), ("GET", "gt"), ("POST", "pt")]:
@@ -200,8 +201,9 @@ def test_a_full_disk_under_the_cache_cuts_no_answer_short(fresh, needs_packages)
                 pass
         for moment in range(200):
             target = f"{PREFIX}payloadiovs/?gtName=tiny-moderate&majorIOV={moment}&minorIOV=0"
-            status, _, rows = ask(service, "GET", target)
-            assert status == 200 and isinstance(rows, list)
+            for _ in range(2):
+                status, _, rows = ask(service, "GET", target)
+                assert status == 200 and isinstance(rows, list)
         assert len(ask(service, "GET", f"{PREFIX}globalTag/tiny-moderate")[2]["payload_lists"]) == 10
         assert "No space left on device" in (service.data / "serve" / "error.log").read_text()
         assert service.stop() == 0

@@ -1,7 +1,6 @@
 """Which of the two gunicorn instances answers what."""
 
 import http.client
-import json
 import re
 import uuid
 
@@ -49,9 +48,7 @@ def test_each_route_goes_where_it_should(served, log):
                     request_id = uuid.uuid4().hex
                     ask(served, method, f"{PREFIX}{target}?{query}", **{"X-Request-ID": request_id})
                     sent[request_id] = method, target, pool if method in ("GET", "HEAD") else "writes"
-    found = {request_id: log[request_id] for request_id in list(sent)[-1:]} and {
-        entry["request_id"]: entry["pool"] for entry in map(json.loads, log._path.read_text().splitlines())
-    }
+    found = log.pools(set(sent))
     assert [(method, target, found[key]) for key, (method, target, pool) in sent.items() if found[key] != pool] == []
 
 
