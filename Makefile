@@ -35,7 +35,7 @@ bench: setup-dev ## measure speed and how cost grows, and write a report; ARGS=-
 bench-seed: setup-dev ## measure seeding alone, against a bare COPY
 	@exec .venv/bin/python -m loadtests.bench --only seed $(ARGS)
 
-chaos: setup-dev ## put faults into the service under load, and print what its clients saw; ARGS=--quick takes half the time
+chaos: setup-dev ## put faults into the service under load, and print what its clients saw; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
 
 lint: setup-dev ## check style, the imports between the rooms, and that no migration is missing
