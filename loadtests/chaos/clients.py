@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from loadtests.bench.service import ServiceError
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.wire import Asker, DroppedError, Reply
 
@@ -225,10 +226,16 @@ class Crew:
             self._homes.append(home)
 
     def finish(self) -> Log:
-        """Tell all to end, after the request that each is at, and return what they met."""
+        """Tell all to end, after the request that each is at, and return what they met.
+
+        Raises `ServiceError` if a process did not get that far.
+        """
         self._scene.over.set()
         met = Log()
         for home, process in zip(self._homes, self._processes, strict=True):
-            met.join(home.recv())
+            try:
+                met.join(home.recv())
+            except EOFError as error:
+                raise ServiceError("a process of clients ended before it was told to") from error
             process.join()
         return met
