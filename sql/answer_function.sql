@@ -1,5 +1,5 @@
 -- The function that answers a lookup together with what caches need, from one state of the database in one round trip.
--- known: versions of the tag whose answer the client has, known_modified: the time of last modification that it has; of one that
+-- known: versions of the tag whose answer the client has, or * for any, known_modified: the time of last modification that it has; of one that
 -- still holds, the answer stays null and no list is looked at. Everything is null if there is no such tag.
 -- modified is null within the second in which the tag was changed: another change may follow in it.
 -- since and until are only looked for with_window.
@@ -19,7 +19,7 @@ BEGIN
     FROM "GlobalTag" AS tag
     JOIN "GlobalTagStatus" AS tag_status ON tag_status.id = tag.status_id
     WHERE tag.name = tag_name;
-    IF NOT FOUND OR version = ANY(known) OR modified = known_modified THEN
+    IF NOT FOUND OR version = ANY(known) OR '*' = ANY(known) OR modified = known_modified THEN
         RETURN;
     END IF;
     answer := cdb_lookup(tag_name, major, minor, only_valid, inclusive, as_objects);

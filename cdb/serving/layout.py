@@ -83,6 +83,9 @@ def _make_directories() -> None:
     directories.make_private(temporary(), serving)
     for name in ("cache", "body"):
         directories.make_private(directory() / name, serving)
+    # The database may be another one than before, or restored: then frozen tags have other answers.
+    for leftover in (directory() / "cache").iterdir():
+        shutil.rmtree(leftover, ignore_errors=True)
     if serving:
         postgres_binaries.let_pass(directory() / "any")
         postgres_binaries.let_pass(socket_of("any"))

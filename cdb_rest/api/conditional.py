@@ -17,7 +17,7 @@ from django.http import HttpResponse
 from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.domain.status import Status
-from cdb_rest.lookup.lateral import NOTHING, Known, State
+from cdb_rest.lookup.lateral import ANYTHING, NOTHING, Known, State
 from cdb_rest.lookup.state import ALL_TAGS
 
 # To be raised when a question on an unchanged tag gets other bytes than before: what caches have is then of no use.
@@ -28,8 +28,11 @@ ETAGS_READ = 20
 
 
 def digest_of(*question: Any) -> str:
-    """A short text for a question, by what decides its answer besides the tag's state."""
-    return blake2b(repr((FORMAT, question)).encode(), digest_size=6).hexdigest()
+    """A short text for a question, by what decides its answer besides the tag's state.
+
+    For how long answers may be kept counts as well: proxies keep the headers of an answer as long as its name stays.
+    """
+    return blake2b(repr((FORMAT, _max_ages(), question)).encode(), digest_size=6).hexdigest()
 
 
 def headers_of(state: State, digest: str) -> dict[str, str]:
@@ -43,6 +46,8 @@ def headers_of(state: State, digest: str) -> dict[str, str]:
 def read_known(meta: Mapping[str, Any], digest: str) -> Known:
     """What a request's headers, by their WSGI names, say that the client has of the answer to that question."""
     named = meta.get("HTTP_IF_NONE_MATCH")
+    if named is not None and named.strip() == "*":
+        return ANYTHING
     if named is not None:
         return Known(
             tuple(
@@ -60,7 +65,7 @@ def answer_if_kept(meta: Mapping[str, Any], digest: str, find_state: Callable[[]
     """The answer to a client that names what it has, if that still holds; for that the state alone is looked for."""
     known = read_known(meta, digest)
     state = None if known == NOTHING else find_state()
-    return unchanged(headers_of(state, digest)) if state and _holds(known, state) else None
+    return unchanged(headers_of(state, digest)) if state and known.holds(state) else None
 
 
 def unchanged(headers: Mapping[str, str]) -> HttpResponse:
@@ -70,17 +75,18 @@ def unchanged(headers: Mapping[str, str]) -> HttpResponse:
     return response
 
 
-def _holds(known: Known, state: State) -> bool:
-    return state.version in known.versions or (state.modified is not None and state.modified == known.modified)
+def _max_ages() -> tuple[int, int, int]:
+    """For how many seconds answers of frozen, unlocked and other tags may be kept without asking again."""
+    return (
+        settings.CDB_FROZEN_MAX_AGE_SECONDS,
+        settings.CDB_UNLOCKED_MAX_AGE_SECONDS,
+        settings.CDB_LOCKED_MAX_AGE_SECONDS,
+    )
 
 
 def _max_age(status: str) -> int:
-    """For how many seconds an answer of a tag with that status may be kept without asking again."""
-    if status == Status.FROZEN:
-        return settings.CDB_FROZEN_MAX_AGE_SECONDS
-    if status in (Status.UNLOCKED, ALL_TAGS):
-        return settings.CDB_UNLOCKED_MAX_AGE_SECONDS
-    return settings.CDB_LOCKED_MAX_AGE_SECONDS
+    frozen, unlocked, other = _max_ages()
+    return {Status.FROZEN: frozen, Status.UNLOCKED: unlocked, ALL_TAGS: unlocked}.get(status, other)
 
 
 @lru_cache(maxsize=100)

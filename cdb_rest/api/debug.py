@@ -57,7 +57,9 @@ class PageRenderer(BrowsableAPIRenderer):
 
 
 def _page(request: HttpRequest, answer: HttpResponse) -> Response:
-    headers = {name: value for name, value in answer.items() if name != "Content-Length"}
+    # The answer's name and the permission to keep it are not the page's.
+    left_out = ("Content-Length", "ETag", "Last-Modified", "Cache-Control", "X-Accel-Expires")
+    headers = {name: value for name, value in answer.items() if name not in left_out} | {"Cache-Control": "no-store"}
     page = Response(_shown(answer), status=answer.status_code, headers=headers)
     page.accepted_renderer, page.accepted_media_type = PageRenderer(), PageRenderer.media_type
     page.renderer_context = _view(request).get_renderer_context()

@@ -33,8 +33,18 @@ class Known:
     versions: tuple[str, ...] = ()
     modified: datetime | None = None
 
+    def holds(self, state: State) -> bool:
+        """Whether what the client has was made from that state."""
+        return (
+            self is ANYTHING
+            or state.version in self.versions
+            or (state.modified is not None and state.modified == self.modified)
+        )
+
 
 NOTHING = Known()
+# Whatever the client has, it is content with it as long as there is an answer.
+ANYTHING = Known(("*",))
 
 
 @dataclass(frozen=True, slots=True)

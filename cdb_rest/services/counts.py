@@ -11,6 +11,7 @@ WRONG_COUNTS = named_sql.load("wrong_counts")
 REPAIR_LIST_COUNTS = named_sql.load("repair_list_counts")
 REPAIR_TAG_COUNTS = named_sql.load("repair_tag_counts")
 CARRY_COUNTS = named_sql.load("carry_counts")
+OUTDATE = named_sql.load("outdate_global_tags")
 LOCK_FOR_REPAIR = named_sql.load("lock_for_repair")
 
 
@@ -41,4 +42,6 @@ def repair_counts() -> list[WrongCount]:
         cursor.execute(REPAIR_LIST_COUNTS)
         cursor.execute(CARRY_COUNTS)
         cursor.execute(REPAIR_TAG_COUNTS)
+        if wrong:
+            cursor.execute(OUTDATE)
     return wrong

@@ -61,7 +61,7 @@ def find_faults(*, global_tag: str | None = None) -> list[Fault]:
 
 @write
 def repair_faults(*, global_tag: str | None = None, origin: Origin) -> list[Fault]:
-    """Mend what is found, and return the faults that are left: those in the lists of frozen tags.
+    """Mend what is found, and return the faults that are left: those of frozen tags, but for their counts.
 
     What is valid at any moment stays; rows that go are detached. Writers wait meanwhile, readers do not.
     Raises `GlobalTagNotFoundError`.
@@ -72,7 +72,9 @@ def repair_faults(*, global_tag: str | None = None, origin: Origin) -> list[Faul
     changes = Changes()
     _tidy_lists({fault.list_id for fault in faults if fault.list_id is not None}, changes)
     lagging = [fault.global_tag for fault in faults if fault.kind == "revision lags"]
-    for tag_id in GlobalTag.objects.filter(name__in=lagging).values_list("id", flat=True):
+    # What a frozen tag answers is in caches that never ask again, the time of its last change included.
+    unfrozen = GlobalTag.objects.filter(name__in=lagging).exclude(status__name=Status.FROZEN)
+    for tag_id in unfrozen.values_list("id", flat=True):
         # A change, even of nothing, takes the revision past what the log has.
         changes.of_tag(tag_id)
     changes.record(ChangeAction.REPAIR, origin)

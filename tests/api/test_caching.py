@@ -1,9 +1,12 @@
 """What caches are told: names of answers that change with them, how long they may be kept, and answers to who has them."""
 
+import json
 import time
 from datetime import UTC, datetime
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils.http import http_date, parse_http_date
@@ -114,7 +117,49 @@ def test_questions_with_different_answers_have_different_names(api, tag):
     named = [api.get(question).headers["ETag"] for question in questions]
     assert len(set(named)) == len(named)
     # What decides nothing gives no other name.
-    assert api.get(LOOKUP + "&window=1&snap=1&unknown=1").headers["ETag"] == named[0]
+    assert api.get(LOOKUP + "&strict=0&unknown=1").headers["ETag"] == named[0]
+    # A client that only has the answer without its window asks for more.
+    assert api.get(LOOKUP + "&window=1", if_none_match=named[0]).status == 200
+
+
+@pytest.mark.parametrize("path", CACHEABLE)
+def test_who_is_content_with_anything_gets_304(api, tag, path):
+    assert api.get(path, if_none_match="*").status == 304
+    assert api.get("payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0", if_none_match=" * ").status == 404
+
+
+def test_other_permissions_are_other_names(api, tag, settings):
+    before = {path: api.get(path).headers["ETag"] for path in CACHEABLE}
+    settings.CDB_UNLOCKED_MAX_AGE_SECONDS = 60
+    for path, name in before.items():
+        # A proxy that asks whether its answer still holds would go on giving out the headers that it has.
+        assert api.get(path, if_none_match=name).headers["Cache-Control"] == "public, max-age=60"
+        assert api.get(path, if_none_match=name).status == 200
+
+
+def test_a_client_that_can_not_see_where_a_body_ends_must_not_keep_it(api, tag):
+    answer = api._client.generic("GET", "/api/cdb_rest/globalTag/tag", SERVER_PROTOCOL="HTTP/1.0")
+    assert answer.status_code == 200 and json.loads(b"".join(answer))["name"] == "tag"
+    assert answer["Cache-Control"] == "no-store"
+    assert not {"ETag", "Last-Modified", "X-Accel-Expires"} & set(answer.headers)
+
+
+def test_corrected_counts_are_a_modification(api, tag):
+    modified = wait_for_time(api, "globalTag/tag?light")
+    GlobalTag.objects.update(payload_iov_count=7)
+    call_command("check_counts", "--repair", stdout=StringIO())
+    assert api.get("globalTag/tag?light", if_modified_since=modified).status == 200
+    assert api.get("globalTag/tag?light").json["payload_iov_count"] == 1
+
+
+def test_repairs_leave_the_answers_of_frozen_tags_alone(api, tag):
+    api.put("gt_change_status/tag/frozen").ok()
+    # The log is ahead of the tag, as after a restore of the one and not of the other.
+    GlobalTag.objects.update(revision=0)
+    before = {path: api.get(path).content for path in OF_THE_TAG}
+    with pytest.raises(CommandError):
+        call_command("check_intervals", "--repair", stdout=StringIO())
+    assert {path: api.get(path).content for path in OF_THE_TAG} == before
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,9 @@ class GlobalTagByNameView(APIView):
         if kept:
             return kept
         found = GlobalTag.objects.filter(name=name)
+        if not light and request.META.get("SERVER_PROTOCOL") == "HTTP/1.0":
+            # There, a body that breaks off looks like one that has ended, and nobody must keep such a one.
+            return streams.global_tag(found, GlobalTagNotFoundError(name))
         if not light:
             return streams.conditional_global_tag(
                 found,

@@ -90,7 +90,8 @@ def answer_lookup(question: Question, extras: Extras, meta: Mapping[str, Any]) -
 
     Raises `GlobalTagNotFoundError`.
     """
-    digest = digest_of(question.tag, *question.moment, question.only_valid, question.as_objects, question.mode.value)
+    asked = (question.tag, *question.moment, question.only_valid, question.as_objects, question.mode.value)
+    digest = digest_of(*asked, extras.window, extras.canonical)
     found = lateral.look_up(question, read_known(meta, digest), with_window=extras.window)
     headers = headers_of(found.state, digest)
     if found.text is None:
