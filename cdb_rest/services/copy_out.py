@@ -9,11 +9,14 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg2
 from django.db import connection
 
 # Size of the pieces, and how many may wait to be taken: what a copy costs in memory, whatever it copies.
 PIECE_BYTES = 128 * 1024
 PIECES_WAITING = 4
+# A server that sends nothing for so long has fallen silent; it sends some piece every few milliseconds.
+SILENCE_SECONDS = 30
 
 
 @contextlib.contextmanager
@@ -73,12 +76,19 @@ class _Pieces(io.RawIOBase):
         self._waiting.put(error)
 
     def taken(self) -> Iterator[bytes]:
-        while isinstance(piece := self._waiting.get(), bytes):
+        while isinstance(piece := self._next(), bytes):
             yield piece
         self.complete = True
         if piece is not None:
             with connection.wrap_database_errors:
                 raise piece
+
+    def _next(self) -> bytes | Exception | None:
+        try:
+            return self._waiting.get(timeout=SILENCE_SECONDS)
+        except queue.Empty:
+            with connection.wrap_database_errors:
+                raise psycopg2.OperationalError(f"the server has sent nothing for {SILENCE_SECONDS} s") from None
 
     def abandon(self) -> None:
         """Take no more: whoever writes goes on without waiting, and what is written is lost."""
