@@ -67,7 +67,7 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
     if isinstance(error, UnreadablePostError):
         # Nobody needs to wait for the rest once more.
         context["request"]._request.body_ended_early = True
-        return answer(400, "incomplete_body", "The body ended before its announced length.")
+        return incomplete_body()
     logger.error("unexpected %s", type(error).__name__, exc_info=error)
     more = {"traceback": traceback.format_exception(error)} if settings.DEBUG else None
     return answer(500, "internal_error", "An internal error occurred; it was logged.", more)
@@ -83,6 +83,11 @@ def answer(status: int, code: str, detail: str, more: dict[str, Any] | None = No
     # The framework's own line would say less than ours.
     response._has_been_logged = True
     return response
+
+
+def incomplete_body() -> HttpResponse:
+    """The answer to a request whose body does not come."""
+    return answer(400, "incomplete_body", "The body ended before its announced length.")
 
 
 def _domain_answer(error: errors.CdbError) -> HttpResponse:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.api.errors import answer
+from cdb_rest.api.errors import answer, incomplete_body
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +25,8 @@ class EdgeMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = _in_json(self._refusal(request) or self.get_response(request))
-        if request.META.get("CONTENT_LENGTH", "").isdecimal() and not getattr(request, "body_ended_early", False):
+        response = _in_json(self._refusal(request) or self._answer(request))
+        if not getattr(request, "body_ended_early", False):
             _discard_rest_of_body(request)
         response.headers.setdefault("Cache-Control", "no-store")
         if response.status_code == 304:
@@ -37,6 +37,13 @@ class EdgeMiddleware:
         if request.method == "HEAD":
             response = _without_body(response)
         return response
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
+        if request.method in ("GET", "HEAD") and not _discard_rest_of_body(request):
+            # No view reads it, and an export that has begun would keep its place while nobody takes anything.
+            request.body_ended_early = True
+            return incomplete_body()
+        return self.get_response(request)
 
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:
@@ -67,15 +74,19 @@ def _in_json(response: HttpResponse) -> HttpResponse:
     return substitute
 
 
-def _discard_rest_of_body(request: HttpRequest) -> None:
-    if int(request.META["CONTENT_LENGTH"]) > DISCARD_LIMIT_BYTES:
-        return
+def _discard_rest_of_body(request: HttpRequest) -> bool:
+    """Read it if it is not too long; False where the client keeps silent or goes away meanwhile."""
+    length = request.META.get("CONTENT_LENGTH", "")
+    if not length.isdecimal() or int(length) > DISCARD_LIMIT_BYTES:
+        return True
     deadline = time.monotonic() + DISCARD_SECONDS
     try:
         while time.monotonic() < deadline and request._stream.read(DISCARD_PIECE_BYTES):
             pass
     except OSError:
         logger.debug("the client went away while its body was discarded")
+        return False
+    return True
 
 
 def _without_body(response: HttpResponse) -> HttpResponse:

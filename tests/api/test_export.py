@@ -129,6 +129,8 @@ def test_head_says_the_same_without_running_anything(nasty, settings):
         (f"until=0,{2**63}", 400, "invalid_input"),
         ("since=5,0&until=5,0", 400, "invalid_input"),
         ("since=5,0&until=4,9", 400, "invalid_input"),
+        ("payload_type=", 400, "invalid_input"),
+        ("payload_type=Zeta&payload_type=", 400, "invalid_input"),
         ("payload_type=nope", 404, "payload_type_not_found"),
         ("payload_type=Elsewhere", 404, "payload_list_not_found"),
     ],
@@ -180,6 +182,17 @@ def test_an_export_that_is_left_half_way_frees_its_place_and_the_thread_can_go_o
     assert GlobalTag.objects.count() == 1
     rows = b"".join(export(Selection("tag", None, ALWAYS), Form.CSV)).count(b"\n")
     assert rows == 9001
+
+
+def test_a_view_that_fails_has_begun_no_export(nasty, monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    begun = []
+    monkeypatch.setattr("cdb_rest.api.views.export._file_name", fail)
+    monkeypatch.setattr("cdb_rest.api.views.export.export", lambda *_: begun.append(1) or iter([b""]))
+    refused("tag/export", 500, "internal_error")
+    assert begun == []
 
 
 def test_a_statement_that_takes_too_long_is_504_where_nothing_was_sent_yet(nasty, settings, monkeypatch):

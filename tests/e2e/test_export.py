@@ -4,6 +4,8 @@ import contextlib
 import http.client
 import os
 import signal
+import socket
+import time
 
 import psutil
 import pytest
@@ -92,6 +94,24 @@ def test_one_too_many_is_told_to_come_again_and_lookups_go_on(exporting, watcher
         second.close()
         wait_until(lambda: watcher.value(PLACES) <= 1)
         assert export(exporting) == ROWS + 1
+
+
+def test_a_body_that_is_announced_and_does_not_come_holds_no_place(exporting, watcher, client):
+    path = f"/api/cdb_rest/global-tags/{TAG}/export".encode()
+    with socket.create_connection(("127.0.0.1", exporting.port), timeout=60) as connection:
+        connection.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n" % path)
+        # Long enough for an export to begin, and shorter than the service waits for the body.
+        deadline = time.monotonic() + 3
+        while time.monotonic() < deadline:
+            assert watcher.is_free()
+            time.sleep(0.02)
+        connection.sendall(b" " * 10)
+        assert connection.recv(12) == b"HTTP/1.1 200"
+    wait_until(watcher.is_free)
+    with socket.create_connection(("127.0.0.1", exporting.port), timeout=60) as connection:
+        connection.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n" % path)
+        assert connection.recv(12) == b"HTTP/1.1 400"
+    assert watcher.is_free() and lookup(client)
 
 
 @pytest.mark.slow

@@ -36,16 +36,18 @@ class ExportView(APIView):
         if request.META.get("SERVER_PROTOCOL") == "HTTP/1.0":
             message = "An export needs HTTP/1.1: before, a body that breaks off looks like one that has ended."
             raise InvalidInputError(message)
+        headers = {
+            "Content-Type": MEDIA_TYPES[form],
+            "Content-Disposition": content_disposition_header(True, _file_name(selection, form)),
+            "Cache-Control": "no-store",
+            # A proxy that gathers the answer first would fill its disk.
+            streams.UNBUFFERED: "no",
+        }
         if request.method == "HEAD":
             check_selection(selection)
-            response = StreamingHttpResponse((), content_type=MEDIA_TYPES[form])
-        else:
-            response = StreamingHttpResponse(streams.Body(export(selection, form)), content_type=MEDIA_TYPES[form])
-        response["Content-Disposition"] = content_disposition_header(True, _file_name(selection, form))
-        response["Cache-Control"] = "no-store"
-        # A proxy that gathers the answer first would fill its disk.
-        response[streams.UNBUFFERED] = "no"
-        return response
+            return StreamingHttpResponse((), headers=headers)
+        # Last, because the export begins here, and whoever has its response ends it.
+        return StreamingHttpResponse(streams.Body(export(selection, form)), headers=headers)
 
 
 def _read_selection(request: Request, name: str) -> tuple[Selection, Form]:
@@ -60,7 +62,11 @@ def _read_selection(request: Request, name: str) -> tuple[Selection, Form]:
     if window.is_empty:
         message = f"The window from {since} to {until} is empty."
         raise InvalidInputError(message, {"until": [message]})
-    return Selection(name, query.get("payload_type") or None, window), Form(form)
+    payload_type = query.get("payload_type")
+    if payload_type == "":
+        message = "payload_type must not be empty; leave it out to get all of them."
+        raise InvalidInputError(message, {"payload_type": [message]})
+    return Selection(name, payload_type, window), Form(form)
 
 
 def _read_moment(name: str, text: str | None, default: Moment) -> Moment:
