@@ -1,6 +1,6 @@
 """Importing what an export wrote, under whatever name, by the rules of bulk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -8,7 +8,7 @@ from django.db import transaction
 
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.origin import UNKNOWN, Origin
-from cdb_rest.domain.status import Action, Status
+from cdb_rest.domain.status import Action, Status, is_protected
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.services import import_file
 from cdb_rest.services.change_log import Changes
@@ -104,19 +104,28 @@ def _fill(payload_list: PayloadList, payload_type: str, count: int, origin: Orig
     changes.record(ChangeAction.BULK, origin)
 
 
-def _attach(payload_list: PayloadList, payload_type: str, origin: Origin, *, is_new: bool):
+def _attach(payload_list: PayloadList, payload_type: str, origin: Origin, *, is_new: bool) -> Iterator[int]:
     """Attach the rows of a type to its list by the rule; yields how many, part by part."""
+    if is_protected(payload_list.global_tag.status.name):
+        # All of them before any goes in: what one part brings would be defined for the next one, and is not for bulk.
+        for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
+            _plan(rows, payload_list, protecting=True)
     for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
-        placements = [_placement(row, payload_list) for row in rows]
-        plan = Plan(placements, equal_starts=False)
-        if plan.refusals:
-            line, error = min(plan.refusals, key=lambda refusal: refusal[0])
-            raise type(error)(f"Line {line}: {error}") from error
+        plan = _plan(rows, payload_list, protecting=False)
         changes = _begin_changes(payload_list, is_new=is_new)
         plan.apply(changes)
         changes.record(ChangeAction.BULK, origin)
         is_new = False
         yield len(rows)
+
+
+def _plan(rows: list[dict[str, Any]], payload_list: PayloadList, *, protecting: bool) -> Plan:
+    """Raises `OverlapError` that names the first line that is refused."""
+    plan = Plan([_placement(row, payload_list) for row in rows], equal_starts=False, protecting=protecting)
+    if plan.refusals:
+        line, error = min(plan.refusals, key=lambda refusal: refusal[0])
+        raise type(error)(f"Line {line}: {error}") from error
+    return plan
 
 
 def _placement(row: dict[str, Any], payload_list: PayloadList) -> Placement:

@@ -40,16 +40,17 @@ class Plan:
     """What placements into locked lists, in the order given, do to the rows that are there.
 
     `refusals` are the placements, by number, that would change what is defined in a protected tag, or, unless
-    `equal_starts`, that have the start of a row which their list has already.
+    `equal_starts`, that have the start of a row which their list has already. Unless `protecting`, all tags are taken for
+    unprotected.
     """
 
-    def __init__(self, placements: Sequence[Placement], *, equal_starts: bool = True) -> None:
+    def __init__(self, placements: Sequence[Placement], *, equal_starts: bool = True, protecting: bool = True) -> None:
         self._lists = {placement.payload_list.id: placement.payload_list for placement in placements}
         for placement in placements:
             placement.iov.payload_list = placement.payload_list
         self._stored = [TimelineRow(iov, interval_of(iov)) for iov in _neighbours(placements)]
         self._new = [TimelineRow(one.iov, interval_of(one.iov)) for one in placements]
-        self._timelines = self._make_timelines()
+        self._timelines = self._make_timelines(protecting)
         self._numbers = {id(placement.iov): placement.number for placement in placements}
         taken = {} if equal_starts else {_start(row): row for row in self._stored}
         self.refusals: list[tuple[int, OverlapError]] = []
@@ -62,12 +63,13 @@ class Plan:
             except OverlapError as error:
                 self.refusals.append((placement.number, error))
 
-    def _make_timelines(self) -> dict[int, Timeline]:
+    def _make_timelines(self, protecting: bool) -> dict[int, Timeline]:
         rows: dict[int, list[TimelineRow]] = {list_id: [] for list_id in self._lists}
         for row in self._stored:
             rows[row.iov.payload_list_id].append(row)
         return {
-            list_id: Timeline(found, protected=_is_protected(self._lists[list_id])) for list_id, found in rows.items()
+            list_id: Timeline(found, protected=protecting and _is_protected(self._lists[list_id]))
+            for list_id, found in rows.items()
         }
 
     def _play(self, placement: Placement, row: TimelineRow, taken: dict[tuple, TimelineRow]) -> None:

@@ -1,76 +1,21 @@
 """manage.py import_iovs: exports come back the same, and what is wrong with a file is named by its line."""
 
 import io
-import json
-import random
-import tempfile
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
-from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from cdb_rest.lookup import lateral
-from cdb_rest.lookup.question import Question
-from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.domain.moment import OPEN
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.services import imports
 from cdb_rest.services.counts import find_wrong_counts
-from cdb_rest.services.export import Form, Selection, export
-from cdb_rest.services.global_tags import change_status, create_global_tag
-from cdb_rest.services.insertion import insert_payloads
+from cdb_rest.services.global_tags import change_status
 from cdb_rest.services.repair import find_faults
-from tests.builders import Builder, make_statuses
+from tests.builders import make_statuses
+from tests.commands.importing import HEADER, exported, refusal, run, state
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-HEADER = "payload_type,payload_url,checksum,size,major_iov,minor_iov,major_iov_end,minor_iov_end,revision\n"
-EVER = Interval(Moment(0, 0), AFTER_ALL)
-
-
-def exported(tag):
-    return b"".join(export(Selection(tag, None, EVER), Form.CSV))
-
-
-def run(content, *arguments, tag="tag"):
-    """What the command prints. `content` is the file's, in bytes or text."""
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory) / "file.csv"
-        file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        out = io.StringIO()
-        call_command("import_iovs", str(file), "--global-tag", tag, *arguments, stdout=out)
-        return out.getvalue()
-
-
-def refusal(content, *arguments, **options):
-    """The one line that the command ends with; it stores nothing."""
-    before = state()
-    with pytest.raises(CommandError) as raised:
-        run(content, *arguments, **options)
-    assert state() == before
-    assert "\n" not in str(raised.value)
-    return str(raised.value)
-
-
-def state():
-    kinds = (GlobalTag, PayloadType, PayloadList, PayloadIOV, GlobalTagChange)
-    return [sorted(kind.objects.values_list()) for kind in kinds]
-
-
-def answers(tag, moments, mode):
-    """Which payloads are valid at these moments, and the rows that lookups answer without asking for that."""
-    return [
-        [[row[:4] + row[8:] for row in _rows(Question(tag, Moment(*moment), only_valid, False, mode))]
-         for only_valid in (True, False)]
-        for moment in moments
-    ]  # fmt: skip
-
-
-def _rows(question):
-    return json.loads(lateral.answer(question))
 
 
 def test_a_tag_comes_back_under_another_name(build):
@@ -186,99 +131,11 @@ def test_rows_go_into_a_list_that_has_some_by_the_interval_rule(build):
     assert find_wrong_counts() == [] and find_faults(global_tag="tag") == []
 
 
-NUMBERS = st.one_of(st.integers(0, 5), st.sampled_from([10**9, 2**53 + 1, OPEN - 1, OPEN]))
-MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
-TYPES = st.sampled_from(["Gain", "alpha", "Élan"])
-WRITES = st.lists(st.tuples(TYPES, MOMENTS, MOMENTS, st.sampled_from(["closed", "open", "next"])), max_size=15)
-PATHS = st.sampled_from([(imports.ROWS_AT_ONCE, imports.ROWS_OF_EMPTY_LIST), (1, 0), (3, 0), (100, 0)])
-PROPERTY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@pytest.fixture
-def either_way(monkeypatch, settings):
-    """Sets the mode and which way rows take: all of an empty list by one statement, or some at once by the rule."""
-
-    def choose(mode, sizes):
-        settings.CDB_IOV_MODE = mode.value
-        monkeypatch.setattr(imports, "ROWS_AT_ONCE", sizes[0])
-        monkeypatch.setattr(imports, "ROWS_OF_EMPTY_LIST", sizes[1])
-
-    yield choose
-
-
-def forget_everything():
-    for kind in (PayloadIOV, PayloadList, GlobalTag, GlobalTagChange, PayloadType):
-        kind.objects.all().delete()
-
-
-def interesting(rows):
-    found = {(0, 0), (OPEN, OPEN)}
-    for start, end in rows:
-        for major, minor in (start, end):
-            found |= {(major, max(minor - 1, 0)), (major, minor), (major, min(minor + 1, OPEN))}
-    return sorted(found)
-
-
-# An open row before a closed one, which in the other order would be split by it.
-OPEN_BEFORE_CLOSED = [("Gain", Moment(3, 0), Moment(4, 0), "closed"), ("Gain", Moment(1, 0), Moment(2, 0), "next")]
-
-
-@example(writes=OPEN_BEFORE_CLOSED, mode=Mode.CONTINUOUS, sizes=(100, 0), extra=[])
-@example(writes=OPEN_BEFORE_CLOSED, mode=Mode.DISCRETE, sizes=(1, 0), extra=[])
-@PROPERTY
-@given(writes=WRITES, mode=st.sampled_from(Mode), sizes=PATHS, extra=st.lists(MOMENTS, max_size=5))
-def test_what_the_service_wrote_comes_back_byte_for_byte(either_way, writes, mode, sizes, extra):
-    either_way(mode, sizes)
-    make_statuses()
-    for kind in ("Gain", "alpha", "Élan"):
-        PayloadType.objects.create(name=kind)
-    create_global_tag(name="source", status="unlocked")
-    for number, (kind, start, end, until) in enumerate(writes):
-        end = end if until == "closed" else Moment(OPEN, OPEN)
-        row = {
-            "global_tag": "source", "payload_type": kind, "payload_url": f"{number}", "checksum": "" if number % 2 else "a",
-            "size": number, "extra": None if number % 3 else "0", "since_only": until == "next",
-            "major_iov": start.major, "minor_iov": start.minor, "major_iov_end": end.major, "minor_iov_end": end.minor,
-        }  # fmt: skip
-        try:
-            insert_payloads(rows=[row])
-        except CdbError:
-            continue
-    try:
-        content = exported("source")
-        run(content, tag="target")
-        assert exported("target") == content
-        moments = [*interesting((start, end) for _, start, end, _ in writes), *extra]
-        assert answers("target", moments, mode) == answers("source", moments, mode)
-        assert find_wrong_counts() == [] and find_faults(global_tag="target") == []
-    finally:
-        forget_everything()
-
-
-ROWS = st.lists(
-    st.tuples(MOMENTS, st.one_of(MOMENTS, st.just(Moment(OPEN, OPEN)))), max_size=7, unique_by=lambda row: row[0]
-)
-
-
-@PROPERTY
-@given(rows=ROWS, mode=st.sampled_from(Mode), sizes=PATHS, seed=st.integers(0, 9))
-def test_rows_from_elsewhere_that_overrun_each_other_stay_valid_where_they_were(either_way, rows, mode, sizes, seed):
-    either_way(mode, sizes)
-    make_statuses()
-    build = Builder()
-    payload_list = build.list(build.tag("source"))
-    rows = [row for row in rows if not Interval.from_wire(*row, mode).is_empty]
-    for start, end in rows:
-        build.iov(payload_list, start, end, url=f"{start}")
-    try:
-        header, *lines = exported("source").splitlines(keepends=True)
-        random.Random(seed).shuffle(lines)
-        run(b"".join([header, *lines]), tag="target")
-        moments = interesting(rows)
-        assert answers("target", moments, mode) == answers("source", moments, mode)
-        assert find_faults(global_tag="target") == []
-        content = exported("target")
-        run(content, tag="again")
-        assert exported("again") == content
-    finally:
-        forget_everything()
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_what_an_import_brings_is_not_yet_defined_for_the_rest_of_it(build, monkeypatch, size):
+    monkeypatch.setattr(imports, "ROWS_AT_ONCE", size)
+    build.iov(build.list(build.tag(), "Gain"), (5, 0))
+    change_status(name="tag", status="locked")
+    run(HEADER + "".join(f"Gain,u,,0,{major},0,{OPEN},{OPEN},\n" for major in (10, 20, 30, 40)))
+    starts = PayloadIOV.objects.order_by("comb_iov").values_list("major_iov", flat=True)
+    assert list(starts) == [5, 10, 20, 30, 40]
