@@ -1,19 +1,24 @@
--- A table for the rows of a file that is imported, gone with the transaction. Reading a file may take as long as it takes.
--- `line` is the line of the file, the header being the first; the names of the checks are what their violation is reported as.
+-- A table for the rows of a file that is imported, as they are written there. Reading a file may take as long as it takes.
+-- The names of the checks are what their violation is reported as. All columns are text, because types would alter what does not
+-- fit, or mean something else by it, where the API refuses it.
 SET LOCAL statement_timeout = 0;
-CREATE TEMPORARY TABLE cdb_import (
-    line bigint GENERATED ALWAYS AS IDENTITY (START WITH 2),
-    payload_type varchar(80) NOT NULL CONSTRAINT "payload_type is empty" CHECK (payload_type <> ''),
-    payload_url varchar(255) NOT NULL CONSTRAINT "payload_url is empty" CHECK (payload_url <> ''),
-    checksum varchar(255) NOT NULL,
-    size bigint NOT NULL,
-    major_iov bigint NOT NULL,
-    minor_iov bigint NOT NULL,
-    major_iov_end bigint NOT NULL,
-    minor_iov_end bigint NOT NULL,
-    revision varchar(19) CONSTRAINT "revision is no number from 0 to 9223372036854775807"
-        CHECK (CASE WHEN revision ~ '^[0-9]+$' THEN revision::numeric <= 9223372036854775807 ELSE revision IS NULL END),
-    comb_iov numeric(38, 19) GENERATED ALWAYS AS (major_iov + minor_iov * 0.0000000000000000001) STORED,
-    CONSTRAINT "moments and sizes must not be negative"
-        CHECK (least(size, major_iov, minor_iov, major_iov_end, minor_iov_end) >= 0)
+CREATE TEMPORARY TABLE cdb_import_file (
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    payload_type text NOT NULL CONSTRAINT "payload_type is empty" CHECK (payload_type <> '')
+        CONSTRAINT "payload_type has more than 80 characters" CHECK (char_length(payload_type) <= 80),
+    payload_url text NOT NULL CONSTRAINT "payload_url is empty" CHECK (payload_url <> '')
+        CONSTRAINT "payload_url has more than 255 characters" CHECK (char_length(payload_url) <= 255),
+    checksum text NOT NULL CONSTRAINT "checksum has more than 255 characters" CHECK (char_length(checksum) <= 255),
+    size text NOT NULL CONSTRAINT "size is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN size ~ '^[0-9]{1,19}$' THEN size::numeric <= 9223372036854775807 ELSE false END),
+    major_iov text NOT NULL CONSTRAINT "major_iov is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN major_iov ~ '^[0-9]{1,19}$' THEN major_iov::numeric <= 9223372036854775807 ELSE false END),
+    minor_iov text NOT NULL CONSTRAINT "minor_iov is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN minor_iov ~ '^[0-9]{1,19}$' THEN minor_iov::numeric <= 9223372036854775807 ELSE false END),
+    major_iov_end text NOT NULL CONSTRAINT "major_iov_end is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN major_iov_end ~ '^[0-9]{1,19}$' THEN major_iov_end::numeric <= 9223372036854775807 ELSE false END),
+    minor_iov_end text NOT NULL CONSTRAINT "minor_iov_end is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN minor_iov_end ~ '^[0-9]{1,19}$' THEN minor_iov_end::numeric <= 9223372036854775807 ELSE false END),
+    revision text CONSTRAINT "revision is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN revision ~ '^[0-9]{1,19}$' THEN revision::numeric <= 9223372036854775807 ELSE revision IS NULL END)
 ) ON COMMIT DROP

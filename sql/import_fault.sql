@@ -1,12 +1,11 @@
--- The first line of a payload type that is wrong beside its own columns: its line, its start and end, and the line that has the
--- same start already, or null where it is the interval that is empty.
--- Parameters: payload_type text; inclusive boolean: ends are the last moment inside.
-SELECT line, major_iov, minor_iov, major_iov_end, minor_iov_end, CASE WHEN comb_iov = comb_before THEN line_before END
+-- The first row of the file that is wrong beside its own columns: its number, its start and end, and the row that has the same
+-- payload type and start already, or null where it is the interval that is empty.
+-- Parameters: inclusive boolean: ends are the last moment inside.
+SELECT number, major_iov, minor_iov, major_iov_end, minor_iov_end, CASE WHEN comb_iov = comb_before THEN number_before END
 FROM (
-    SELECT *, lag(comb_iov) OVER earlier AS comb_before, lag(line) OVER earlier AS line_before
+    SELECT *, lag(comb_iov) OVER earlier AS comb_before, lag(number) OVER earlier AS number_before
     FROM cdb_import
-    WHERE payload_type = %(payload_type)s
-    WINDOW earlier AS (ORDER BY comb_iov, line)
+    WINDOW earlier AS (PARTITION BY payload_type ORDER BY comb_iov, number)
 ) AS numbered
 WHERE comb_iov = comb_before
     OR (major_iov_end, minor_iov_end) < (major_iov, minor_iov)
@@ -14,5 +13,5 @@ WHERE comb_iov = comb_before
         NOT %(inclusive)s AND (major_iov_end, minor_iov_end) = (major_iov, minor_iov)
         AND (major_iov_end, minor_iov_end) <> (9223372036854775807, 9223372036854775807)
     )
-ORDER BY line
+ORDER BY number
 LIMIT 1

@@ -1,7 +1,7 @@
 -- The rows of a payload type in the file, as they are imported: an end that reaches into the next row becomes the start of that
 -- one, because that is how far the row is valid. An open end stays: it is valid up to the next start, whatever stands there.
 -- Parameters: payload_type text; inclusive boolean: ends are the last moment inside.
-SELECT line, payload_url, checksum, size, major_iov, minor_iov, revision, comb_iov,
+SELECT number, payload_url, checksum, size, major_iov, minor_iov, revision, comb_iov,
     CASE
         WHEN NOT overruns THEN major_iov_end
         WHEN %(inclusive)s AND next_minor = 0 THEN next_major - 1

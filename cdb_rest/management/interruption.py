@@ -1,6 +1,7 @@
 """Commands that end when they are told to, also while the database works for them."""
 
 import contextlib
+import logging
 import os
 import signal
 import threading
@@ -8,6 +9,8 @@ from collections.abc import Iterator
 
 import psycopg2
 from django.db import Error, connection, connections
+
+from cdb_rest.domain.errors import CdbError
 
 # How often the statement that runs is cancelled, once the process was told to end.
 CANCEL_SECONDS = 0.05
@@ -19,8 +22,8 @@ def interruptible() -> Iterator[None]:
     """Inside the block, a signal that asks the process to end cancels whatever statement runs, or comes next.
 
     The driver waits in C, and Python's own handlers would run only after it, or in the middle of what the driver calls back.
-    What the driver then says is not raised, but what the signal means: `KeyboardInterrupt` or `SystemExit`. Signals are the
-    main thread's; in other threads nothing is done.
+    What the driver, or a service in its place, then says is neither raised nor logged. What is raised is what the signal
+    means: `KeyboardInterrupt` or `SystemExit`. Signals are the main thread's; in other threads nothing is done.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -35,6 +38,7 @@ def interruptible() -> Iterator[None]:
         while number := os.read(reading, 1):
             if number[0] in ENDING:
                 told.append(number[0])
+                logging.disable(logging.WARNING)
                 break
         while told and not over.wait(CANCEL_SECONDS):
             with contextlib.suppress(psycopg2.Error, AttributeError):
@@ -47,7 +51,7 @@ def interruptible() -> Iterator[None]:
     failure = None
     try:
         yield
-    except (psycopg2.Error, Error) as error:
+    except (psycopg2.Error, Error, CdbError) as error:
         failure = error
     finally:
         signal.set_wakeup_fd(previous)
@@ -56,6 +60,7 @@ def interruptible() -> Iterator[None]:
         over.set()
         os.close(writing)
         watcher.join()
+        logging.disable(logging.NOTSET)
         os.close(reading)
     if told:
         raise KeyboardInterrupt if told[0] == signal.SIGINT else SystemExit(128 + told[0])

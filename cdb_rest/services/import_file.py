@@ -1,12 +1,15 @@
 """The rows of a file, in a table of the transaction that imports them: what is wrong with a line, and what it means."""
 
+import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import psycopg2
 from django.conf import settings
 from django.db import connection
+from psycopg2 import errorcodes
 
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import InvalidInputError
@@ -15,22 +18,34 @@ from cdb_rest.models.names import NAME_RULE, fits_into_path
 
 CREATE = named_sql.load("create_import_table")
 COPY = named_sql.load("copy_import")
-INDEX = named_sql.load("index_import")
+READ = named_sql.load("read_import")
+LINE = named_sql.load("import_line")
 TYPES = named_sql.load("import_types")
 FAULT = named_sql.load("import_fault")
 ROWS = named_sql.load("import_rows")
 NEWEST_FIRST = named_sql.load("import_newest_first").replace("{rows}", ROWS)
 INTO_EMPTY_LIST = named_sql.load("import_into_empty_list").replace("{rows}", ROWS)
 
-PLACE = re.compile(r"line (?P<line>\d+)(, column (?P<column>\w+))?")
+# What some programs put before a text to say that it is UTF-8.
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# The database says first in which line it was, in whatever language, behind names without digits.
+FIRST_NUMBER = re.compile(r"[0-9]+")
 
 
-def load(file: BinaryIO) -> dict[str, int]:
-    """Read the file from its beginning; returns the number of rows of each payload type, in byte order.
+@dataclass(frozen=True)
+class RowsOfType:
+    """What the file has of a payload type: the rows, and what they take in the change log at most, in bytes."""
 
-    Raises `InvalidInputError` that names the first wrong line.
+    count: int
+    log_bytes: int
+
+
+def load(file: BinaryIO) -> dict[str, RowsOfType]:
+    """Read the file from its beginning; returns what there is of each payload type, in byte order.
+
+    Raises `InvalidInputError` that names the first line that can't be read, or else the first one that is wrong.
     """
-    file.seek(0)
+    _begin(file)
     with connection.cursor() as cursor:
         cursor.execute(CREATE)
         try:
@@ -38,20 +53,42 @@ def load(file: BinaryIO) -> dict[str, int]:
                 driver.copy_expert(COPY, file)
         except (psycopg2.DataError, psycopg2.IntegrityError) as error:
             raise InvalidInputError(_sentence(error.diag)) from error
-        cursor.execute(INDEX)
+        cursor.execute(READ)
         cursor.execute(TYPES)
         found = cursor.fetchall()
-        for name, _, line in found:
-            if not fits_into_path(name):
-                raise InvalidInputError(f"Line {line}: payload_type: {NAME_RULE}")
-            _check(name)
-        return {name: count for name, count, _ in found}
+        cursor.execute(FAULT, _mode())
+        fault = cursor.fetchone()
+    wrong = [(number, f"payload_type: {NAME_RULE}") for name, _, number, _ in found if not fits_into_path(name)]
+    if fault is not None:
+        wrong.append((fault[0], _reason(*fault[1:])))
+    if wrong:
+        number, reason = min(wrong)
+        raise InvalidInputError(f"Line {line_of(number)}: {reason}")
+    return {name: RowsOfType(count, log_bytes) for name, count, _, log_bytes in found}
+
+
+def _begin(file: BinaryIO) -> None:
+    """Go to where the rows of the file begin. Raises `InvalidInputError` if it does not end as its last row has to."""
+    if file.seek(0, os.SEEK_END):
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            raise InvalidInputError("The file ends in the middle of a line; was it cut off?")
+    file.seek(0)
+    if file.read(len(BYTE_ORDER_MARK)) != BYTE_ORDER_MARK:
+        file.seek(0)
+
+
+def line_of(number: int) -> int:
+    """The line of the file on which the row of this number ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(LINE, {"number": number})
+        return cursor.fetchone()[0]
 
 
 def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]:
-    """The rows of a payload type from the last start to the first, so many at a time: `line`, and the columns of the IOV."""
+    """The rows of a payload type from the last start to the first, so many at a time: `number`, and the columns of the IOV."""
     with connection.chunked_cursor() as cursor:
-        cursor.execute(NEWEST_FIRST, _parameters(payload_type))
+        cursor.execute(NEWEST_FIRST, _mode() | {"payload_type": payload_type})
         while rows := cursor.fetchmany(size):
             names = [column.name for column in cursor.description]
             yield [dict(zip(names, row, strict=True)) for row in rows]
@@ -60,35 +97,27 @@ def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]
 def insert_into_empty_list(payload_type: str, list_id: int) -> None:
     """Insert the rows of a payload type into a list that has none: the same as attaching them one by one, newest first."""
     with connection.cursor() as cursor:
-        cursor.execute(INTO_EMPTY_LIST, _parameters(payload_type) | {"list_id": list_id})
+        cursor.execute(INTO_EMPTY_LIST, _mode() | {"payload_type": payload_type, "list_id": list_id})
 
 
-def _check(payload_type: str) -> None:
-    """Raise `InvalidInputError` for the first line of the type that has the start of an earlier one, or is never valid."""
-    with connection.cursor() as cursor:
-        cursor.execute(FAULT, _parameters(payload_type))
-        fault = cursor.fetchone()
-    if fault is None:
-        return
-    line, major, minor, major_end, minor_end, other = fault
+def _reason(major: int, minor: int, major_end: int, minor_end: int, other: int | None) -> str:
+    """What is wrong with a row from start to end, `other` being the number of the row that has the same start already."""
     start, end = Moment(major, minor), Moment(major_end, minor_end)
     if other is not None:
-        raise InvalidInputError(f"Line {line}: line {other} has the same payload type and the same start, {start}.")
-    raise InvalidInputError(f"Line {line}: the IOV from {start} to {end} is valid at no moment.")
+        return f"line {line_of(other)} has the same payload type and the same start, {start}."
+    return f"the IOV from {start} to {end} is valid at no moment."
 
 
-def _parameters(payload_type: str) -> dict[str, Any]:
-    return {"payload_type": payload_type, "inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE}
+def _mode() -> dict[str, Any]:
+    return {"inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE}
 
 
 def _sentence(diagnosis: Any) -> str:
     """What the database says about a line, in one."""
-    place = PLACE.search(diagnosis.context or "")
+    line = FIRST_NUMBER.search(diagnosis.context or "")
     what = diagnosis.message_primary
-    if diagnosis.sqlstate == "23514":
+    if diagnosis.sqlstate == errorcodes.CHECK_VIOLATION:
         what = diagnosis.constraint_name
-    elif diagnosis.sqlstate == "23502":
+    elif diagnosis.sqlstate == errorcodes.NOT_NULL_VIOLATION:
         what = f"{diagnosis.column_name} is missing"
-    elif place and place["column"]:
-        what = f"{place['column']}: {what}"
-    return f"Line {place['line']}: {what}." if place else f"{what}."
+    return f"Line {line[0]}: {what}." if line else f"{what}."

@@ -19,9 +19,10 @@ from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.placing import Placement, Plan
 from cdb_rest.services.transactions import write
 
-# Rows that are placed by the rule at once, and those of an empty list that one entry of the change log takes as a whole.
+# Rows that are placed by the rule at once.
 ROWS_AT_ONCE = 50_000
-ROWS_OF_EMPTY_LIST = 500_000
+# What one entry of the change log takes as a whole, of an empty list. The database can't hold more than 268,435,455.
+ENTRY_BYTES = 200_000_000
 
 Progress = Callable[[int, int], None]
 
@@ -50,22 +51,23 @@ def import_payload_iovs(
 
     Raises `InvalidInputError` and `OverlapError` that name the line, `TagFrozenError`, `ChangeTooLargeError`, `NameTakenError`.
     """
-    counts = import_file.load(file)
+    found = import_file.load(file)
+    total = sum(rows.count for rows in found.values())
     tag, created = _lock_or_create_tag(global_tag, origin)
-    types, new_types = _types(list(counts))
+    types, new_types = _types(list(found))
     lists, new_lists = _lists(tag, types)
-    for name, count in counts.items():
+    for name, rows in found.items():
         payload_list = lists[name]
         is_new = payload_list in new_lists
-        if count <= ROWS_OF_EMPTY_LIST and (is_new or not payload_list.payload_iovs.exists()):
-            _fill(payload_list, name, count, origin, is_new=is_new)
-            progress(count, sum(counts.values()))
+        if rows.log_bytes <= ENTRY_BYTES and (is_new or not payload_list.payload_iovs.exists()):
+            _fill(payload_list, name, rows.count, origin, is_new=is_new)
+            progress(rows.count, total)
         else:
             for done in _attach(payload_list, name, origin, is_new=is_new):
-                progress(done, sum(counts.values()))
+                progress(done, total)
     if dry_run:
         transaction.set_rollback(True)
-    return Imported(created, new_types, len(new_lists), sum(counts.values()))
+    return Imported(created, new_types, len(new_lists), total)
 
 
 def _lock_or_create_tag(name: str, origin: Origin) -> tuple[GlobalTag, bool]:
@@ -120,18 +122,18 @@ def _attach(payload_list: PayloadList, payload_type: str, origin: Origin, *, is_
 
 
 def _plan(rows: list[dict[str, Any]], payload_list: PayloadList, *, protecting: bool) -> Plan:
-    """Raises `OverlapError` that names the first line that is refused."""
+    """Raises `OverlapError` that names a line that is refused."""
     plan = Plan([_placement(row, payload_list) for row in rows], equal_starts=False, protecting=protecting)
     if plan.refusals:
-        line, error = min(plan.refusals, key=lambda refusal: refusal[0])
-        raise type(error)(f"Line {line}: {error}") from error
+        number, error = min(plan.refusals, key=lambda refusal: refusal[0])
+        raise type(error)(f"Line {import_file.line_of(number)}: {error}") from error
     return plan
 
 
 def _placement(row: dict[str, Any], payload_list: PayloadList) -> Placement:
-    line = row.pop("line")
+    number = row.pop("number")
     iov = PayloadIOV(**row, payload_list=payload_list)
-    return Placement(iov, payload_list, since_only=interval_of(iov).is_open, number=line)
+    return Placement(iov, payload_list, since_only=interval_of(iov).is_open, number=number)
 
 
 def _begin_changes(payload_list: PayloadList, *, is_new: bool) -> Changes:

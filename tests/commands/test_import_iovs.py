@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection, transaction
 
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
-from cdb_rest.services import imports
+from cdb_rest.services import import_file, imports
 from cdb_rest.services.counts import find_wrong_counts
 from cdb_rest.services.global_tags import change_status
 from cdb_rest.services.repair import find_faults
@@ -64,13 +65,19 @@ def test_standard_input_and_an_empty_export(build, monkeypatch):
     assert exported("target") == content
 
 
+BROKEN = 'T,"a\nb\nc",,0,1,0,2,0,\n'
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         ("", "Line 1: "),
         ("a,b\n", "Line 1: "),
         (HEADER.replace("size", "bytes"), "Line 1: "),
-        (HEADER + "T,u,,0,1,0,2,0,\nT,u,,0,x,0,9,0,\n", "Line 3: major_iov: invalid input syntax"),
+        (
+            HEADER + "T,u,,0,1,0,2,0,\nT,u,,0,x,0,9,0,\n",
+            "Line 3: major_iov is no number from 0 to 9223372036854775807.",
+        ),
         (HEADER + "T,u,,0,1,0,2,0\n", "Line 2: missing data"),
         (HEADER + "T,u,,0,1,0,2,0,,\n", "Line 2: extra data"),
         (HEADER + "T,u,,,1,0,2,0,\n", "Line 2: size is missing."),
@@ -78,13 +85,31 @@ def test_standard_input_and_an_empty_export(build, monkeypatch):
         (HEADER + '"",u,,0,1,0,2,0,\n', "Line 2: payload_type is empty."),
         (HEADER + 'T,"",,0,1,0,2,0,\n', "Line 2: payload_url is empty."),
         (HEADER + "T/U,u,,0,1,0,2,0,\n", "Line 2: payload_type: A name must not contain"),
-        (HEADER + f"T,{'u' * 256},,0,1,0,2,0,\n", "Line 2: payload_url: value too long"),
-        (HEADER + "T,u,,-1,1,0,2,0,\n", "Line 2: moments and sizes must not be negative."),
-        (HEADER + f"T,u,,0,1,0,2,{2**63},\n", "Line 2: minor_iov_end: value"),
+        (HEADER + f"T,{'u' * 256},,0,1,0,2,0,\n", "Line 2: payload_url has more than 255 characters."),
+        (HEADER + "T,u,,-1,1,0,2,0,\n", "Line 2: size is no number from 0 to 9223372036854775807."),
+        (HEADER + f"T,u,,0,1,0,2,{2**63},\n", "Line 2: minor_iov_end is no number from 0 to 9223372036854775807."),
+        (HEADER + "T,u,,0,1,0,0x2,0,\n", "Line 2: major_iov_end is no number from 0 to 9223372036854775807."),
+        (HEADER + "T,u,,0, 1 ,0,2,0,\n", "Line 2: major_iov is no number from 0 to 9223372036854775807."),
+        (HEADER + "T,u,,0,1,1_0,2,0,\n", "Line 2: minor_iov is no number from 0 to 9223372036854775807."),
+        (HEADER + "T,u,,0,1,0,2,0,1 \n", "Line 2: revision is no number"),
+        (HEADER + "T,u,,0,1,0,2,0,00000000000000000001\n", "Line 2: revision is no number"),
+        (HEADER + f"T,{'u' * 255}  ,,0,1,0,2,0,\n", "Line 2: payload_url has more than 255 characters."),
+        (HEADER + f"T,u,{'c' * 255} ,0,1,0,2,0,\n", "Line 2: checksum has more than 255 characters."),
+        (HEADER + f"{'T' * 80} ,u,,0,1,0,2,0,\n", "Line 2: payload_type has more than 80 characters."),
+        (HEADER + "T ,u,,0,1,0,2,0,\n", "Line 2: payload_type: A name must not contain"),
         (HEADER + "T,u,,0,1,0,2,0,1a\n", "Line 2: revision is no number"),
         (HEADER + f"T,u,,0,1,0,2,0,{2**63}\n", "Line 2: revision is no number"),
         (HEADER + "T,u,,0,1,0,2,0,\nT,v,,0,3,0,3,0,\n", "Line 3: the IOV from (3, 0) to (3, 0) is valid at no moment."),
         (HEADER + "T,u,,0,1,0,2,0,\nS,u,,0,1,0,2,0,\nT,v,,0,1,0,3,0,\n", "Line 4: line 2 has the same payload type"),
+        # What is wrong first is what is named, whichever payload type it is of; line breaks in quotes begin lines, too.
+        (HEADER + "Z,u,,0,5,0,3,0,\nA,u,,0,5,0,3,0,\n", "Line 2: the IOV from (5, 0)"),
+        (HEADER + "Z/,u,,0,5,0,6,0,\nA,u,,0,5,0,3,0,\n", "Line 2: payload_type:"),
+        (HEADER + BROKEN + "T,u,,0,1,0,9,0,\n", "Line 5: line 4 has the same payload type"),
+        (HEADER + BROKEN + "T,u,,0,x,0,9,0,\n", "Line 5: major_iov is no number"),
+        (HEADER + BROKEN + 'T/,"a\nb","c\nd",0,1,0,9,0,\n', "Line 7: payload_type:"),
+        (HEADER + "T,u,,0,1,0,2,0,73", "The file ends in the middle of a line; was it cut off?"),
+        (HEADER + "T,u,,0,1,0,2,0,73\nT,u,,0,1,0,2,9", "The file ends in the middle of a line"),
+        (HEADER.strip(), "The file ends in the middle of a line"),
         ((HEADER + "T,u,,0,1,0,2,0,\n").encode() + b"T,\xff,,0,3,0,4,0,\n", "Line 3: invalid byte sequence"),
         (HEADER + 'T,"u,,0,1,0,2,0,\n', "Line 3: unterminated CSV quoted field"),
     ],
@@ -93,6 +118,53 @@ def test_what_is_wrong_is_one_line_that_names_the_place(build, content, said):
     build.tag()
     assert refusal(content).startswith(said)
     assert refusal(content, tag="new").startswith(said)
+
+
+def test_a_line_that_the_rule_refuses_is_named_behind_broken_ones_too(build):
+    build.iov(build.list(build.tag(), "T"), (7, 0))
+    change_status(name="tag", status="locked")
+    assert refusal(HEADER + BROKEN + "T,u,,0,8,0,9,0,\n").startswith("Line 5: The interval [(8, 0)")
+
+
+def test_the_line_is_found_in_whatever_language_the_database_speaks():
+    diagnosis = SimpleNamespace(
+        context="COPY cdb_import_file, Zeile 12, Spalte size: »3«", message_primary="fehlende Daten", sqlstate="22P04"
+    )
+    assert import_file._sentence(diagnosis) == "Line 12: fehlende Daten."
+
+
+def test_a_byte_order_mark_is_skipped():
+    make_statuses()
+    run(b"\xef\xbb\xbf" + HEADER.encode() + b"T,u,,0,1,0,2,0,\n")
+    assert exported("tag") == (HEADER + 'T,u,"",0,1,0,2,0,\n').encode()
+
+
+@pytest.mark.parametrize("text", ["u", "𝄞" * 255, '"' * 255, "\\" * 255])
+def test_an_entry_of_the_change_log_takes_no_more_than_is_reckoned(build, text):
+    gain = build.list(build.tag("source"), "ß" * 80 if len(text) > 1 else "G")
+    for major in range(0, OPEN - 60, OPEN // 50):
+        build.iov(
+            gain, (OPEN - major, OPEN - 1), (OPEN - major, OPEN), url=text, checksum=text, size=OPEN, extra=f"{OPEN}"
+        )
+    content = exported("source")
+    run(content, tag="target")
+    with transaction.atomic():
+        [reckoned] = import_file.load(io.BytesIO(content)).values()
+    with connection.cursor() as cursor:
+        # Put together anew, because what the table has is compressed.
+        cursor.execute("""SELECT pg_column_size(after || '{}') FROM "GlobalTagChange" WHERE action = 'bulk'""")
+        [(taken,)] = cursor.fetchall()
+    assert taken <= reckoned.log_bytes + 1000
+
+
+def test_a_list_whose_rows_are_too_much_for_an_entry_gets_more_than_one(monkeypatch):
+    make_statuses()
+    monkeypatch.setattr(imports, "ENTRY_BYTES", 1500)
+    monkeypatch.setattr(imports, "ROWS_AT_ONCE", 2)
+    short = "".join(f"short,u,,0,{n},0,{n + 1},0,\n" for n in range(3))
+    run(HEADER + short + short.replace("short,u", f"long,{'u' * 255}"))
+    changes = GlobalTagChange.objects.filter(action="bulk").order_by("revision")
+    assert [one.payload_iovs_after for one in changes] == [2, 1, 3]
 
 
 def test_other_errors_of_the_user_are_one_line(tmp_path):

@@ -29,7 +29,7 @@ NUMBERS = st.one_of(st.integers(0, 5), st.sampled_from([10**9, 2**53 + 1, OPEN -
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
 TYPES = st.sampled_from(["Gain", "alpha", "Élan"])
 WRITES = st.lists(st.tuples(TYPES, MOMENTS, MOMENTS, st.sampled_from(["closed", "open", "next"])), max_size=15)
-PATHS = st.sampled_from([(imports.ROWS_AT_ONCE, imports.ROWS_OF_EMPTY_LIST), (1, 0), (3, 0), (100, 0)])
+PATHS = st.sampled_from([(imports.ROWS_AT_ONCE, imports.ENTRY_BYTES), (1, 0), (3, 0), (100, 0)])
 PROPERTY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -40,7 +40,7 @@ def either_way(monkeypatch, settings):
     def choose(mode, sizes):
         settings.CDB_IOV_MODE = mode.value
         monkeypatch.setattr(imports, "ROWS_AT_ONCE", sizes[0])
-        monkeypatch.setattr(imports, "ROWS_OF_EMPTY_LIST", sizes[1])
+        monkeypatch.setattr(imports, "ENTRY_BYTES", sizes[1])
 
     yield choose
 

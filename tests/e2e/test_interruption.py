@@ -11,6 +11,7 @@ import pytest
 
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ROOT
+from tests.commands.importing import HEADER
 from tests.e2e.service import JobClient
 
 
@@ -76,6 +77,22 @@ def test_an_interrupted_seeding_leaves_nothing_and_says_so_by_its_code(running, 
     out, err = seeding.communicate(timeout=30)
     assert (seeding.returncode, out, err) == (code, "", "")
     assert value(connection, 'SELECT count(*) FROM "PayloadIOV"') == 0
+    assert JobClient(running.port).get("globalTags") == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_import_leaves_nothing_and_says_so_by_its_code(running, connection, tmp_path, number, code):
+    file = tmp_path / "large.csv"
+    rows = "".join(f"Gain,{'u' * 200},,0,{major},0,{major + 1},0,\n" for major in range(400_000))
+    file.write_text(HEADER + rows)
+    importing = begin(running, "import_iovs", str(file), "--global-tag", "new")
+    wait_until(lambda: value(connection, "SELECT pg_relation_size('\"PayloadIOV\"')") > 4_000_000)
+    importing.send_signal(number)
+    out, err = importing.communicate(timeout=30)
+    assert (importing.returncode, out, err) == (code, "", "")
+    assert value(connection, 'SELECT count(*) FROM "PayloadIOV"') == 0
+    assert value(connection, 'SELECT count(*) FROM "PayloadType"') == 0
+    assert value(connection, 'SELECT count(*) FROM "GlobalTagChange"') == 0
     assert JobClient(running.port).get("globalTags") == []
 
 
