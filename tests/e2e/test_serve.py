@@ -129,6 +129,7 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
     project = home / "project"
     ignored = shutil.ignore_patterns(".git", ".venv", "var", "tests", "loadtests", "__pycache__")
     shutil.copytree(ROOT, project, ignore=ignored)
+    project.chmod(0o755)
     home.chmod(0o755)
     os.chown(home, account.pw_uid, account.pw_gid)
     service = fresh(SCENARIO="none")

@@ -104,7 +104,7 @@ def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
     panel.get_by_role("button", name="Expl").click()
     plan = page.locator("#djDebugWindow")
     expect(plan).to_be_visible()
-    expect(plan).to_contain_text("Result")
+    expect(plan).to_contain_text("Function Scan on cdb_answer")
     expect(plan).to_contain_text("actual time")
 
 
