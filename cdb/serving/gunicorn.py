@@ -1,4 +1,4 @@
-"""A gunicorn instance behind nginx, whose processes can be replaced while its socket stays."""
+"""A gunicorn instance behind nginx, whose processes can be replaced while its sockets stay."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ class Gunicorn(Program):
         super().__init__()
         self.name = f"gunicorn ({pool})"
         self._pool = pool
-        self._listener = listen(layout.socket_of(pool))
+        self._listeners = [listen(path) for path in layout.sockets_of(pool)]
         # The way to the newest master alone, to ask whether it is ready.
         self._probe = layout.sockets() / f"{pool}.new"
         self._leaving: list[subprocess.Popen] = []
@@ -77,12 +77,13 @@ class Gunicorn(Program):
         return [*super().running(), *self._leaving]
 
     def close(self) -> None:
-        """Give up the socket."""
-        self._listener.close()
+        """Give up the sockets."""
+        for listener in self._listeners:
+            listener.close()
 
     def _launch(self) -> subprocess.Popen:
         probe = listen(self._probe)
-        descriptors = [self._listener.fileno(), probe.fileno()]
+        descriptors = [listener.fileno() for listener in (*self._listeners, probe)]
         try:
             return child.start(
                 [sys.executable, "-m", "cdb.serving.gunicorn_master", self._pool, *map(str, descriptors)],

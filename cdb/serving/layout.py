@@ -14,6 +14,8 @@ from cdb.env import ConfigurationError
 
 # Memory that looks like a file system: on another one than the cache, so that a full disk can't cut an answer short.
 MEMORY = Path("/dev/shm")  # noqa: S108
+# A socket's queue takes 4,096 connections on most machines, and lookups come in thousands.
+SOCKETS = {"lookups": 3, "others": 1}
 # What neither nginx's nor PgBouncer's configuration, nor a URL, takes for anything but a part of a path.
 NOT_PLAIN = "[^A-Za-z0-9/._-]"
 
@@ -33,9 +35,9 @@ def pooler_sockets() -> Path:
     return sockets() / "pool"
 
 
-def socket_of(pool: str) -> Path:
-    """The socket that a gunicorn instance listens on."""
-    return sockets() / f"{pool}.sock"
+def sockets_of(pool: str) -> list[Path]:
+    """The sockets that a gunicorn instance listens on: nginx.conf has as many."""
+    return [sockets() / f"{pool}.sock.{number}" for number in range(1, SOCKETS[pool] + 1)]
 
 
 def temporary() -> Path:
@@ -88,4 +90,4 @@ def _make_directories() -> None:
         shutil.rmtree(leftover, ignore_errors=True)
     if serving:
         postgres_binaries.let_pass(directory() / "any")
-        postgres_binaries.let_pass(socket_of("any"))
+        postgres_binaries.let_pass(sockets() / "any")

@@ -15,8 +15,8 @@ from cdb.serving.program import Program, append_to, find
 CONFIGURATION = "nginx.conf"
 # As many as the kernel usually allows: jobs that start together all connect at once.
 BACKLOG = 4096
-# More than the 10,000 clients that one process should be able to hold, and what it keeps towards gunicorn.
-MOST_CONNECTIONS = 16384
+# More than the 12,000 requests that one process should be able to hold, each with a connection to gunicorn.
+MOST_CONNECTIONS = 32768
 # Files that are neither a client nor gunicorn: logs, the cache, listening sockets.
 OTHER_FILES = 128
 # So that the service itself, which says more, is the one that refuses a body that is a little too large.
@@ -38,8 +38,7 @@ def configuration() -> str:
             "PORT": values["PORT"],
             "OPEN_FILES": open_files,
             "WORKER_CONNECTIONS": min(MOST_CONNECTIONS, open_files - OTHER_FILES),
-            "LOOKUPS_SOCKET": layout.socket_of("lookups"),
-            "OTHERS_SOCKET": layout.socket_of("others"),
+            "SOCKETS": layout.sockets(),
             "KEEPALIVE": max(2, pools()["lookups"].connections // len(os.sched_getaffinity(0))),
             "CACHE": "cache",
             "TEMPORARY": layout.temporary(),

@@ -1,5 +1,6 @@
 """What keeps the parts of `make serve` running: it starts them, starts again what ends by itself, replaces and stops them."""
 
+import contextlib
 import resource
 import signal
 import time
@@ -19,6 +20,8 @@ LOOK_SECONDS = 0.2
 # How long requests in progress may take to end when all is stopped.
 GRACEFUL_SECONDS = 30
 AT_ONCE_SECONDS = 5
+# More than a process of nginx needs, which may have all clients to itself.
+MOST_FILES = 65536
 
 
 def write_configuration() -> None:
@@ -126,5 +129,8 @@ class Supervisor:
 
 def _allow_many_connections() -> None:
     """Let the programs open as many files as they may."""
+    with contextlib.suppress(ValueError, OSError):
+        # Root may raise the limit itself, as a rule.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES, MOST_FILES))
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -36,7 +36,7 @@ function request()
 end
 
 function delay()
-   return math.floor(-pause * math.log(1 - math.random()))
+   return math.floor(2 * pause * math.random())
 end
 
 function response(status)
