@@ -17,6 +17,8 @@ CONFIGURATION = "nginx.conf"
 BACKLOG = 4096
 # More than the 12,000 requests that one process should be able to hold, each with a connection to gunicorn.
 MOST_CONNECTIONS = 32768
+# The limit on open files, often 20,000, holds for each of them.
+LEAST_PROCESSES = 4
 # Files that are neither a client nor gunicorn: logs, the cache, listening sockets.
 OTHER_FILES = 128
 # So that the service itself, which says more, is the one that refuses a body that is a little too large.
@@ -31,6 +33,7 @@ def configuration() -> str:
     open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if open_files == resource.RLIM_INFINITY:
         open_files = 2 * MOST_CONNECTIONS
+    processes = max(LEAST_PROCESSES, len(os.sched_getaffinity(0)))
     return templates.fill(
         CONFIGURATION,
         {
@@ -39,7 +42,8 @@ def configuration() -> str:
             "OPEN_FILES": open_files,
             "WORKER_CONNECTIONS": min(MOST_CONNECTIONS, open_files - OTHER_FILES),
             "SOCKETS": layout.sockets(),
-            "KEEPALIVE": max(2, pools()["lookups"].connections // len(os.sched_getaffinity(0))),
+            "PROCESSES": processes,
+            "KEEPALIVE": max(2, pools()["lookups"].connections // processes),
             "CACHE": "cache",
             "TEMPORARY": layout.temporary(),
             "MAX_BODY_BYTES": values["CDB_MAX_BODY_BYTES"] + BODY_SLACK_BYTES,

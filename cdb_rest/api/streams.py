@@ -4,10 +4,11 @@ Lists and IOVs are sorted streams from one snapshot, merged on the way: a fixed 
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from django.db.models import QuerySet
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from rest_framework.serializers import Serializer
 
 from cdb_rest.api.documents import (
@@ -35,34 +36,34 @@ MOST_IOVS_KEPT = 20_000
 Element = Iterable[bytes]
 
 
-def payload_iovs(rows: QuerySet) -> StreamingHttpResponse:
+def payload_iovs(rows: QuerySet) -> HttpResponseBase:
     """A JSON array of IOVs by id."""
     return _respond(_array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
 
 
-def payload_lists(rows: QuerySet) -> StreamingHttpResponse:
+def payload_lists(rows: QuerySet) -> HttpResponseBase:
     """A JSON array of payload lists by id, each with its IOVs by start."""
     return _respond(_array(_payload_lists(rows)))
 
 
-def payload_list(rows: QuerySet, missing: NotFoundError) -> StreamingHttpResponse:
+def payload_list(rows: QuerySet, missing: NotFoundError) -> HttpResponseBase:
     """The first of these payload lists with its IOVs. Raises `missing` if there is none."""
     return _respond(_first(_payload_lists(rows), missing))
 
 
-def global_tags(rows: QuerySet) -> StreamingHttpResponse:
+def global_tags(rows: QuerySet) -> HttpResponseBase:
     """A JSON array of global tags by id, each with its payload lists and their IOVs."""
     return _respond(_array(_global_tags(rows)))
 
 
-def global_tag(rows: QuerySet, missing: NotFoundError) -> StreamingHttpResponse:
+def global_tag(rows: QuerySet, missing: NotFoundError) -> HttpResponseBase:
     """The first of these global tags with its payload lists and their IOVs. Raises `missing` if there is none."""
     return _respond(_first(_global_tags(rows), missing))
 
 
 def conditional_global_tag(
     rows: QuerySet, missing: NotFoundError, headers_of: Callable[[Document], Mapping[str, str]]
-) -> StreamingHttpResponse:
+) -> HttpResponseBase:
     """The same with headers made from the tag's document, which has `version` and `modified` too, all of one state."""
     headers: dict[str, str] = {}
     large = []
@@ -160,8 +161,12 @@ def _first(elements: Iterator[Element], missing: NotFoundError) -> Iterator[byte
     yield from element
 
 
-def _respond(pieces: Iterator[bytes]) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(Body(_in_snapshot(pieces)), content_type="application/json")
+def _respond(pieces: Iterator[bytes]) -> HttpResponseBase:
+    body = Body(_in_snapshot(pieces))
+    if body.is_whole:
+        # With its length, and sent at once: whoever gets a part of it, from a process that is killed, can tell.
+        return HttpResponse(b"".join(body), content_type="application/json")
+    response = StreamingHttpResponse(body, content_type="application/json")
     response[UNBUFFERED] = "no"
     return response
 
@@ -181,14 +186,16 @@ def _in_snapshot(pieces: Generator[bytes]) -> Iterator[bytes]:
 
 
 class Body:
-    """Pieces of a body. The first is made at once, so that an error can still become an answer of its own."""
+    """Pieces of a body. Two are made at once, so that an error can still become an answer of its own; `is_whole` says
+    whether these are all."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._first = next(pieces, b"")
+        self._ahead = list(itertools.islice(pieces, 2))
+        self.is_whole = len(self._ahead) < 2
 
     def __iter__(self) -> Iterator[bytes]:
-        yield self._first
+        yield from self._ahead
         yield from self._pieces
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """nginx's cache in front of the real service: what it keeps, what it asks again, and what it does while parts are away."""
 
 import contextlib
+import http.client
 import json
 import os
 import signal
@@ -138,9 +139,12 @@ def test_workers_that_are_killed_cost_no_reader_its_answer(own):
 
     def read(path):
         while not ended.is_set():
-            status, _, found = ask(own, "GET", PREFIX + path)
+            try:
+                status, _, found = ask(own, "GET", PREFIX + path)
+            except (OSError, http.client.HTTPException) as error:
+                status, found = None, repr(error)
             if status != 200:
-                failures.append((path, found))
+                failures.append((status, path, found))
 
     readers = [threading.Thread(target=read, args=(path,)) for path in ("globalTags", "gtstatus", "gt", "pl") * 2]
     for reader in readers:
@@ -153,8 +157,8 @@ def test_workers_that_are_killed_cost_no_reader_its_answer(own):
     ended.set()
     for reader in readers:
         reader.join()
-    # A request has two tries; both may meet a worker that dies.
-    assert len(failures) <= 1, failures
+    # A request has two tries; both may meet a worker that dies. But it has an answer.
+    assert len(failures) <= 1 and all(status == 504 for status, *_ in failures), failures
 
 
 def test_without_postgresql_answers_are_504_and_soon_all_is_well_again(fresh, needs_packages, new_directory):
@@ -178,6 +182,9 @@ def test_without_postgresql_answers_are_504_and_soon_all_is_well_again(fresh, ne
     # Every thread of every worker had a connection that is lost by now.
     time.sleep(2)
     assert {ask(service, "GET", UNLOCKED)[0] for _ in range(50)} == {200}
+    # PgBouncer has not looked for the database on behalf of the writers since, and may refuse the first of them.
+    while JobClient(service.port).call("POST", "pt", {"name": f"first{time.monotonic_ns()}"})[0] != 200:
+        assert time.monotonic() - began < 30
     written = [JobClient(service.port).call("POST", "pt", {"name": f"after{number}"}) for number in range(30)]
     assert [answer for answer in written if answer[0] != 200] == []
     assert service.stop() == 0

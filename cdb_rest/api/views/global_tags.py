@@ -1,6 +1,6 @@
 """Views of global tags and their statuses."""
 
-from django.http import HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -63,7 +63,7 @@ class NestedGlobalTagListView(_CreatesGlobalTag):
     """All global tags with everything in them, or a page of them with their counts."""
 
     @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GLOBAL_TAGS.list_or_page(NestedGlobalTag))
-    def get(self, request: Request) -> Response | StreamingHttpResponse:
+    def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
         return streams.global_tags(GlobalTag.objects.all())
@@ -73,7 +73,7 @@ class GlobalTagByIdView(APIView):
     """One global tag with everything in it, by id."""
 
     @extend_schema(responses=NestedGlobalTag)
-    def get(self, request: Request, tag_id: str) -> StreamingHttpResponse:
+    def get(self, request: Request, tag_id: str) -> HttpResponseBase:
         number = parse_number("id", tag_id)
         return streams.global_tag(GlobalTag.objects.filter(id=number), GlobalTagNotFoundError(number))
 

@@ -1,6 +1,6 @@
 """Views of payload IOVs."""
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -49,7 +49,7 @@ class PayloadIOVListView(APIView):
     """All payload IOVs, or a page of them."""
 
     @extend_schema(parameters=PAYLOAD_IOVS.parameters(), responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument))
-    def get(self, request: Request) -> Response | StreamingHttpResponse:
+    def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(PAYLOAD_IOVS.page(request.query_params))
         return streams.payload_iovs(PayloadIOV.objects.all())

@@ -1,6 +1,6 @@
 """Views of payload lists."""
 
-from django.http import StreamingHttpResponse
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -29,7 +29,7 @@ class PayloadListListView(APIView):
     """All payload lists with their IOVs, or a page of them with their counts."""
 
     @extend_schema(parameters=PAYLOAD_LISTS.parameters(), responses=PAYLOAD_LISTS.list_or_page(NestedPayloadList))
-    def get(self, request: Request) -> Response | StreamingHttpResponse:
+    def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(PAYLOAD_LISTS.page(request.query_params))
         return streams.payload_lists(PayloadList.objects.all())
@@ -45,7 +45,7 @@ class PayloadListByIdView(APIView):
     """One payload list with its IOVs, by id."""
 
     @extend_schema(responses=NestedPayloadList)
-    def get(self, request: Request, list_id: str) -> StreamingHttpResponse:
+    def get(self, request: Request, list_id: str) -> HttpResponseBase:
         number = parse_number("id", list_id)
         return streams.payload_list(PayloadList.objects.filter(id=number), PayloadListNotFoundError(number))
 

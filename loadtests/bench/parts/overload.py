@@ -79,7 +79,7 @@ def _offer(rig: Rig, service: Service, url: str, factor: float, capacity: float)
     other = sum(count for status, count in statuses.items() if status not in (200, 504))
     return {
         "factor": factor, "offered_per_s": sum(statuses.values()) / seconds, "answered_per_s": statuses[200] / seconds,
-        "status_504_per_s": statuses[504] / seconds, "other": other, "dropped": load.broken + load.timeouts,
+        "status_504_per_s": statuses[504] / seconds, "other": other, "dropped": load.broken,
         "p50_ms": percentile(good, 50) if good else None, "p99_ms": percentile(good, 99) if good else None,
         "refused_p99_ms": percentile(refused, 99) if refused else None, "worker_mib": peak.most / 2**20,
         "client_cpu_percent": 100 * load.client_share,
