@@ -1,5 +1,6 @@
 """The whole command, as small as it gets."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -35,6 +36,15 @@ def left_over(directory):
     return found
 
 
+def children_of(process):
+    """The names of a process's children, without those that end while they are asked."""
+    names = set()
+    for child in psutil.Process(process.pid).children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            names.add(child.name())
+    return names
+
+
 @pytest.fixture
 def directory(tmp_path):
     if shutil.which("wrk") is None:
@@ -61,9 +71,7 @@ def test_an_interrupted_run_leaves_no_process(directory, number):
     process = start(directory, "--only", "workers")
     deadline = time.monotonic() + 60
     # Until the service is up and under load.
-    while time.monotonic() < deadline and not any(
-        "wrk" in child.name() for child in psutil.Process(process.pid).children()
-    ):
+    while time.monotonic() < deadline and "wrk" not in children_of(process):
         time.sleep(0.05)
     process.send_signal(number)
     said, _ = process.communicate(timeout=60)
