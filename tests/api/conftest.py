@@ -2,6 +2,9 @@
 
 import pytest
 
+from cdb_rest.models import GlobalTag
+from tests.api.kept import insert
+
 
 @pytest.fixture
 def world(build):
@@ -20,3 +23,12 @@ def world(build):
 def payload_list(build):
     """A list in a tag, both empty."""
     return build.list(build.tag())
+
+
+@pytest.fixture
+def tag(api, build):
+    """A tag with an IOV, made by requests, so that its history is in order."""
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    api.post("pt", {"name": "Gain"}).ok()
+    insert(api, "first", [1, 0])
+    return GlobalTag.objects.get()

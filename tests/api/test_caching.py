@@ -1,38 +1,18 @@
 """What caches are told: names of answers that change with them, how long they may be kept, and answers to who has them."""
 
 import json
-import time
-from datetime import UTC, datetime
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils.http import http_date, parse_http_date
 
-from cdb_rest.models import GlobalTag, PayloadIOV
+from cdb_rest.models import PayloadIOV
+from tests.api.kept import LOOKUP, OF_THE_TAG, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LOOKUP = "payloadiovs/?gtName=tag&majorIOV=5&minorIOV=0"
-OF_THE_TAG = (LOOKUP, "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag")
 CACHEABLE = (*OF_THE_TAG, "globalTags")
 MUST_ASK = "public, no-cache"
-
-
-@pytest.fixture
-def tag(api, build):
-    """A tag with an IOV, made by requests, so that its history is in order."""
-    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
-    api.post("pt", {"name": "Gain"}).ok()
-    insert(api, "first", [1, 0])
-    return GlobalTag.objects.get()
-
-
-def insert(api, url, since):
-    row = {"global_tag": "tag", "payload_type": "Gain", "payload_url": url, "checksum": "c", "since": since}
-    api.post("payload-iovs/insert", row).ok()
 
 
 @pytest.mark.parametrize("path", CACHEABLE)
@@ -144,24 +124,6 @@ def test_a_client_that_can_not_see_where_a_body_ends_must_not_keep_it(api, tag):
     assert not {"ETag", "Last-Modified", "X-Accel-Expires"} & set(answer.headers)
 
 
-def test_corrected_counts_are_a_modification(api, tag):
-    modified = wait_for_time(api, "globalTag/tag?light")
-    GlobalTag.objects.update(payload_iov_count=7)
-    call_command("check_counts", "--repair", stdout=StringIO())
-    assert api.get("globalTag/tag?light", if_modified_since=modified).status == 200
-    assert api.get("globalTag/tag?light").json["payload_iov_count"] == 1
-
-
-def test_repairs_leave_the_answers_of_frozen_tags_alone(api, tag):
-    api.put("gt_change_status/tag/frozen").ok()
-    # The log is ahead of the tag, as after a restore of the one and not of the other.
-    GlobalTag.objects.update(revision=0)
-    before = {path: api.get(path).content for path in OF_THE_TAG}
-    with pytest.raises(CommandError):
-        call_command("check_intervals", "--repair", stdout=StringIO())
-    assert {path: api.get(path).content for path in OF_THE_TAG} == before
-
-
 @pytest.mark.parametrize(
     ("status", "seconds", "permission"),
     [
@@ -216,48 +178,6 @@ def test_large_nested_answers_are_passed_on_as_they_come(api, tag, monkeypatch):
     monkeypatch.setattr("cdb_rest.api.streams.PIECE_BYTES", 1)
     assert api.get("globalTag/tag").headers["X-Accel-Buffering"] == "no"
     assert api.get("gt").headers["X-Accel-Buffering"] == "no"
-
-
-def wait_for_time(api, path):
-    """The path's time of last modification, once it is told."""
-    deadline = time.monotonic() + 5
-    while "Last-Modified" not in (answer := api.get(path)).headers:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return answer.headers["Last-Modified"]
-
-
-@pytest.mark.parametrize("path", OF_THE_TAG)
-def test_a_cache_may_know_times_only(api, tag, path):
-    modified = wait_for_time(api, path)
-    assert api.get(path, if_modified_since=modified).status == 304
-    for other in (http_date(parse_http_date(modified) + 1), http_date(parse_http_date(modified) - 1), "never", ""):
-        assert api.get(path, if_modified_since=other).status == 200
-    # A name says more than a time.
-    assert api.get(path, if_modified_since=modified, if_none_match='"other"').status == 200
-
-
-def test_no_two_states_have_one_time_however_fast_they_follow(api, tag):
-    seen = {}
-    begin = time.monotonic()
-    number = 0
-    while time.monotonic() < begin + 2.5:
-        number += 1
-        insert(api, f"file{number}", [1, 0])
-        answer = api.get(LOOKUP)
-        told = answer.headers.get("Last-Modified")
-        assert told not in seen, "a state has the time of an earlier one"
-        if told:
-            assert parse_http_date(told) <= datetime.now(UTC).timestamp()
-            seen[told] = answer.content
-    assert number > 5
-
-
-def test_the_list_of_tags_tells_no_time(api, tag):
-    time.sleep(1.1)
-    answer = api.get("globalTags")
-    assert "Last-Modified" not in answer.headers
-    assert api.get("globalTags", if_modified_since=http_date(time.time())).status == 200
 
 
 def test_without_tags_the_list_has_a_name_too(api):

@@ -121,8 +121,8 @@ def _show(result: Result, capacity: float) -> None:
         plots.lines(
             "Offered against answered",
             {
-                "answered (200)": list(zip(offered, (row["answered_per_s"] for row in result.raw), strict=True)),
-                "told to come again (504)": list(
+                "answered (200)": sorted(zip(offered, (row["answered_per_s"] for row in result.raw), strict=True)),
+                "told to come again (504)": sorted(
                     zip(offered, (row["status_504_per_s"] for row in result.raw), strict=True)
                 ),
             },
