@@ -1,4 +1,4 @@
-"""Exports: columns, formats, windows, names of files, limits and errors."""
+"""Exports: columns, formats, names of files, limits and errors."""
 
 import csv
 import io
@@ -6,16 +6,12 @@ import json
 from email.message import Message
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test import Client
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
-from cdb_rest.services import export as service
+from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Moment
+from cdb_rest.models import GlobalTag, PayloadIOV
 from cdb_rest.services.export import TAKE_SLOT, Form, Selection, export
-from tests.builders import Builder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -201,79 +197,3 @@ def test_a_statement_that_takes_too_long_is_504_where_nothing_was_sent_yet(nasty
     settings.CDB_EXPORT_TIMEOUT_SECONDS = 1
     refused("tag/export", 504, "database_unavailable")
     assert GlobalTag.objects.count() == 2
-
-
-NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([10**9, 2**53 + 1, OPEN - 1, OPEN]))
-MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
-ENDS = st.one_of(MOMENTS, st.just(Moment(OPEN, OPEN)))
-LISTS = st.lists(
-    st.lists(st.tuples(MOMENTS, ENDS), max_size=6, unique_by=lambda row: row[0]), min_size=1, max_size=3
-)  # fmt: skip
-
-
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-@given(lists=LISTS, since=MOMENTS, until=ENDS, mode=st.sampled_from(Mode))
-def test_a_window_has_the_rows_that_are_valid_somewhere_in_it(settings, lists, since, until, mode):
-    settings.CDB_IOV_MODE = mode.value
-    window = Interval.from_wire(since, until, mode)
-    if window.is_empty:
-        return
-    build = Builder()
-    tag = build.tag()
-    expected = []
-    for number, rows in enumerate(lists):
-        payload_list = build.list(tag, f"type {number}")
-        rows = sorted(row for row in rows if not Interval.from_wire(*row, mode).is_empty)
-        for place, (start, end) in enumerate(rows):
-            build.iov(payload_list, start, end)
-            own = Interval.from_wire(start, end, mode)
-            # The latest start wins, so a row is valid up to the next one at most.
-            following = rows[place + 1][0] if place + 1 < len(rows) else AFTER_ALL
-            if Interval(start, min(own.end, following)).overlaps(window):
-                expected.append([f"type {number}", *start, *end])
-    try:
-        lines = b"".join(export(Selection("tag", None, window), Form.JSONL)).splitlines()
-        found = [[*json.loads(line).values()] for line in lines]
-        assert [[row[0], *row[4:8]] for row in found] == expected
-    finally:
-        PayloadIOV.objects.all().delete()
-        PayloadList.objects.all().delete()
-        GlobalTag.objects.all().delete()
-
-
-def test_the_rows_stream_by_the_index_whatever_the_statistics_say(build):
-    tag = build.tag()
-    payload_list = build.list(tag)
-    PayloadIOV.objects.bulk_create(
-        PayloadIOV(payload_list=payload_list, payload_url="u", major_iov=major, minor_iov=0) for major in range(3000)
-    )
-    build.list(tag, "Noise")
-
-    def nodes(plan):
-        yield plan
-        for child in plan.get("Plans", []):
-            yield from nodes(child)
-
-    def explain():
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0")
-            cursor.execute("SET LOCAL min_parallel_table_scan_size = 0; SET LOCAL min_parallel_index_scan_size = 0")
-            cursor.execute(service.SETTINGS, {"milliseconds": "1000"})
-            values = service._window(ALWAYS) | {"tag_id": tag.id, "payload_type_id": None}
-            cursor.execute(f"EXPLAIN (FORMAT JSON) {service.ROWS}", values)
-            return cursor.fetchone()[0][0]["Plan"]
-
-    def check():
-        plan = explain()
-        assert plan["Node Type"] == "Nested Loop"
-        outer, inner = plan["Plans"]
-        assert inner["Index Name"] == "payload_iov_lookup" and inner["Scan Direction"] == "Backward"
-        assert "comb_iov >=" in inner["Index Cond"] and "comb_iov <" in inner["Index Cond"] and "Filter" not in inner
-        assert {node["Relation Name"] for node in nodes(outer) if "Relation Name" in node} >= {"PayloadList"}
-        assert not any("Gather" in node["Node Type"] for node in nodes(plan))
-        assert not any(node["Node Type"] in ("Sort", "Incremental Sort", "Materialize") for node in nodes(inner))
-
-    check()
-    with connection.cursor() as cursor:
-        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList"')
-    check()
