@@ -182,11 +182,12 @@ def test_without_postgresql_answers_are_504_and_soon_all_is_well_again(fresh, ne
     # Every thread of every worker had a connection that is lost by now.
     time.sleep(2)
     assert {ask(service, "GET", UNLOCKED)[0] for _ in range(50)} == {200}
-    # PgBouncer has not looked for the database on behalf of the writers since, and may refuse the first of them.
-    while JobClient(service.port).call("POST", "pt", {"name": f"first{time.monotonic_ns()}"})[0] != 200:
+    # Nobody has looked for the database on behalf of the writers since, so the first of each process may be refused.
+    good = 0
+    while good < 30:
         assert time.monotonic() - began < 30
-    written = [JobClient(service.port).call("POST", "pt", {"name": f"after{number}"}) for number in range(30)]
-    assert [answer for answer in written if answer[0] != 200] == []
+        status, _ = JobClient(service.port).call("POST", "pt", {"name": f"after{time.monotonic_ns()}"})
+        good = good + 1 if status == 200 else 0
     assert service.stop() == 0
     server.release()
 
