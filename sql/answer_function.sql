@@ -1,6 +1,6 @@
 -- The function that answers a lookup together with what caches need, from one state of the database in one round trip.
--- known: versions of the tag whose answer the client has, or * for any, known_modified: the time of last modification that it has; of one that
--- still holds, the answer stays null and no list is looked at. Everything is null if there is no such tag.
+-- known: versions of the tag whose answer the client has, or * for any; known_modified: the time of last modification that it
+-- has. If one of them still holds, the answer stays null and no list is looked at. All is null if there is no such tag.
 -- modified is null within the second in which the tag was changed: another change may follow in it.
 -- since and until are only looked for with_window.
 CREATE OR REPLACE FUNCTION cdb_answer(

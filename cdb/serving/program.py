@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 from cdb.env import ConfigurationError
@@ -16,15 +17,15 @@ PACKAGES = {"nginx": "nginx-light", "pgbouncer": "pgbouncer"}
 
 def find(name: str) -> str:
     """The path of an installed program. Raises `ConfigurationError` that names the package it comes in."""
-    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(MORE_PATHS))
+    found = _path_of(name)
     if found is None:
-        missing = [package for program, package in PACKAGES.items() if not _is_installed(program)]
+        missing = [package for program, package in PACKAGES.items() if _path_of(program) is None]
         raise ConfigurationError(f"make serve needs {name}; on Debian or Ubuntu: apt-get install {' '.join(missing)}")
     return found
 
 
-def _is_installed(name: str) -> bool:
-    return bool(shutil.which(name) or shutil.which(name, path=os.pathsep.join(MORE_PATHS)))
+def _path_of(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(name, path=os.pathsep.join(MORE_PATHS))
 
 
 def append_to(path: Path) -> int:
@@ -32,7 +33,7 @@ def append_to(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
-class Program:
+class Program(ABC):
     """A program and the process it runs in at the moment; subclasses say how it is launched and when it is ready."""
 
     name: str
@@ -45,13 +46,13 @@ class Program:
         # Groups of processes whose first one was killed: the others finish what they have.
         self._orphans: set[int] = set()
 
+    @abstractmethod
     def start(self) -> None:
         """Start it; it may not be ready by the return."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wait_until_ready(self) -> None:
         """Return when it is ready. Raises `ConfigurationError` if it does not become so."""
-        raise NotImplementedError
 
     def revive(self) -> bool:
         """Start it again if it has ended. Returns whether it had to be."""

@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.domain.status import Status
-from cdb_rest.lookup.lateral import ANYTHING, NOTHING, Known, State
-from cdb_rest.lookup.state import ALL_TAGS
+from cdb_rest.lookup.state import ALL_TAGS, ANYTHING, NOTHING, Known, State, find_state, find_state_of_all
 
 # To be raised when a question on an unchanged tag gets other bytes than before: what caches have is then of no use.
 FORMAT = 1
@@ -33,6 +32,29 @@ def digest_of(*question: Any) -> str:
     For how long answers may be kept counts as well: proxies keep the headers of an answer as long as its name stays.
     """
     return blake2b(repr((FORMAT, _max_ages(), question)).encode(), digest_size=6).hexdigest()
+
+
+class Subject(NamedTuple):
+    """What an answer of a global tag, or of all of them, is called after: the question, by its digest, and a way to find the
+    state without the answer, which is None if there is no such tag."""
+
+    digest: str
+    find: Callable[[], State | None]
+
+    @classmethod
+    def all_tags(cls) -> "Subject":
+        """The list of all tags."""
+        return cls(digest_of("globalTags"), find_state_of_all)
+
+    @classmethod
+    def tag(cls, name: str, *, light: bool) -> "Subject":
+        """A tag with everything in it, or its item alone."""
+        return cls(digest_of("globalTag", name, light), lambda: find_state(name))
+
+    @classmethod
+    def payload_lists(cls, name: str) -> "Subject":
+        """The names of a tag's payload lists."""
+        return cls(digest_of("gtPayloadLists", name), lambda: find_state(name))
 
 
 def headers_of(state: State, digest: str) -> dict[str, str]:
@@ -61,11 +83,11 @@ def read_known(meta: Mapping[str, Any], digest: str) -> Known:
     return Known(modified=None if seconds is None else datetime.fromtimestamp(seconds, UTC))
 
 
-def answer_if_kept(meta: Mapping[str, Any], digest: str, find_state: Callable[[], State | None]) -> HttpResponse | None:
+def answer_if_kept(meta: Mapping[str, Any], subject: Subject) -> HttpResponse | None:
     """The answer to a client that names what it has, if that still holds; for that the state alone is looked for."""
-    known = read_known(meta, digest)
-    state = None if known == NOTHING else find_state()
-    return unchanged(headers_of(state, digest)) if state and known.holds(state) else None
+    known = read_known(meta, subject.digest)
+    state = None if known == NOTHING else subject.find()
+    return unchanged(headers_of(state, subject.digest)) if state and known.holds(state) else None
 
 
 def unchanged(headers: Mapping[str, str]) -> HttpResponse:

@@ -10,18 +10,14 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from cdb_rest.api import errors
-from cdb_rest.api.conditional import answer_if_kept, digest_of
+from cdb_rest.api.conditional import Subject, answer_if_kept
 from cdb_rest.api.lookup_first import Application, is_plain, send
 from cdb_rest.api.timing import Stopwatch
-from cdb_rest.lookup.lateral import State
-from cdb_rest.lookup.state import find_state, find_state_of_all
 
 # Paths as WSGI has them, below the API's own; names that are not ASCII go the usual way.
 ALL = re.compile(r"(?:globalTags|global-tags)/?")
 TAG = re.compile(r"(?:globalTag|global-tags(?!/statuses/?$))/(?P<name>[!-.0-~ ]+)/?")
 LISTS = re.compile(r"(?:gtPayloadLists/(?P<name>[!-.0-~ ]+)|global-tags/(?P<other>[!-.0-~ ]+)/payload-lists)/?")
-
-Subject = tuple[str, Callable[[], State | None]]
 
 
 class KeptFirst:
@@ -36,10 +32,9 @@ class KeptFirst:
         subject = self._subject(environ)
         if subject is None:
             return self._application(environ, start_response)
-        digest, find = subject
         try:
             with stopwatch.query():
-                response = answer_if_kept(environ, digest, find)
+                response = answer_if_kept(environ, subject)
         except Exception as error:
             response = errors.handle(error, {})
         if response is None:
@@ -47,18 +42,14 @@ class KeptFirst:
         return send(start_response, stopwatch, response.status_code, dict(response.items()), response.content)
 
     def _subject(self, environ: dict[str, Any]) -> Subject | None:
-        """What the client's answer depends on, by its digest and a way to find its state; None if it names no answer."""
+        """What the client's answer is called after, or None if it names no answer."""
         if "HTTP_IF_NONE_MATCH" not in environ or not is_plain(environ):
             return None
         path, query = environ["PATH_INFO"].removeprefix(self._prefix), environ["QUERY_STRING"]
         if not query and ALL.fullmatch(path):
-            return digest_of("globalTags"), find_state_of_all
-        found = TAG.fullmatch(path)
-        if found:
-            light = "light" in dict(parse_qsl(query, keep_blank_values=True))
-            return digest_of("globalTag", found["name"], light), lambda: find_state(found["name"])
-        found = LISTS.fullmatch(path)
-        if found:
-            name = found["name"] or found["other"]
-            return digest_of("gtPayloadLists", name), lambda: find_state(name)
+            return Subject.all_tags()
+        if found := TAG.fullmatch(path):
+            return Subject.tag(found["name"], light="light" in dict(parse_qsl(query, keep_blank_values=True)))
+        if found := LISTS.fullmatch(path):
+            return Subject.payload_lists(found["name"] or found["other"])
         return None

@@ -1,50 +1,18 @@
 """The service's own lookup: one call of a function in the database, which returns the answer as JSON text."""
 
 from dataclasses import dataclass
-from datetime import datetime
-
-from django.db import Error, connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
+from cdb_rest.lookup.asking import ask
 from cdb_rest.lookup.question import Question
+from cdb_rest.lookup.state import NOTHING, Known, State
 from cdb_rest.models import GlobalTag
 
 CALL = named_sql.load("call_answer")
 STATEMENT = named_sql.load("lookup")
 BEGINNING = Moment(0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The state of a global tag that an answer was made from: a short text that no other state has, the name of its status,
-    and when it was last modified, in whole seconds, or None while that second lasts."""
-
-    version: str
-    status: str
-    modified: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What a client has already: versions of the tag, or a time of last modification."""
-
-    versions: tuple[str, ...] = ()
-    modified: datetime | None = None
-
-    def holds(self, state: State) -> bool:
-        """Whether what the client has was made from that state."""
-        return (
-            self is ANYTHING
-            or state.version in self.versions
-            or (state.modified is not None and state.modified == self.modified)
-        )
-
-
-NOTHING = Known()
-# Whatever the client has, it is content with it as long as there is an answer.
-ANYTHING = Known(("*",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +77,3 @@ def _parameters(question: Question) -> dict:
         "inclusive": question.mode is Mode.DISCRETE,
         "as_objects": question.as_objects,
     }
-
-
-def ask(statement: str, parameters: dict) -> list[tuple]:
-    """The rows of a query in one round trip, without the health check that would be a second one.
-
-    Asking twice is harmless, so a connection that turns out to be lost is replaced and the question asked again.
-    """
-    connection.health_check_done = True
-    try:
-        return _execute(statement, parameters)
-    except Error:
-        if connection.in_atomic_block or connection.is_usable():
-            raise
-        connection.close()
-        return _execute(statement, parameters)
-
-
-def _execute(statement: str, parameters: dict) -> list[tuple]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return cursor.fetchall()

@@ -12,6 +12,7 @@ from django.conf import settings
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup import lateral, orm
+from cdb_rest.lookup.asking import ask
 from cdb_rest.lookup.question import COLUMNS, Question
 from cdb_rest.lookup.strategy_indexes import ASCENDING, LOOKUP, MOMENT
 from cdb_rest.models import GlobalTag
@@ -46,7 +47,7 @@ def _by_sql(file: str) -> Callable[[Question], bytes]:
 
     def find(question: Question) -> list[tuple]:
         moment = {"major": question.moment.major, "minor": question.moment.minor}
-        rows = lateral.ask(statement, {"tag": question.tag} | moment)
+        rows = ask(statement, {"tag": question.tag} | moment)
         if not rows and not GlobalTag.objects.filter(name=question.tag).exists():
             raise GlobalTagNotFoundError(question.tag)
         return [row for row in rows if question.wants(row)]

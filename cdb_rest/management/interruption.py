@@ -28,41 +28,53 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    waiting = connections[connection.alias]
-    told: list[int] = []
-    over = threading.Event()
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-
-    def watch() -> None:
-        while number := os.read(reading, 1):
-            if number[0] in ENDING:
-                told.append(number[0])
-                logging.disable(logging.WARNING)
-                break
-        while told and not over.wait(CANCEL_SECONDS):
-            with contextlib.suppress(psycopg2.Error, AttributeError):
-                waiting.connection.cancel()
-
-    watcher = threading.Thread(target=watch, name="interruption", daemon=True)
-    handlers = {number: signal.signal(number, lambda *_: None) for number in ENDING}
-    previous = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    watcher.start()
+    interruption = _Interruption()
     failure = None
     try:
         yield
     except (psycopg2.Error, Error, CdbError) as error:
         failure = error
     finally:
-        signal.set_wakeup_fd(previous)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        over.set()
-        os.close(writing)
-        watcher.join()
-        logging.disable(logging.NOTSET)
-        os.close(reading)
-    if told:
-        raise KeyboardInterrupt if told[0] == signal.SIGINT else SystemExit(128 + told[0])
+        interruption.end()
+    if interruption.told is not None:
+        raise KeyboardInterrupt if interruption.told == signal.SIGINT else SystemExit(128 + interruption.told)
     if failure:
         raise failure
+
+
+class _Interruption:
+    """Signals that ask the process to end, noted by a thread, which then cancels the current connection's statements.
+
+    `told` is the first one of them.
+    """
+
+    def __init__(self) -> None:
+        self.told: int | None = None
+        self._connection = connections[connection.alias]
+        self._over = threading.Event()
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+        self._handlers = {number: signal.signal(number, lambda *_: None) for number in ENDING}
+        self._previous = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        self._watcher = threading.Thread(target=self._watch, name="interruption", daemon=True)
+        self._watcher.start()
+
+    def end(self) -> None:
+        """Let signals mean again what they meant before."""
+        signal.set_wakeup_fd(self._previous)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._over.set()
+        os.close(self._writing)
+        self._watcher.join()
+        logging.disable(logging.NOTSET)
+        os.close(self._reading)
+
+    def _watch(self) -> None:
+        while self.told is None and (number := os.read(self._reading, 1)):
+            if number[0] in ENDING:
+                self.told = number[0]
+                logging.disable(logging.WARNING)
+        while self.told is not None and not self._over.wait(CANCEL_SECONDS):
+            with contextlib.suppress(psycopg2.Error, AttributeError):
+                self._connection.connection.cancel()

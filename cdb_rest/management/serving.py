@@ -1,6 +1,7 @@
 """What the commands that serve have in common: the database made ready and looked after, and the lines they print."""
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from cdb_rest.scenarios.definitions import SCENARIOS
 LOCK_SETUP = named_sql.load("lock_setup")
 
 
-class ServingCommand(BaseCommand):
+class ServingCommand(BaseCommand, ABC):
     """A command that serves until it is stopped; errors of configuration are one line."""
 
     requires_system_checks = []
@@ -31,9 +32,9 @@ class ServingCommand(BaseCommand):
         except ConfigurationError as error:
             raise CommandError(str(error)) from error
 
+    @abstractmethod
     def serve(self, **options: Any) -> None:
         """Serve until a signal raises an exception."""
-        raise NotImplementedError
 
     def prepare_database(self) -> None:
         """Bring the tables up to date, and seed the scenario of the settings if there is no global tag."""

@@ -4,7 +4,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
@@ -18,38 +18,51 @@ def made_ahead(items: Iterator[Item], depth: int) -> Iterator[Iterator[Item]]:
     What goes wrong in the making is raised in the using. `items` must not touch the database: the thread has no
     connection that anybody would close.
     """
-    made: queue.Queue = queue.Queue(depth)
-    ended = threading.Event()
+    maker = _Maker(items, depth)
+    maker.start()
+    try:
+        yield maker.made()
+    finally:
+        maker.end()
 
-    def hand_over(item: object) -> bool:
-        while not ended.is_set():
-            with contextlib.suppress(queue.Full):
-                made.put(item, timeout=WAIT_SECONDS)
-                return True
-        return False
 
-    def make() -> None:
+class _Maker(threading.Thread, Generic[Item]):
+    """Makes items, and hands each over together with what went wrong, which is `StopIteration` after the last one."""
+
+    def __init__(self, items: Iterator[Item], depth: int) -> None:
+        super().__init__(name="made-ahead", daemon=True)
+        self._items = items
+        self._made: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(depth)
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Make all items, or as many as are wanted."""
         try:
-            for item in items:
-                if not hand_over((item, None)):
+            for item in self._items:
+                if not self._hand_over(item, None):
                     return
-            hand_over((None, StopIteration()))
+            self._hand_over(None, StopIteration())
         except BaseException as error:
-            hand_over((None, error))
+            self._hand_over(None, error)
 
-    def use() -> Iterator[Item]:
+    def made(self) -> Iterator[Item]:
+        """The items as they come."""
         while True:
-            item, error = made.get()
+            item, error = self._made.get()
             if isinstance(error, StopIteration):
                 return
             if error is not None:
                 raise error
             yield item
 
-    maker = threading.Thread(target=make, name="made-ahead", daemon=True)
-    maker.start()
-    try:
-        yield use()
-    finally:
-        ended.set()
-        maker.join()
+    def end(self) -> None:
+        """Want no more of them."""
+        self._ended.set()
+        self.join()
+
+    def _hand_over(self, item: Item | None, error: BaseException | None) -> bool:
+        while not self._ended.is_set():
+            with contextlib.suppress(queue.Full):
+                self._made.put((item, error), timeout=WAIT_SECONDS)
+                return True
+        return False

@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import GLOBAL_TAGS
-from cdb_rest.api.conditional import answer_if_kept, digest_of, headers_of
+from cdb_rest.api.conditional import Subject, answer_if_kept, headers_of
 from cdb_rest.api.documents import (
     GlobalTagDocument,
     GlobalTagItem,
@@ -24,8 +24,7 @@ from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.lookup.lateral import State
-from cdb_rest.lookup.state import VERSION_OF_NONE, find_state, find_state_of_all, state_of_all
+from cdb_rest.lookup.state import VERSION_OF_NONE, State, state_of_all
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.services import global_tags
 
@@ -37,13 +36,14 @@ class GlobalTagListView(APIView):
     def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
-        digest = digest_of("globalTags")
-        kept = answer_if_kept(request.META, digest, find_state_of_all)
+        subject = Subject.all_tags()
+        kept = answer_if_kept(request.META, subject)
         if kept:
             return kept
         items = documents(GlobalTagItem, GlobalTag.objects.with_version_of_all().order_by("id"), ("version",))
         versions = [item.pop("version") for item in items]
-        return Response(items, headers=headers_of(state_of_all(versions[0] if versions else VERSION_OF_NONE), digest))
+        state = state_of_all(versions[0] if versions else VERSION_OF_NONE)
+        return Response(items, headers=headers_of(state, subject.digest))
 
 
 class _CreatesGlobalTag(APIView):
@@ -87,8 +87,8 @@ class GlobalTagByNameView(APIView):
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         light = "light" in request.query_params
-        digest = digest_of("globalTag", name, light)
-        kept = answer_if_kept(request.META, digest, lambda: find_state(name))
+        subject = Subject.tag(name, light=light)
+        kept = answer_if_kept(request.META, subject)
         if kept:
             return kept
         found = GlobalTag.objects.filter(name=name)
@@ -99,13 +99,13 @@ class GlobalTagByNameView(APIView):
             return streams.conditional_global_tag(
                 found,
                 GlobalTagNotFoundError(name),
-                lambda tag: headers_of(State(tag["version"], tag["status"]["name"], tag["modified"]), digest),
+                lambda tag: headers_of(State(tag["version"], tag["status"]["name"], tag["modified"]), subject.digest),
             )
         items = documents(GlobalTagItem, found.with_version(), ("version", "modified"))
         if not items:
             raise GlobalTagNotFoundError(name)
         state = State(items[0].pop("version"), items[0]["status"], items[0].pop("modified"))
-        return Response(items[0], headers=headers_of(state, digest))
+        return Response(items[0], headers=headers_of(state, subject.digest))
 
 
 class GlobalTagDeleteView(APIView):
@@ -155,8 +155,8 @@ class PayloadListsOfGlobalTagView(APIView):
 
     @extend_schema(responses={200: {"type": "object", "additionalProperties": {"type": "string"}}})
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        digest = digest_of("gtPayloadLists", name)
-        kept = answer_if_kept(request.META, digest, lambda: find_state(name))
+        subject = Subject.payload_lists(name)
+        kept = answer_if_kept(request.META, subject)
         if kept:
             return kept
         rows = (
@@ -170,4 +170,4 @@ class PayloadListsOfGlobalTagView(APIView):
             raise GlobalTagNotFoundError(name)
         # A tag without lists is one row without names.
         names = dict(sorted(row[3:] for row in rows if row[3] is not None))
-        return Response(names, headers=headers_of(State(*rows[0][:3]), digest))
+        return Response(names, headers=headers_of(State(*rows[0][:3]), subject.digest))

@@ -181,8 +181,15 @@ def _row(what: str, size: int | None, answers: list[Answer], iovs: int | None = 
 
 def _show(result: Result) -> None:
     beside = [row for row in result.raw if row["what"] == BESIDE]
-    steps = [row for row in result.raw if row["iovs_in_database"] is not None and row not in beside]
     of_lookup = {row["iovs_per_type"] * TYPES: row["p50_ms"] for row in beside}
+    _show_targets(result, of_lookup)
+    _show_tables(result, beside)
+    _show_plots(result, [row for row in result.raw if row["iovs_in_database"] is not None and row not in beside])
+    if max(of_lookup) > LARGEST_CLONE:
+        result.notes.append(f"Tags of more than {LARGEST_CLONE:,} IOVs were not cloned.")
+
+
+def _show_targets(result: Result, of_lookup: dict[int, float]) -> None:
     small = SMALL if SMALL in of_lookup else min(of_lookup)
     large = max(size for size in of_lookup if size <= 2 * LARGE)
     tags = [row["p50_ms"] for row in result.raw[-2:]]
@@ -191,26 +198,24 @@ def _show(result: Result) -> None:
     result.targets.append(Target(name, ratio(of_lookup[large], of_lookup[small]), 1.3, at_most=True, note=remark))
     name = f"globalTags, {TAGS:,} tags, the largest of {max(of_lookup):,} IOVs ÷ all empty"
     result.targets.append(Target(name, ratio(tags[1], tags[0]), 3, at_most=True))
+
+
+def _show_tables(result: Result, beside: list[dict[str, Any]]) -> None:
     shown = [
         (row["iovs_per_type"] * TYPES, row["answers"], row["p50_ms"], row["p95_ms"], row["db_p50_ms"]) for row in beside
     ]
     columns = ("IOVs in the tag", "answers", "p50 ms", "p95 ms", "db p50 ms")
     result.tables.append(Table("Lookups in the full database, in turns", columns, shown))
-    columns = (
-        "what",
-        "IOVs in the database",
-        "IOVs per type",
-        "answers",
-        "rows",
-        "p50 ms",
-        "p95 ms",
-        "db p50 ms",
-        "errors",
-    )
-    keys = ("what", "iovs_in_database", "iovs_per_type", "answers", "rows", "p50_ms", "p95_ms", "db_p50_ms", "errors")
+    columns = {
+        "what": "what", "iovs_in_database": "IOVs in the database", "iovs_per_type": "IOVs per type", "answers": "answers",
+        "rows": "rows", "p50_ms": "p50 ms", "p95_ms": "p95 ms", "db_p50_ms": "db p50 ms", "errors": "errors",
+    }  # fmt: skip
     ordered = sorted([row for row in result.raw if row not in beside], key=lambda row: row["what"])
-    result.tables.append(Table("By size", columns, [tuple(row.get(key) for key in keys) for row in ordered]))
+    rows = [tuple(row.get(key) for key in columns) for row in ordered]
+    result.tables.append(Table("By size", tuple(columns.values()), rows))
 
+
+def _show_plots(result: Result, steps: list[dict[str, Any]]) -> None:
     def draw(title: str, wanted: Callable[[str], bool]) -> None:
         series: dict[str, list[tuple[float, float, float]]] = {}
         for row in steps:
@@ -222,5 +227,3 @@ def _show(result: Result) -> None:
     draw("Reading: time of an answer, p50 to p95", lambda what: what.startswith(("lookup", "globalTags")))
     draw("Writing one IOV: time of an answer, p50 to p95", lambda what: what in ("piov_attach", "payload-iovs/insert"))
     draw("Time of a clone", lambda what: what == "clone")
-    if max(of_lookup) > LARGEST_CLONE:
-        result.notes.append(f"Tags of more than {LARGEST_CLONE:,} IOVs were not cloned.")

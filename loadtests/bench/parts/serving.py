@@ -22,7 +22,7 @@ INTRO = (
     "random moments in the largest tag. In a *storm* all jobs start at once, each on a connection of its own, and ask for the "
     "same moment of one tag: a frozen one, whose answer nginx may give by itself, and an unlocked one, of which it asks "
     "the service each time whether its answer still holds. A storm lasts until the last job has its answer; times count "
-    "from its begin. Bars are medians, whiskers the slowest and the fastest round."
+    "from its begin."
 )
 
 
