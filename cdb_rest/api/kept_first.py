@@ -11,8 +11,9 @@ from urllib.parse import parse_qsl
 
 from cdb_rest.api import errors
 from cdb_rest.api.conditional import Subject, answer_if_kept
-from cdb_rest.api.lookup_first import Application, is_plain, send
-from cdb_rest.api.timing import Stopwatch
+from cdb_rest.api.lookup_first import is_plain, send
+from cdb_rest.observe.exchange import exchange_of
+from cdb_rest.observe.observed import Application
 
 # Paths as WSGI has them, below the API's own; names that are not ASCII go the usual way.
 ALL = re.compile(r"(?:globalTags|global-tags)/?")
@@ -28,18 +29,18 @@ class KeptFirst:
         self._prefix = prefix
 
     def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
-        stopwatch = Stopwatch()
         subject = self._subject(environ)
         if subject is None:
             return self._application(environ, start_response)
+        exchange = exchange_of(environ)
         try:
-            with stopwatch.query():
+            with exchange.query():
                 response = answer_if_kept(environ, subject)
         except Exception as error:
             response = errors.handle(error, {})
         if response is None:
             return self._application(environ, start_response)
-        return send(start_response, stopwatch, response.status_code, dict(response.items()), response.content)
+        return send(start_response, exchange, response.status_code, dict(response.items()), response.content)
 
     def _subject(self, environ: dict[str, Any]) -> Subject | None:
         """What the client's answer is called after, or None if it names no answer."""

@@ -15,12 +15,12 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from cdb_rest.api import errors
-from cdb_rest.api.timing import HEADER, Stopwatch
+from cdb_rest.api.timing import HEADER, server_timing
 from cdb_rest.api.views.lookup import Extras, answer_lookup, read_lookup
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.lookup.question import Question
-
-Application = Callable[[dict[str, Any], Callable], Iterable[bytes]]
+from cdb_rest.observe.exchange import Exchange, exchange_of
+from cdb_rest.observe.observed import Application
 
 
 class LookupFirst:
@@ -31,17 +31,17 @@ class LookupFirst:
         self._paths = frozenset(paths)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
-        stopwatch = Stopwatch()
         asked = self._asked(environ)
         if asked is None:
             return self._application(environ, start_response)
+        exchange = exchange_of(environ)
         try:
-            with stopwatch.query():
+            with exchange.query():
                 status, headers, body = answer_lookup(*asked, environ)
         except Exception as error:
             response = errors.handle(error, {})
             status, headers, body = response.status_code, dict(response.items()), response.content
-        return send(start_response, stopwatch, status, headers, body)
+        return send(start_response, exchange, status, headers, body)
 
     def _asked(self, environ: dict[str, Any]) -> tuple[Question, Extras] | None:
         """What the request asks, or None if there is anything unusual about it."""
@@ -67,10 +67,10 @@ def is_plain(environ: dict[str, Any]) -> bool:
 
 
 def send(
-    start_response: Callable, stopwatch: Stopwatch, status: int, headers: dict[str, str], body: bytes
+    start_response: Callable, exchange: Exchange, status: int, headers: dict[str, str], body: bytes
 ) -> Iterable[bytes]:
     """Send an answer with its times; one without a body is sent without its length."""
-    headers[HEADER] = stopwatch.header()
+    headers[HEADER] = server_timing(exchange)
     if body:
         headers["Content-Length"] = str(len(body))
     start_response(f"{status} {responses[status]}", list(headers.items()))

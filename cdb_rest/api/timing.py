@@ -3,48 +3,23 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 
+from cdb_rest.observe.exchange import KEY, Exchange, exchange_of
+
 HEADER = "Server-Timing"
 
 
-class Stopwatch:
-    """The times of one request: in the database, and in rendering JSON. It runs from its making on."""
-
-    __slots__ = ("begin", "database", "queries", "rendering")
-
-    def __init__(self) -> None:
-        self.begin = perf_counter()
-        self.database = self.rendering = 0.0
-        self.queries = 0
-
-    def __call__(self, execute: Callable, sql: Any, parameters: Any, many: bool, context: dict) -> Any:
-        """Run a statement and add its time, as one of Django's wrappers around the execution of statements."""
-        with self.query():
-            return execute(sql, parameters, many, context)
-
-    @contextmanager
-    def query(self) -> Iterator[None]:
-        """Add the time of the block to that of the database, as one query."""
-        begin = perf_counter()
-        try:
-            yield
-        finally:
-            self.database += perf_counter() - begin
-            self.queries += 1
-
-    def header(self) -> str:
-        """The value of the header ``Server-Timing``; durations in milliseconds."""
-        total = perf_counter() - self.begin
-        queries = f"{self.queries} {'query' if self.queries == 1 else 'queries'}"
-        return (
-            f'db;dur={1000 * self.database:.3f};desc="{queries}", render;dur={1000 * self.rendering:.3f}, '
-            f"total;dur={1000 * total:.3f}"
-        )
+def server_timing(exchange: Exchange) -> str:
+    """The value of the header ``Server-Timing`` so far; durations in milliseconds."""
+    queries = f"{exchange.queries} {'query' if exchange.queries == 1 else 'queries'}"
+    return (
+        f'db;dur={1000 * exchange.database:.3f};desc="{queries}", render;dur={1000 * exchange.rendering:.3f}, '
+        f"total;dur={1000 * exchange.seconds():.3f}"
+    )
 
 
 @contextmanager
@@ -52,9 +27,9 @@ def rendering(request: Request | None) -> Iterator[None]:
     """Add the time of the block to that of rendering, if the request's time is taken."""
     begin = perf_counter()
     yield
-    stopwatch = getattr(request, "stopwatch", None)
-    if stopwatch:
-        stopwatch.rendering += perf_counter() - begin
+    exchange = request and request.META.get(KEY)
+    if exchange:
+        exchange.rendering += perf_counter() - begin
 
 
 class TimingMiddleware:
@@ -64,10 +39,10 @@ class TimingMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        request.stopwatch = stopwatch = Stopwatch()
-        with connection.execute_wrapper(stopwatch):
+        exchange = exchange_of(request.META)
+        with connection.execute_wrapper(exchange):
             response = self.get_response(request)
         # In development the toolbar has told its times already.
         told = response.headers.get(HEADER)
-        response.headers[HEADER] = f"{stopwatch.header()}, {told}" if told else stopwatch.header()
+        response.headers[HEADER] = f"{server_timing(exchange)}, {told}" if told else server_timing(exchange)
         return response

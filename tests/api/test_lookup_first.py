@@ -221,6 +221,6 @@ def test_failures_are_worded_alike(ask, tag, monkeypatch, error, status):
 def test_the_service_takes_the_short_way(tag):
     from cdb.wsgi import application
 
-    assert isinstance(application, LookupFirst)
+    assert isinstance(application._application, LookupFirst)
     assert not django_settings.DEBUG
     _is_ours.cache_clear()

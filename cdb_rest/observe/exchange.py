@@ -1,0 +1,76 @@
+"""One request and its answer, for whoever looks on: records, metrics, the header that tells where the time went."""
+
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Any
+
+# The name that a client or a proxy gave a request: what may stand in a log, a header and a comment of SQL as it is.
+REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+KEY = "cdb.exchange"
+
+current: ContextVar["Exchange | None"] = ContextVar("exchange", default=None)
+
+
+class Exchange:
+    """What is known of a request and its answer so far; its clock runs from its making on.
+
+    `request_id` is the client's, or one of our own where that is missing or no good. `route` is the path's pattern, None until
+    it is known or where there is none; `actor` who asks, as far as known; `status` the answer's, 0 before it. Times are in
+    seconds; those of the database and of rendering JSON are parts of the whole.
+    """
+
+    __slots__ = (
+        "actor",
+        "begin",
+        "database",
+        "method",
+        "path",
+        "queries",
+        "rendering",
+        "request_id",
+        "route",
+        "status",
+    )
+
+    def __init__(self, environ: Mapping[str, Any]) -> None:
+        self.begin = perf_counter()
+        named = environ.get("HTTP_X_REQUEST_ID", "")
+        self.request_id = named if REQUEST_ID.fullmatch(named) else uuid.uuid4().hex
+        self.method = environ.get("REQUEST_METHOD", "")
+        self.path = environ.get("PATH_INFO", "")
+        self.route: str | None = None
+        self.actor = ""
+        self.status = 0
+        self.database = self.rendering = 0.0
+        self.queries = 0
+
+    def __call__(self, execute: Callable, sql: Any, parameters: Any, many: bool, context: dict) -> Any:
+        """Run a statement and add its time, as one of Django's wrappers around the execution of statements."""
+        with self.query():
+            return execute(sql, parameters, many, context)
+
+    @contextmanager
+    def query(self) -> Iterator[None]:
+        """Add the time of the block to that of the database, as one query."""
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            self.database += perf_counter() - begin
+            self.queries += 1
+
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return perf_counter() - self.begin
+
+
+def exchange_of(environ: dict[str, Any]) -> Exchange:
+    """The exchange that a request's WSGI environment belongs to: the one under way, or where nobody looks on, a new one."""
+    exchange = environ.get(KEY)
+    if exchange is None:
+        exchange = environ[KEY] = Exchange(environ)
+    return exchange

@@ -1,0 +1,74 @@
+"""The outermost WSGI application: every request passes here, whoever answers it, and its end is known here alone."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from cdb_rest.observe.exchange import KEY, Exchange, current
+
+HEADER = "X-Request-ID"
+
+Application = Callable[[dict[str, Any], Callable], Iterable[bytes]]
+
+
+class Observer(Protocol):
+    """Somebody who is told of every request. What it does is part of the request's time, and must not fail."""
+
+    def began(self, exchange: Exchange) -> None:
+        """A request has come."""
+
+    def ended(self, exchange: Exchange, error: BaseException | None) -> None:
+        """Its answer was handed over, or broke off by `error`."""
+
+
+class Observed:
+    """A WSGI application that lets observers look on while another one answers, and names each request in its answer."""
+
+    def __init__(self, application: Application, observers: Sequence[Observer]) -> None:
+        self._application = application
+        self._observers = observers
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
+        exchange = environ[KEY] = Exchange(environ)
+        current.set(exchange)
+        for observer in self._observers:
+            observer.began(exchange)
+
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable:
+            exchange.status = int(status[:3])
+            return start_response(status, [*headers, (HEADER, exchange.request_id)], *error)
+
+        try:
+            body = self._application(environ, start)
+        except BaseException as error:
+            self._end(exchange, error)
+            raise
+        return _Body(body, lambda error: self._end(exchange, error))
+
+    def _end(self, exchange: Exchange, error: BaseException | None) -> None:
+        for observer in self._observers:
+            observer.ended(exchange, error)
+        current.set(None)
+
+
+class _Body:
+    """An answer's body that tells when it is over: its server closes it in any case."""
+
+    def __init__(self, pieces: Iterable[bytes], end: Callable[[BaseException | None], None]) -> None:
+        self._pieces = pieces
+        self._end = end
+        self._error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._pieces
+        except BaseException as error:
+            self._error = error
+            raise
+
+    def close(self) -> None:
+        try:
+            close = getattr(self._pieces, "close", None)
+            if close:
+                close()
+        finally:
+            self._end(self._error)
