@@ -2,6 +2,7 @@
 
 import contextlib
 import getpass
+import re
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +49,27 @@ def settings() -> dict[str, Any]:
 
     Raises `ConfigurationError` when it is no PostgreSQL URL.
     """
-    named = parts()
+    return _settings(parts())
+
+
+def replica_urls() -> list[str]:
+    """The libpq URLs of the streaming replicas."""
+    # A URL may have commas of its own, between several hosts.
+    return [url.strip() for url in re.split(r",(?=\s*postgres)", env.read()["DATABASE_REPLICA_URLS"]) if url.strip()]
+
+
+def replica_parts() -> list[dict[str, str]]:
+    """The same as libpq understands them. Raises `ConfigurationError` where one is no such URL."""
+    return [_parse(url, "DATABASE_REPLICA_URLS") for url in replica_urls()]
+
+
+def replica_settings() -> dict[str, dict[str, Any]]:
+    """The entries of `DATABASES` for the replicas, by alias. Raises `ConfigurationError` where one is no PostgreSQL URL."""
+    mirror = {"TEST": {"MIRROR": "default"}}
+    return {f"replica_{number}": _settings(named) | mirror for number, named in enumerate(replica_parts(), 1)}
+
+
+def _settings(named: dict[str, str]) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.postgresql",
         # Where no name is given, libpq takes the user's.
@@ -92,15 +113,15 @@ def available(options: dict[str, str] | None = None) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def _parse(database_url: str) -> dict[str, str]:
+def _parse(database_url: str, variable: str = "DATABASE_URL") -> dict[str, str]:
     if not database_url.startswith(("postgresql://", "postgres://")):
-        raise ConfigurationError("DATABASE_URL must look like postgresql://user:password@host:5432/database")
+        raise ConfigurationError(f"{variable} must look like postgresql://user:password@host:5432/database")
     try:
         return parse_dsn(database_url)
     except psycopg2.ProgrammingError as error:
         # Only what libpq says before it quotes: what it quotes may be a part of the password.
         reason = str(error).removeprefix("invalid dsn: ").split('"')[0].strip(" :\n")
-        raise ConfigurationError(f"DATABASE_URL is not valid: {reason} (special characters are written %XX)") from error
+        raise ConfigurationError(f"{variable} is not valid: {reason} (special characters are written %XX)") from error
 
 
 def _check_reachable() -> None:

@@ -39,6 +39,19 @@ VARIABLES = (
     Variable(
         "DATABASE_URL", "str", "", "PostgreSQL to use, as a libpq URL; empty: the embedded server under `CDB_DATA_DIR`."
     ),
+    Variable(
+        "DATABASE_REPLICA_URLS",
+        "str",
+        "",
+        "Streaming replicas of it to read from, as libpq URLs with commas between.",
+    ),
+    Variable(
+        "CDB_REPLICA_MAX_LAG_SECONDS",
+        "int",
+        5,
+        "How far a replica may be behind before it takes no part in reading; answers are never old in any case.",
+        validate.Range(min=1),
+    ),
     Variable("CDB_DATA_DIR", "path", Path("var"), "Directory of the embedded server's data and of generated files."),
     Variable("PORT", "int", 8000, "TCP port on 127.0.0.1 that `make run` serves.", validate.Range(1, 65535)),
     Variable(
@@ -150,7 +163,7 @@ VARIABLES = (
         "CDB_MAX_EXPORTS",
         "int",
         2,
-        "Most exports at a time, of all instances on a database together; more are answered with 504.",
+        "Most exports at a time, of all instances on a database or replica together; more are answered with 504.",
         validate.Range(min=1),
     ),
     Variable(

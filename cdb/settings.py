@@ -61,7 +61,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
 ]
 
-DATABASES = {"default": database.settings()}
+DATABASES = {"default": database.settings()} | database.replica_settings()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 USE_TZ = True
@@ -88,6 +88,7 @@ CDB_UNLOCKED_MAX_AGE_SECONDS = _values["CDB_UNLOCKED_MAX_AGE_SECONDS"]
 CDB_LOOKUP_TIMEOUT_SECONDS = _values["CDB_LOOKUP_TIMEOUT_SECONDS"]
 CDB_STATEMENT_TIMEOUT_SECONDS = _values["CDB_STATEMENT_TIMEOUT_SECONDS"]
 CDB_LOCK_TIMEOUT_SECONDS = _values["CDB_LOCK_TIMEOUT_SECONDS"]
+CDB_REPLICA_MAX_LAG_SECONDS = _values["CDB_REPLICA_MAX_LAG_SECONDS"]
 CDB_MAX_EXPORTS = _values["CDB_MAX_EXPORTS"]
 CDB_EXPORT_TIMEOUT_SECONDS = _values["CDB_EXPORT_TIMEOUT_SECONDS"]
 CDB_MIGRATION_LOCK_TIMEOUT_SECONDS = _values["CDB_MIGRATION_LOCK_TIMEOUT_SECONDS"]

@@ -19,6 +19,7 @@ from typing import Any
 
 import psycopg2.extensions
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db import connection as current
 from psycopg2.extensions import make_dsn
 
@@ -87,10 +88,11 @@ class WatchedConnection(psycopg2.extensions.connection):
     """
 
     deadline: float | None = None
+    outage = OUTAGE
 
     def __init__(self, dsn: str, *arguments: Any, **values: Any) -> None:
         self._limit_reads()
-        with OUTAGE.trying() as was_away:
+        with self.outage.trying() as was_away:
             seconds = _hurry.seconds or (TRIAL_SECONDS if was_away else None)
             super().__init__(make_dsn(dsn, connect_timeout=seconds) if seconds else dsn, *arguments, **values)
             # A descriptor of our own, because the driver's number may belong to something else when it is used.
@@ -158,7 +160,11 @@ class WatchedConnection(psycopg2.extensions.connection):
 
 def serve() -> None:
     """Let this process's connections, none of which is open yet, be watched ones."""
-    current.settings_dict["OPTIONS"]["connection_factory"] = WatchedConnection
+    for alias in connections:
+        # Each server can be away by itself.
+        of_its_own = {} if alias == DEFAULT_DB_ALIAS else {"outage": Outage()}
+        factory = type("WatchedConnection", (WatchedConnection,), of_its_own)
+        connections.settings[alias]["OPTIONS"]["connection_factory"] = factory
 
 
 @contextmanager
@@ -208,5 +214,5 @@ def _look_after_deadlines() -> None:
             deadline = connection.deadline
             if deadline is not None and deadline < now:
                 logger.warning("the database has not answered in time; its connection is given up")
-                OUTAGE.began()
+                connection.outage.began()
                 connection.give_up()

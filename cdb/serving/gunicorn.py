@@ -10,7 +10,7 @@ from pathlib import Path
 from cdb import child, env
 from cdb.env import ROOT, ConfigurationError
 from cdb.serving import layout
-from cdb.serving.pgbouncer import url
+from cdb.serving.pgbouncer import replica_urls, url
 from cdb.serving.pools import pools
 from cdb.serving.program import Program
 
@@ -84,11 +84,12 @@ class Gunicorn(Program):
     def _launch(self) -> subprocess.Popen:
         probe = listen(self._probe)
         descriptors = [listener.fileno() for listener in (*self._listeners, probe)]
+        pool = pools()[self._pool]
         try:
             return child.start(
                 [sys.executable, "-m", "cdb.serving.gunicorn_master", self._pool, *map(str, descriptors)],
                 cwd=ROOT,
-                env=env.for_children(DATABASE_URL=url(pools()[self._pool])),
+                env=env.for_children(DATABASE_URL=url(pool), DATABASE_REPLICA_URLS=",".join(replica_urls(pool))),
                 pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
             )

@@ -4,6 +4,7 @@ import getpass
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 
 import psycopg2
 
@@ -25,27 +26,29 @@ HANDLED = {*OF_A_DATABASE, *OF_ALL, "dbname", "sslmode", "connect_timeout", "app
 
 def url(pool: Pool) -> str:
     """The libpq URL by which a gunicorn instance reaches its share of the connections."""
-    return f"postgresql://cdb@/{pool.database}?host={layout.pooler_sockets()}&port={PORT}"
+    return _url(pool.database)
+
+
+def replica_urls(pool: Pool) -> list[str]:
+    """The same for each streaming replica."""
+    return [_url(pool.database_on_replica(number)) for number, _ in enumerate(database.replica_urls(), 1)]
+
+
+def _url(name: str) -> str:
+    return f"postgresql://cdb@/{name}?host={layout.pooler_sockets()}&port={PORT}"
 
 
 def configuration() -> str:
     """The text of pgbouncer.ini for the settings. Raises `ConfigurationError` for what PgBouncer can't do."""
-    target = database.parts()
-    unknown = sorted(set(target) - HANDLED)
-    if unknown:
-        raise ConfigurationError(
-            f"make serve: PgBouncer can't be told {', '.join(unknown)} of DATABASE_URL; use make run"
-        )
-    account = getpass.getuser()
-    target = {"user": account, "dbname": target.get("user", account)} | target
-    certificates = "\n".join(f"{OF_ALL[name]} = {target[name]}" for name in OF_ALL if name in target)
+    target = _target(database.parts(), "DATABASE_URL")
     return templates.fill(
         CONFIGURATION,
         {
             "LOOKUPS": _database(pools()["lookups"], target),
             "OTHERS": _database(pools()["others"], target),
+            "REPLICAS": "\n".join(_replicas(target)),
             "DIRECTORY": layout.pooler_sockets(),
-            "TLS": "\n".join(filter(None, (f"server_tls_sslmode = {target.get('sslmode', 'prefer')}", certificates))),
+            "TLS": _tls(target),
             "CONNECT_TIMEOUT": min(3, env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]),
         },
     )
@@ -58,14 +61,40 @@ def write_configuration() -> None:
     templates.write(layout.directory() / CONFIGURATION, configuration(), owner)
 
 
-def _database(pool: Pool, target: dict[str, str]) -> str:
+def _target(parts: dict[str, str], variable: str) -> dict[str, str]:
+    unknown = sorted(set(parts) - HANDLED)
+    if unknown:
+        raise ConfigurationError(
+            f"make serve: PgBouncer can't be told {', '.join(unknown)} of {variable}; use make run"
+        )
+    account = getpass.getuser()
+    return {"user": account, "dbname": parts.get("user", account)} | parts
+
+
+def _replicas(primary: dict[str, str]) -> Iterator[str]:
+    for number, parts in enumerate(database.replica_parts(), 1):
+        target = _target(parts, "DATABASE_REPLICA_URLS")
+        if _tls(target) != _tls(primary):
+            raise ConfigurationError(
+                "make serve: PgBouncer needs the same TLS parameters for all replicas and DATABASE_URL"
+            )
+        for pool in pools().values():
+            yield _database(pool, target, pool.database_on_replica(number))
+
+
+def _tls(target: dict[str, str]) -> str:
+    certificates = (f"{OF_ALL[name]} = {target[name]}" for name in OF_ALL if name in target)
+    return "\n".join([f"server_tls_sslmode = {target.get('sslmode', 'prefer')}", *certificates])
+
+
+def _database(pool: Pool, target: dict[str, str], name: str = "") -> str:
     parts = [f"{name}={_quoted(target[name])}" for name in OF_A_DATABASE if name in target]
     parts += [
         f"dbname={_quoted(target['dbname'])}",
         f"pool_size={pool.connections}",
         f"connect_query={_quoted(_limits())}",
     ]
-    return f"{pool.database} = {' '.join(parts)}"
+    return f"{name or pool.database} = {' '.join(parts)}"
 
 
 def _limits() -> str:

@@ -31,6 +31,10 @@ class Pool:
         """The name by which the instance asks PgBouncer for the database."""
         return f"cdb_{self.name}"
 
+    def database_on_replica(self, number: int) -> str:
+        """The name by which it asks for the database on a streaming replica."""
+        return f"{self.database}_replica_{number}"
+
 
 def pools() -> dict[str, Pool]:
     """Both instances by name, sized by the settings or for this machine.

@@ -42,7 +42,7 @@ class Observed:
         except BaseException as error:
             self._end(exchange, error)
             raise
-        return _Body(body, lambda error: self._end(exchange, error))
+        return Body(body, lambda error: self._end(exchange, error))
 
     def _end(self, exchange: Exchange, error: BaseException | None) -> None:
         for observer in self._observers:
@@ -50,8 +50,8 @@ class Observed:
         current.set(None)
 
 
-class _Body:
-    """An answer's body that tells when it is over: its server closes it in any case."""
+class Body:
+    """An answer's body that tells when it is over, and by which error, if any: its server closes it in any case."""
 
     def __init__(self, pieces: Iterable[bytes], end: Callable[[BaseException | None], None]) -> None:
         self._pieces = pieces

@@ -4,9 +4,11 @@ import re
 
 import pytest
 
-from cdb.serving import nginx, pgbouncer, postgresql
+from cdb import env
+from cdb.serving import nginx, pgbouncer, pools, postgresql
 from cdb.serving.templates import COMMENT, DEPLOY, PLACEHOLDER
 
+VALUES = env.read()
 TEMPLATES = ["nginx.conf", "pgbouncer.ini", "postgresql.conf"]
 
 
@@ -29,3 +31,30 @@ def test_the_table_of_sizes_is_what_is_computed(name):
     gigabytes = [int(size) for size in re.search(r"#   memory +(.*) rule", text)[1].replace("GB", "").split()]
     row = re.search(rf"@{name}@ +((?:\d+MB +)+)", text)[1].split()
     assert row == [postgresql.sizes(size * 1024)[name] for size in gigabytes]
+
+
+def test_each_pool_has_its_share_of_each_replica(monkeypatch):
+    urls = "postgresql://reader:it%27s@one:5433/conditions, postgres://two/conditions?sslmode=prefer"
+    monkeypatch.setattr(env, "read", lambda: VALUES | {"DATABASE_REPLICA_URLS": urls})
+    lines = [line for line in pgbouncer.configuration().splitlines() if re.match("cdb_.*_replica_", line)]
+    assert [line.split(" = ")[0] for line in lines] == [
+        f"cdb_{pool}_replica_{number}" for number in (1, 2) for pool in ("lookups", "others")
+    ]
+    assert "host='one' port='5433' user='reader' password='it''s' dbname='conditions'" in lines[0]
+    assert [url.split("/")[-1].split("?")[0] for url in pgbouncer.replica_urls(pools.pools()["others"])] == [
+        "cdb_others_replica_1",
+        "cdb_others_replica_2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("mysql://x", "DATABASE_REPLICA_URLS must look like"),
+        ("postgresql://x/y?sslmode=require", "same TLS parameters"),
+    ],
+)
+def test_unusable_replicas_are_named(monkeypatch, url, reason):
+    monkeypatch.setattr(env, "read", lambda: VALUES | {"DATABASE_REPLICA_URLS": url})
+    with pytest.raises(env.ConfigurationError, match=reason):
+        pgbouncer.configuration()

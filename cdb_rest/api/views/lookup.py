@@ -14,7 +14,7 @@ from cdb_rest.api.conditional import digest_of, headers_of, read_known, unchange
 from cdb_rest.api.fields import parse_flag, parse_moment
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Mode
-from cdb_rest.lookup import lateral
+from cdb_rest.lookup import reading
 from cdb_rest.lookup.question import COLUMNS, Question
 
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
@@ -92,7 +92,7 @@ def answer_lookup(question: Question, extras: Extras, meta: Mapping[str, Any]) -
     """
     asked = (question.tag, *question.moment, question.only_valid, question.as_objects, question.mode.value)
     digest = digest_of(*asked, extras.window, extras.canonical)
-    found = lateral.look_up(question, read_known(meta, digest), with_window=extras.window)
+    found = reading.look_up(question, read_known(meta, digest), with_window=extras.window)
     headers = headers_of(found.state, digest)
     if found.text is None:
         return 304, headers, b""

@@ -1,0 +1,66 @@
+"""Reads from replicas, for all requests that are not answered before."""
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from django.db import Error
+
+from cdb_rest import named_sql
+from cdb_rest.api.lookup_first import is_plain
+from cdb_rest.lookup.asking import ask
+from cdb_rest.observe.observed import Application, Body
+from cdb_rest.replicas.choice import choose
+from cdb_rest.replicas.replica import Replica
+
+PRIMARY_POSITION = named_sql.load("primary_position")
+
+
+class FromReplica:
+    """A WSGI application that lets another one answer GETs below `prefix` from a replica which has all that was committed
+    when the request came, and from the primary where there is none, or it fails."""
+
+    def __init__(self, application: Application, prefix: str) -> None:
+        self._application = application
+        self._prefix = prefix
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
+        replica = choose() if environ["PATH_INFO"].startswith(self._prefix) and is_plain(environ) else None
+        if replica is None or not _is_up_to_date(replica):
+            return self._application(environ, start_response)
+        begun: list[tuple] = []
+        with ExitStack() as block:
+            block.enter_context(replica.reading())
+            body = self._application(environ, lambda *beginning: begun.append(beginning))
+            status = int(begun[0][0][:3])
+            if not _is_the_servers_fault(status):
+                replica.reads["served"] += 1
+                start_response(*begun[0])
+                # A large answer is read while it is sent.
+                leave = block.pop_all().close
+                return Body(body, lambda _error: leave())
+            body.close()
+        replica.failed(RuntimeError(f"a read of {environ['PATH_INFO']} was answered with {status}"))
+        return self._application(environ, start_response)
+
+
+def _is_up_to_date(replica: Replica) -> bool:
+    try:
+        [(position,)] = ask(PRIMARY_POSITION, {})
+    except Error:
+        # The application will find that out as well, and say so.
+        return False
+    try:
+        if replica.has(position):
+            return True
+    except Error as error:
+        replica.failed(error)
+        return False
+    replica.reads["behind"] += 1
+    return False
+
+
+def _is_the_servers_fault(status: int) -> bool:
+    """Whether another server might answer better: it does not answer, is full, or cancelled a read that was in the way of what
+    it had to replay (as a conflict)."""
+    return status >= 500 or status == 409

@@ -1,0 +1,90 @@
+"""Looking after the replicas, in threads of the serving process: which answer, and how far they are behind."""
+
+import threading
+from collections import deque
+from time import monotonic, sleep
+
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, Error, connections
+
+from cdb_rest import named_sql
+from cdb_rest.deadlines import hurry
+from cdb_rest.replicas.replica import ANSWER_SECONDS, Replica
+
+PRIMARY_STATE = named_sql.load("primary_state")
+REPLICA_STATE = named_sql.load("replica_state")
+
+LOOK_SECONDS = 0.5
+# At two a second, eight minutes of a log that the replica has not got.
+MOST_MARKS = 1000
+
+
+class Watch:
+    """What is known of one replica and of the primary's log, from look to look."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        # Positions of the primary's log that the replica has not reached, with the time when each was seen, oldest first.
+        self._marks: deque[tuple[float, int]] = deque()
+        self._system: str | None = None
+
+    def look(self) -> None:
+        """Ask both servers once, and decide whether the replica takes part in reading."""
+        try:
+            is_replica, position, system = self._ask(self._replica.alias, REPLICA_STATE)
+        except Error as error:
+            self._replica.leave(error)
+            return
+        newest = self._look_at_primary()
+        if not is_replica:
+            self._replica.leave("it is a primary, not a replica")
+        elif self._system is not None and system != self._system:
+            self._replica.leave("it is a replica of another database")
+        elif newest is not None and position > newest:
+            # It got there on a way of its own: no replica has what its primary has not.
+            self._replica.leave("it is ahead of the primary")
+        else:
+            self._judge(position)
+
+    def _look_at_primary(self) -> int | None:
+        """The position of the primary's log, or None where it does not answer: replicas of frozen tags go on."""
+        seen = monotonic()
+        try:
+            position, self._system = self._ask(DEFAULT_DB_ALIAS, PRIMARY_STATE)
+        except Error:
+            return None
+        if len(self._marks) < MOST_MARKS and (not self._marks or position > self._marks[-1][1]):
+            self._marks.append((seen, position))
+        return position
+
+    def _judge(self, position: int) -> None:
+        while self._marks and self._marks[0][1] <= position:
+            self._marks.popleft()
+        self._replica.lag = monotonic() - self._marks[0][0] if self._marks else 0.0
+        if self._replica.lag > settings.CDB_REPLICA_MAX_LAG_SECONDS:
+            self._replica.leave(f"it is {self._replica.lag:.1f} s behind")
+        else:
+            self._replica.enter()
+
+    @staticmethod
+    def _ask(alias: str, statement: str) -> tuple:
+        try:
+            with hurry(ANSWER_SECONDS), connections[alias].cursor() as cursor:
+                cursor.execute(statement)
+                return cursor.fetchone()
+        except Error:
+            connections[alias].close()
+            raise
+
+
+def start(replica: Replica) -> threading.Thread:
+    """Watch the replica as long as this process lives."""
+    thread = threading.Thread(target=_keep_looking, args=[Watch(replica)], name=replica.alias, daemon=True)
+    thread.start()
+    return thread
+
+
+def _keep_looking(watch: Watch) -> None:
+    while True:
+        watch.look()
+        sleep(LOOK_SECONDS)

@@ -1,0 +1,249 @@
+"""The service with a real streaming replica: who answers, that nothing is ever old, and what happens when the replica suffers."""
+
+import contextlib
+import signal
+import threading
+import time
+
+import psycopg2
+import pytest
+
+from loadtests.standby import Standby
+from tests.e2e.faults import frozen_database
+from tests.e2e.service import JobClient, Service
+from tests.e2e.test_freshness import CachingReader
+
+LOOKUP = "payloadiovs/?gtName={}&majorIOV=9000000&minorIOV=0"
+WITHIN_SECONDS = 30
+# Each statement in one line of the log.
+TELLING = {"log_statement": "all"}
+
+
+class Pair:
+    """A service and its replica, with a frozen tag, an unlocked one, and clients for both."""
+
+    def __init__(self, service, standby):
+        self.service, self.standby = service, standby
+        self.client = JobClient(service.port)
+
+    def insert(self, number):
+        row = {"global_tag": "fresh", "payload_type": "Fresh", "payload_url": str(number), "checksum": "c"}
+        status, answer = self.client.call("POST", "payload-iovs/insert", row | {"since": [number, 0]})
+        assert status == 200, answer
+
+    def lines(self, beginning):
+        return [line for line in self.service.lines if beginning in line]
+
+    def is_in(self):
+        """Whether the last that was said about the replica is that it takes part."""
+        said = self.lines("part in reading")
+        return bool(said) and "takes part in reading" in said[-1]
+
+    def wait_until_in(self, expected=True):
+        # Asking is what makes a process look after its replicas.
+        deadline = time.monotonic() + WITHIN_SECONDS
+        while self.is_in() != expected:
+            assert time.monotonic() < deadline, self.service.lines
+            self.client.get(LOOKUP.format("tiny"))
+            time.sleep(0.1)
+
+
+class Statements:
+    """Counts what two servers log of the statements that they are sent."""
+
+    def __init__(self, pair):
+        self._files = (pair.service.data / "postgres" / "server.log", pair.standby.log)
+        self._sizes = [file.stat().st_size for file in self._files]
+
+    def count(self, words):
+        """How many statements with these words each was sent since the making: the primary and the replica."""
+        found = []
+        for file, size in zip(self._files, self._sizes, strict=True):
+            with file.open("rb") as log:
+                log.seek(size)
+                found.append(sum(words.encode() in line for line in log))
+        return tuple(found)
+
+
+def tell(url):
+    """Let a server that runs log its statements."""
+    with contextlib.closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        connection.autocommit = True
+        for name, value in TELLING.items():
+            cursor.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+        cursor.execute("SELECT pg_reload_conf()")
+
+
+@pytest.fixture(scope="module")
+def pair(new_directory):
+    directory = new_directory()
+    directory.chmod(0o711)
+    standby = Standby(directory / "data", directory / "standby", options=TELLING)
+    settings = {"DATABASE_REPLICA_URLS": standby.url, "CDB_WORKERS": "1", "CDB_REPLICA_MAX_LAG_SECONDS": "2"}
+    service = Service(directory / "data", **settings)
+    try:
+        service.start()
+        with standby.running():
+            made = Pair(service, standby)
+            tell(f"postgresql://cdb@/cdb?host={service.data}/postgres/socket")
+            made.client.call("POST", "pt", {"name": "Fresh"})
+            assert made.client.call("POST", "gt", {"name": "fresh", "status": "unlocked"})[0] == 200
+            assert made.client.call("PUT", "gt_change_status/tiny/frozen")[0] == 200
+            made.insert(1)
+            standby.wait_until_caught_up()
+            made.wait_until_in()
+            yield made
+        assert service.stop() == 0
+    finally:
+        service.kill_everything()
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (LOOKUP.format("tiny"), "FROM cdb_answer("),
+        (LOOKUP.format("fresh"), "FROM cdb_answer("),
+        ("globalTag/tiny", 'FROM "PayloadIOV"'),
+        ("piov", 'FROM "PayloadIOV"'),
+    ],
+)
+def test_the_replica_does_the_reading(pair, path, words):
+    pair.standby.wait_until_caught_up()
+    statements = Statements(pair)
+    for _ in range(20):
+        pair.client.get(path)
+    assert statements.count(words) == (0, 20)
+
+
+def test_frozen_tags_cost_the_primary_nothing_and_others_a_look_at_their_state(pair):
+    for tag, looks in (("tiny", 0), ("fresh", 20)):
+        statements = Statements(pair)
+        for _ in range(20):
+            pair.client.get(LOOKUP.format(tag))
+        assert statements.count("WHERE tag.name =") == (looks, 0)
+
+
+def read_while_written(pair, disturb, rounds):
+    """Let readers read while rows are written and `disturb` is called with each round's number; returns the readers."""
+    acknowledged, done = [1], threading.Event()
+    lookup = LOOKUP.format("fresh")
+    readings = [
+        (lookup, lambda rows: int(rows[0][1])),
+        ("globalTag/fresh?light", lambda item: item["payload_iov_count"]),
+        ("globalTags", lambda items: next(i["payload_iov_count"] for i in items if i["name"] == "fresh")),
+        ("global-tags/fresh/changes?page_size=1&ordering=-revision", lambda page: page["count"] - 1),
+    ]
+    first = pair.client.get(lookup)
+    acknowledged[0] = int(first[0][1])
+    readers = [
+        CachingReader(pair.service.port, *readings[number % len(readings)], acknowledged, done, caches=number >= 4)
+        for number in range(2 * len(readings))
+    ]
+    for reader in readers:
+        reader.start()
+    for number in range(acknowledged[0] + 1, acknowledged[0] + 1 + rounds):
+        disturb(number)
+        pair.insert(number)
+        acknowledged[0] = number
+    done.set()
+    for reader in readers:
+        reader.join(60)
+        assert reader.failures == [], reader.path
+        assert reader.reads > 10
+    return readers
+
+
+def test_nobody_reads_less_than_was_acknowledged_also_from_a_replica_that_stops_replaying(pair, request):
+    def disturb(number):
+        if number % 40 == 0:
+            pair.standby.lag()
+        elif number % 40 == 20:
+            pair.standby.go_on()
+
+    try:
+        read_while_written(pair, disturb, request.config.getoption("rounds") // 2)
+    finally:
+        pair.standby.go_on()
+    pair.standby.wait_until_caught_up()
+    pair.wait_until_in()
+
+
+def test_one_that_stays_behind_is_left_out_and_comes_back_by_itself(pair):
+    pair.standby.lag()
+    try:
+        pair.insert(int(pair.client.get(LOOKUP.format("fresh"))[0][1]) + 1)
+        pair.wait_until_in(False)
+        assert "s behind" in pair.lines("takes no part")[-1]
+    finally:
+        pair.standby.go_on()
+    pair.wait_until_in()
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_when_it_ends_in_the_middle_of_reading_nobody_notices_and_it_comes_back_by_itself(pair, how):
+    def disturb(number):
+        if number % 20 == 10:
+            getattr(pair.standby, how)()
+            assert pair.client.get(LOOKUP.format("tiny"))
+            pair.standby.start()
+
+    read_while_written(pair, disturb, 20)
+    pair.wait_until_in()
+
+
+def test_one_that_says_nothing_is_not_waited_for_for_long(pair):
+    pair.standby.freeze()
+    try:
+        begin = time.monotonic()
+        assert pair.client.get(LOOKUP.format("tiny"))
+        # Two seconds for the replica, and as much again for a busy machine.
+        assert time.monotonic() - begin < 5
+        pair.wait_until_in(False)
+    finally:
+        pair.standby.thaw()
+    pair.wait_until_in()
+
+
+def test_frozen_tags_are_answered_without_a_primary(pair):
+    expected = pair.client.get(LOOKUP.format("tiny"))
+    named = pair.client.call  # the same client, which opens a connection for each call
+    with frozen_database(pair.service):
+        for _ in range(20):
+            assert named("GET", LOOKUP.format("tiny")) == (200, expected)
+        status, answer = named("GET", LOOKUP.format("fresh"))
+        assert (status, answer["code"]) == (504, "database_unavailable")
+    deadline = time.monotonic() + WITHIN_SECONDS
+    while named("GET", LOOKUP.format("fresh"))[0] != 200:
+        assert time.monotonic() < deadline
+
+
+def test_one_that_was_made_a_primary_is_not_read_from(new_directory, fresh):
+    directory = new_directory()
+    directory.chmod(0o711)
+    standby = Standby(directory / "data", directory / "standby")
+    service = Service(directory / "data", DATABASE_REPLICA_URLS=standby.url, CDB_WORKERS="1")
+    try:
+        service.start()
+        with standby.running():
+            pair = Pair(service, standby)
+            standby.wait_until_caught_up()
+            pair.wait_until_in()
+            standby.promote()
+            pair.wait_until_in(False)
+            assert "it is a primary" in pair.lines("takes no part")[-1]
+        assert service.stop(signal.SIGINT) in (0, 130)
+    finally:
+        service.kill_everything()
+
+
+def test_a_replica_of_another_database_is_not_read_from(pair, service, fresh):
+    misled = fresh(DATABASE_URL=f"postgresql://cdb@/cdb?host={service.data}/postgres/socket", SCENARIO="none",
+                   DATABASE_REPLICA_URLS=pair.standby.url).start()  # fmt: skip
+    client = JobClient(misled.port)
+    deadline = time.monotonic() + 3
+    while time.monotonic() < deadline:
+        assert all(item["name"] != "fresh" for item in client.get("globalTags"))
+        assert client.call("GET", LOOKUP.format("fresh"))[0] == 404
+        time.sleep(0.1)
+    assert not any("takes part" in line for line in misled.lines)
+    misled.stop()
