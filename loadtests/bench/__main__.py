@@ -101,8 +101,9 @@ def _measure(rig: Rig, parts: dict[str, Callable[[Rig], Result]], results: list[
 
 
 def _prepare_process() -> None:
-    """Be told to end by SIGTERM as by Ctrl-C, and let nothing of libpq's environment divert our connections."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    """Be told to end by SIGTERM as by Ctrl-C, also in the background of a shell, and let nothing of libpq's environment divert
+    our connections."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]

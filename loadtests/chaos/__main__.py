@@ -40,7 +40,8 @@ def main(arguments: list[str]) -> int:
     directory = env.read()["CDB_DATA_DIR"] / "chaos"
     directory.mkdir(parents=True, exist_ok=True)
     # A stop by signal has to end what was started, too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
     data = Path(tempfile.mkdtemp(prefix="service-", dir=directory))
     serving = Serving(Settings(data, AS_IN_PRODUCTION), options.port or _free_port())
     played = []

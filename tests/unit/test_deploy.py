@@ -41,7 +41,7 @@ def test_each_pool_has_its_share_of_each_replica(monkeypatch):
         f"cdb_{pool}_replica_{number}" for number in (1, 2) for pool in ("lookups", "others")
     ]
     assert "host='one' port='5433' user='reader' password='it''s' dbname='conditions'" in lines[0]
-    assert [url.split("/")[-1].split("?")[0] for url in pgbouncer.replica_urls(pools.pools()["others"])] == [
+    assert [url.split("?")[0].split("/")[-1] for url in pgbouncer.replica_urls(pools.pools()["others"])] == [
         "cdb_others_replica_1",
         "cdb_others_replica_2",
     ]
