@@ -1,6 +1,7 @@
 """python -m loadtests.chaos: put faults into the service under load, and print what its clients saw of them."""
 
 import argparse
+import contextlib
 import csv
 import json
 import signal
@@ -13,11 +14,15 @@ from pathlib import Path
 from cdb import env
 from loadtests.bench.service import ServiceError, Settings
 from loadtests.chaos.drawing import draw
-from loadtests.chaos.faults import FAULTS
+from loadtests.chaos.faults import FAULTS as PLAIN_FAULTS
 from loadtests.chaos.play import Played, play, prepare
+from loadtests.chaos.replica_faults import REPLICA_FAULTS
 from loadtests.chaos.service import Serving
+from loadtests.chaos.stage import Fault
 from loadtests.chaos.verdict import COLUMNS, table
+from loadtests.standby import Standby
 
+FAULTS = PLAIN_FAULTS + REPLICA_FAULTS
 # Empty: the default.
 AS_IN_PRODUCTION = {"CDB_STRATEGIES": "", "CDB_LOOKUP_TIMEOUT_SECONDS": ""}
 FREEZE_SECONDS, QUICK_SECONDS = 30.0, 8.0
@@ -42,23 +47,40 @@ def main(arguments: list[str]) -> int:
     # A stop by signal has to end what was started, too.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: sys.exit(128 + number))
-    data = Path(tempfile.mkdtemp(prefix="service-", dir=directory))
-    serving = Serving(Settings(data, AS_IN_PRODUCTION), options.port or _free_port())
-    played = []
+    played: list[Played] = []
     try:
-        with serving.running():
-            frozen = prepare(serving)
-            for number, fault in enumerate(chosen):
-                print(f"{fault.name}: {fault.what}", flush=True)
-                played.append(play(fault, serving, frozen, number, seconds))
-                _say(played[-1])
-    except ServiceError as error:
-        print(f"chaos: {error}\n" + "\n".join(serving.lines[-20:]), file=sys.stderr)
+        for with_replica in (False, True):
+            group = [fault for fault in chosen if fault.with_replica == with_replica]
+            if group:
+                _play_all(
+                    group, Path(tempfile.mkdtemp(prefix="service-", dir=directory)), options.port, seconds, played
+                )
+    except ServiceError:
         return 1
     finally:
         _write(directory, played)
     print(f"\n{table([one.row for one in played])}\n\nWritten to {directory}")
     return 0 if all(one.row.is_good for one in played) else 1
+
+
+def _play_all(faults: list[Fault], data: Path, port: int | None, seconds: float, played: list[Played]) -> None:
+    """Play faults on one service, with a replica if they are about that, and add what came of them to `played`."""
+    data.chmod(0o711)
+    standby = Standby(data, data / "standby") if faults[0].with_replica else None
+    settings = AS_IN_PRODUCTION | ({"DATABASE_REPLICA_URLS": standby.url} if standby else {})
+    serving = Serving(Settings(data, settings), port or _free_port())
+    try:
+        with serving.running(), standby.running() if standby else contextlib.nullcontext():
+            frozen = prepare(serving)
+            if standby:
+                standby.wait_until_caught_up()
+            for number, fault in enumerate(faults):
+                print(f"{fault.name}: {fault.what}", flush=True)
+                played.append(play(fault, serving, frozen, number, seconds, standby))
+                _say(played[-1])
+    except ServiceError as error:
+        print(f"chaos: {error}\n" + "\n".join(serving.lines[-20:]), file=sys.stderr)
+        raise
 
 
 def _parser() -> argparse.ArgumentParser:

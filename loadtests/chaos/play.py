@@ -19,6 +19,7 @@ from loadtests.chaos.service import Serving
 from loadtests.chaos.stage import Fault, SkippedError, Stage
 from loadtests.chaos.verdict import Row, judge
 from loadtests.chaos.wire import Asker, DroppedError, Reply
+from loadtests.standby import Standby
 
 SCENARIO = "tiny-moderate"
 FROZEN = "frozen"
@@ -49,7 +50,9 @@ def prepare(serving: Serving) -> FrozenTag:
     return FrozenTag(_insist(asker, "GET", f"globalTag/{FROZEN}").json)
 
 
-def play(fault: Fault, serving: Serving, frozen: FrozenTag, number: int, seconds: float) -> Played:
+def play(
+    fault: Fault, serving: Serving, frozen: FrozenTag, number: int, seconds: float, standby: Standby | None = None
+) -> Played:
     """Put the fault in and take it away while clients ask, and hold everything that they got against what it has to be."""
     row = Row(fault.name, fault.what, fault.since)
     scene = Scene(serving.port, frozen, _written_tag(serving, f"written{number:03d}"), None)
@@ -68,7 +71,7 @@ def play(fault: Fault, serving: Serving, frozen: FrozenTag, number: int, seconds
     log = Log()
     began = returned = time.monotonic()
     try:
-        returned = fault.cause(Stage(serving, scene, seconds, log))
+        returned = fault.cause(Stage(serving, scene, seconds, log, standby))
         time.sleep(AFTER_SECONDS)
     except SkippedError as error:
         row = Row(fault.name, fault.what, fault.since, skipped=str(error))
