@@ -22,7 +22,7 @@ CONNECTIONS = "500"
 class Standby:
     """A replica, in `directory`, of the embedded server of the data directory `data`, which keeps its log for it by a slot.
 
-    `options` are settings beside our own, by name; `log` is the file that it writes to.
+    `options` are settings beside our own, by name; `data` is its data directory, `log` the file that it writes to.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class Standby:
         self.log = directory / "server.log"
         self._primary = data.resolve() / "postgres" / "socket"
         self._directory = directory
-        self._data = directory / "data"
+        self.data = directory / "data"
         self._sockets = directory / "socket"
         self._process = PostgresProcess(
-            data=self._data,
+            data=self.data,
             log=self.log,
             socket_directory=self._sockets,
             options={
@@ -119,11 +119,11 @@ class Standby:
             time.sleep(0.02)
 
     def _make(self) -> None:
-        for directory in (self._directory, self._data, self._sockets):
+        for directory in (self._directory, self.data, self._sockets):
             directories.make_private(directory, postgres_binaries.account())
-        postgres_binaries.let_pass(self._data)
+        postgres_binaries.let_pass(self.data)
         postgres_binaries.run(
-            "pg_basebackup", "--pgdata", str(self._data), "--host", str(self._primary), "--username", USER,
+            "pg_basebackup", "--pgdata", str(self.data), "--host", str(self._primary), "--username", USER,
             "--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot", self.name,
         )  # fmt: skip
 
@@ -131,7 +131,7 @@ class Standby:
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if process.cwd() == str(self._data.resolve()) and process.status() != psutil.STATUS_ZOMBIE:
+                if process.cwd() == str(self.data.resolve()) and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
         return found
 

@@ -12,7 +12,19 @@ from pathlib import Path
 from cdb.env import ROOT, ConfigurationError
 from loadtests.bench import machine, sizes, wrk
 from loadtests.bench.database import PGBENCH
-from loadtests.bench.parts import clone, crosscheck, export, floor, growth, overload, seed, serving, strategies, workers
+from loadtests.bench.parts import (
+    clone,
+    crosscheck,
+    export,
+    floor,
+    growth,
+    overload,
+    replicas,
+    seed,
+    serving,
+    strategies,
+    workers,
+)
 from loadtests.bench.report import Report
 from loadtests.bench.result import Result
 from loadtests.bench.rig import Rig
@@ -20,7 +32,7 @@ from loadtests.bench.rig import Rig
 # In the order in which they run: those that write most come last.
 PARTS = {
     "crosscheck": crosscheck, "strategies": strategies, "floor": floor, "workers": workers, "serving": serving,
-    "overload": overload, "export": export, "clone": clone, "growth": growth, "seed": seed,
+    "overload": overload, "replicas": replicas, "export": export, "clone": clone, "growth": growth, "seed": seed,
 }  # fmt: skip
 INTERRUPTED = 128 + signal.SIGINT
 

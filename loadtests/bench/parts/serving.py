@@ -32,13 +32,13 @@ def measure(rig: Rig) -> Result:
     rig.seed(rig.sizes.largest)
     with running(rig.settings) as alone, running(rig.settings, command="serve") as production:
         services = {WITH: production, WITHOUT: alone}
-        _make_tags(alone, rig.sizes.largest_clone)
+        make_tags(alone, rig.sizes.largest_clone)
         _random(rig, result, services)
         _storms(rig, result, services)
     return result
 
 
-def _make_tags(service: Service, source: str) -> None:
+def make_tags(service: Service, source: str) -> None:
     """A frozen and an unlocked copy of a tag, if they are not there from an earlier run."""
     with Client(service.port) as client:
         there = {tag["name"]: tag["status"] for tag in json.loads(client.call("GET", "globalTags").body)}

@@ -1,0 +1,67 @@
+"""What a streaming replica takes off the primary: CPU of both for a lookup, in a tag that may change and in a frozen one."""
+
+from loadtests.bench import usage
+from loadtests.bench.figures import Spread, ratio
+from loadtests.bench.parts.serving import FROZEN, make_tags
+from loadtests.bench.result import Result, Table, Target
+from loadtests.bench.rig import Rig
+from loadtests.bench.service import Service, running
+from loadtests.standby import Standby
+
+TITLE = "Read replicas"
+WITH, WITHOUT = "primary and replica", "primary alone"
+INTRO = (
+    "Two services are asked in turn, at random moments: one that knows of a streaming replica, and one that does not. "
+    "The replica is on the same machine, so nothing gets faster here; what counts is the primary's CPU for a lookup, since "
+    "that is what a second machine for the replica sets free. In a frozen tag the replica answers alone; in one that may change, "
+    "the primary is asked whether it has."
+)
+KEYS = ("tag", "what", "round", "answers_per_s", "p50_ms", "p99_ms", "errors")
+KEYS += ("primary_cpu_ms", "replica_cpu_ms", "gunicorn_cpu_ms")
+COLUMNS = ("tag", "what", "round", "answers/s", "p50 ms", "p99 ms", "errors")
+COLUMNS += ("primary CPU ms/answer", "replica CPU ms/answer", "gunicorn CPU ms/answer")
+
+
+def measure(rig: Rig) -> Result:
+    """Random lookups in both tags, with and without the replica."""
+    result = Result("replicas", TITLE, INTRO)
+    rig.seed(rig.sizes.largest)
+    tags = (rig.sizes.largest, FROZEN)
+    with running(rig.settings) as alone:
+        make_tags(alone, rig.sizes.largest_clone)
+        rig.say("replicas: copying the database")
+        standby = Standby(rig.data, rig.data / "standby")
+        with standby.running(), running(rig.settings, DATABASE_REPLICA_URLS=standby.url) as replicated:
+            standby.wait_until_caught_up()
+            services = {WITH: replicated, WITHOUT: alone}
+            for service in services.values():
+                rig.warm_up(service, *tags)
+            for tag in tags:
+                for number in range(1, rig.sizes.rounds + 1):
+                    rig.say(f"replicas: {tag}, round {number} of {rig.sizes.rounds}")
+                    for name in list(services)[:: 1 if number % 2 else -1]:
+                        row = _load(rig, services[name], standby, tag, number)
+                        result.raw.append({"tag": tag, "what": name, "round": number, **row})
+    result.tables.append(Table("Lookups", COLUMNS, [tuple(row[key] for key in KEYS) for row in result.raw]))
+    for tag, most in ((rig.sizes.largest, 0.25), (FROZEN, 0.05)):
+        title = f"primary's CPU for a lookup in {tag}: with ÷ without a replica"
+        value = ratio(_primary(result, tag, WITH), _primary(result, tag, WITHOUT))
+        result.targets.append(Target(title, value, most, at_most=True))
+    return result
+
+
+def _load(rig: Rig, service: Service, standby: Standby, tag: str, number: int) -> dict:
+    with usage.measured(None, usage.postmaster(standby.data)) as used:
+        row = rig.load(
+            service,
+            service.lookup_url(tag),
+            connections=rig.sizes.serving_connections,
+            seconds=rig.sizes.floor_seconds,
+            seed=number,
+        )
+    row["primary_cpu_ms"] = row.pop("postgres_cpu_ms")
+    return row | {"replica_cpu_ms": used.postgres * 1000 / max(1, row["answers"])}
+
+
+def _primary(result: Result, tag: str, what: str) -> float:
+    return Spread.of([row["primary_cpu_ms"] for row in result.raw if (row["tag"], row["what"]) == (tag, what)]).median
