@@ -127,6 +127,12 @@ VARIABLES = (
         "",
         "Signing key; empty: one is generated and kept in `CDB_DATA_DIR`, readable by its owner only.",
     ),
+    Variable(
+        "CDB_TLS",
+        "bool",
+        False,
+        "Clients come by HTTPS, through a proxy: the admin is for HTTPS alone, and its cookies too.",
+    ),
     Variable("DEBUG", "bool", False, "Development mode: tracebacks, pages for browsers. Never in production."),
     Variable(
         "CDB_STRATEGIES", "bool", False, "Routes that answer a lookup in other ways, to compare; always on with DEBUG."
@@ -202,7 +208,7 @@ def read() -> dict[str, Any]:
     """Read every variable, typed and checked. Raises `ConfigurationError` that names the first wrong one."""
     env = Env()
     _forget_empty()
-    env.read_env(str(ROOT / os.environ.get("CDB_ENV_FILE", ".env")), recurse=False)
+    env.read_env(str(file()), recurse=False)
     _forget_empty()
     values = {}
     for variable in VARIABLES:
@@ -220,6 +226,11 @@ def read() -> dict[str, Any]:
     if not values["DATABASE_URL"]:
         _forget_libpq()
     return values
+
+
+def file() -> Path:
+    """The file that further settings are read from, whether it exists or not."""
+    return ROOT / os.environ.get("CDB_ENV_FILE", ".env")
 
 
 def for_children(**more: str) -> dict[str, str]:

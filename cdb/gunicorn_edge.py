@@ -16,8 +16,12 @@ from gunicorn.http.message import Request
 from gunicorn.http.wsgi import Response
 from gunicorn.workers.gthread import TConn
 
+from cdb_rest.api import security
+
 # What may not stand in a request's target as it is, but does in requests of clients that escape nothing.
 UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
+
+SECURITY_HEADERS = "".join(f"{name}: {value}\r\n" for name, value in security.HEADERS.items())
 
 # A client that neither sends what it announced nor takes what it asked for gives its thread back after this time.
 SILENCE_SECONDS = 15
@@ -43,7 +47,7 @@ def write_json_error(connection: socket, status_int: int, reason: str, mesg: str
     body = json.dumps({"detail": f"{reason}: {mesg}" if mesg else reason, "code": code})
     head = (
         f"HTTP/1.1 {status} {'Bad Request' if status == 400 else reason}\r\n"
-        "Connection: close\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n"
+        f"Connection: close\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n{SECURITY_HEADERS}"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     gunicorn.util.write_nonblock(connection, (head + body).encode("latin1"))

@@ -14,6 +14,7 @@ from gunicorn.http.message import Request
 from gunicorn.workers.gthread import _DEFER, TConn, ThreadWorker
 
 from cdb import env
+from cdb_rest.api import security
 
 # How long a thread waits for the next request of a connection before it gives the connection back.
 LINGER_MILLISECONDS = 5
@@ -30,6 +31,7 @@ OVERLOADED_HEADERS = [
     ("Content-Length", str(len(OVERLOADED))),
     ("Cache-Control", "no-store"),
     ("Retry-After", "5"),
+    *security.HEADERS.items(),
 ]
 
 

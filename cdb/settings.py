@@ -1,17 +1,16 @@
 """Django's settings. What an operator may change comes from `cdb.env`; the rest is fixed here, with its reason."""
 
-import contextlib
 import importlib.util
-import os
-import secrets
-import tempfile
 
-from cdb import database, env
+from cdb import database, env, security
 
 _values = env.read()
 
 DATA_DIR = _values["CDB_DATA_DIR"]
+# Off is what makes it production.
 DEBUG = _values["DEBUG"]
+security.check_debug()
+SECRET_KEY = security.secret_key()
 # This machine may always ask, if only for the service's health.
 ALLOWED_HOSTS = [*_values["CDB_ALLOWED_HOSTS"], "127.0.0.1"]
 
@@ -35,8 +34,12 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "cdb_rest.api.timing.TimingMiddleware",
+    "cdb_rest.api.security.SecurityHeadersMiddleware",
     "cdb_rest.api.middleware.EdgeMiddleware",
+    "django.middleware.security.SecurityMiddleware",  # with CDB_TLS: the admin by HTTPS alone
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
+    "django.middleware.csrf.CsrfViewMiddleware",  # for the admin; the views of the API know no cookies and are exempt
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cdb_rest.api.admin_middleware.AdminSessionMiddleware",
     "cdb_rest.api.admin_middleware.AdminAuthenticationMiddleware",
@@ -58,8 +61,31 @@ TEMPLATES = [
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
+    for name in ("UserAttributeSimilarityValidator", "CommonPasswordValidator", "NumericPasswordValidator")
+] + [
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    }
 ]
+
+# The admin alone has sessions. A cookie of it is of no use to a script, nor to a page of another site, nor the next day.
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/admin/"
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
+CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = 8 * 3600
+
+# Whether clients come by HTTPS, which a proxy in front takes off and says so by `X-Forwarded-Proto: https`. gunicorn believes it
+# of its own machine, so Django needs no setting to know a secure request.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _values["CDB_TLS"]
+# Clients of the API follow no redirects, so it is for the proxy to refuse them; browsers at the admin do.
+SECURE_REDIRECT_EXEMPT = [r"^(?!admin/)"]
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _values["CDB_TLS"] else 0
+CSRF_TRUSTED_ORIGINS = security.trusted_origins(_values["CDB_ALLOWED_HOSTS"]) if _values["CDB_TLS"] else []
+# `cdb_rest.api.security` has what all answers tell browsers, and this one concerns pages alone.
+SECURE_CROSS_ORIGIN_OPENER_POLICY = None
+# What other names of the domain do, and whether it goes into the lists that browsers come with, is not this service's to say.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 DATABASES = {"default": database.settings()} | database.replica_settings()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -75,8 +101,8 @@ WHITENOISE_AUTOREFRESH = False
 
 # The edge middleware holds bodies against the limit and answers 413; Django's own limit would answer 400.
 DATA_UPLOAD_MAX_MEMORY_SIZE = None
-# The length of a URL is bounded already.
-DATA_UPLOAD_MAX_NUMBER_FIELDS = None
+# More than a URL of 8 KB can have. A form of the admin's login with millions of them would keep a process busy for minutes.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 CDB_MAX_BODY_BYTES = _values["CDB_MAX_BODY_BYTES"]
 CDB_MAX_BULK_ROWS = _values["CDB_MAX_BULK_ROWS"]
 CDB_IDEMPOTENCY_HOURS = _values["CDB_IDEMPOTENCY_HOURS"]
@@ -160,24 +186,3 @@ if DEBUG:
         # The page that a form brings is written by a script, and browsers ignore shadow roots in such a page.
         "USE_SHADOW_DOM": False,
     }
-
-
-def _secret_key() -> str:
-    """The configured key, or the one that this data directory keeps."""
-    if _values["CDB_SECRET_KEY"]:
-        return _values["CDB_SECRET_KEY"]
-    file = DATA_DIR / "secret_key"
-    try:
-        if not file.exists():
-            DATA_DIR.mkdir(parents=True, exist_ok=True)
-            # Complete before it has its name, and the first of several that start together wins.
-            with tempfile.NamedTemporaryFile("w", dir=DATA_DIR) as unfinished, contextlib.suppress(FileExistsError):
-                unfinished.write(secrets.token_urlsafe(50))
-                unfinished.flush()
-                os.link(unfinished.name, file)
-        return file.read_text()
-    except OSError as error:
-        raise env.ConfigurationError(f"can't keep a generated key ({error}); set CDB_SECRET_KEY") from error
-
-
-SECRET_KEY = _secret_key()

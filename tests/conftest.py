@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from cdb_rest.api.security import HEADERS
 from tests.builders import Builder, make_statuses
 
 PREFIX = "/api/cdb_rest/"
@@ -46,6 +47,7 @@ class Api:
             assert is_file or response["Content-Type"] == "application/json", (response["Content-Type"], text[:200])
             assert text, "empty body"
         assert response.has_header("Cache-Control")
+        assert HEADERS.items() <= dict(response.items()).items()
         document = json.loads(text) if text and not is_file else None
         return Answer(response.status_code, document, dict(response.items()), text)
 

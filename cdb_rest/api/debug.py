@@ -15,6 +15,8 @@ from rest_framework.renderers import BrowsableAPIRenderer
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from cdb_rest.api.security import POLICY
+
 # More of an answer than this is not shown: nobody reads it, and a browser takes long to lay it out.
 SHOWN_BYTES = 64 * 1024
 
@@ -57,8 +59,8 @@ class PageRenderer(BrowsableAPIRenderer):
 
 
 def _page(request: HttpRequest, answer: HttpResponse) -> Response:
-    # The answer's name and the permission to keep it are not the page's.
-    left_out = ("Content-Length", "ETag", "Last-Modified", "Cache-Control", "X-Accel-Expires")
+    # The answer's name, the permission to keep it and what it may load are not the page's.
+    left_out = ("Content-Length", "ETag", "Last-Modified", "Cache-Control", "X-Accel-Expires", POLICY)
     headers = {name: value for name, value in answer.items() if name not in left_out} | {"Cache-Control": "no-store"}
     page = Response(_shown(answer), status=answer.status_code, headers=headers)
     page.accepted_renderer, page.accepted_media_type = PageRenderer(), PageRenderer.media_type

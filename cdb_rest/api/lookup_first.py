@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from cdb_rest.api import errors
+from cdb_rest.api import errors, security
 from cdb_rest.api.timing import HEADER, server_timing
 from cdb_rest.api.views.lookup import Extras, answer_lookup, read_lookup
 from cdb_rest.domain.errors import InvalidInputError
@@ -70,6 +70,7 @@ def send(
     start_response: Callable, exchange: Exchange, status: int, headers: dict[str, str], body: bytes
 ) -> Iterable[bytes]:
     """Send an answer with its times; one without a body is sent without its length."""
+    headers |= security.HEADERS
     headers[HEADER] = server_timing(exchange)
     if body:
         headers["Content-Length"] = str(len(body))

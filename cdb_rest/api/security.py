@@ -1,0 +1,45 @@
+"""What every answer tells browsers: to take it for nothing but what it says it is, to show it in no frame of another site, and to
+run nothing in it that we did not put there.
+
+These are constants, because the answers that are given before Django, by gunicorn and by nginx have the same ones
+(`cdb_rest/api/lookup_first.py`, `cdb/gunicorn_edge.py`, `deploy/nginx.conf`).
+"""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+POLICY = "Content-Security-Policy"
+
+# For data: opened by itself in a browser it may load and run nothing. After OWASP's REST Security Cheat Sheet.
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not less: the admin's forms are told from those of other sites by where they say they come from.
+    "Referrer-Policy": "same-origin",
+    POLICY: "default-src 'none'; frame-ancestors 'none'",
+}
+# For the admin and the description of the API, whose scripts are files of this service.
+PAGE_HEADERS = HEADERS | {
+    POLICY: "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class SecurityHeadersMiddleware:
+    """Puts the headers on all that Django answers. A page of DEBUG, which has scripts in it, may load what it likes."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+        self._page_headers = dict(PAGE_HEADERS)
+        if settings.DEBUG:
+            del self._page_headers[POLICY]
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        is_page = response.get("Content-Type", "").startswith("text/html")
+        for name, value in (self._page_headers if is_page else HEADERS).items():
+            response.headers[name] = value
+        return response
