@@ -6,8 +6,9 @@
 
 import os
 import resource
+from typing import Any
 
-from cdb import env, gunicorn_edge
+from cdb import env, gunicorn_edge, security
 
 _values = env.read()
 
@@ -72,3 +73,11 @@ forwarder_headers = ""
 # The one of gunicorn's two parsers that gunicorn_edge knows how to wrap.
 http_parser = "python"
 gunicorn_edge.install()
+
+
+def on_starting(server: Any) -> None:
+    """Before any socket is open: with DEBUG only this machine may connect."""
+    try:
+        security.check_debug_listens_here(server.cfg.address)
+    except env.ConfigurationError as error:
+        raise SystemExit(f"cdb: {error}") from error

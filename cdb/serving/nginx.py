@@ -13,6 +13,7 @@ from cdb.serving.pools import pools
 from cdb.serving.program import Program, append_to, find
 
 CONFIGURATION = "nginx.conf"
+ERRORS = "nginx-errors.conf"
 # As many as the kernel usually allows: jobs that start together all connect at once.
 BACKLOG = 4096
 # More than the 12,000 requests that one process should be able to hold, each with a connection to gunicorn.
@@ -34,6 +35,7 @@ def configuration() -> str:
     if open_files == resource.RLIM_INFINITY:
         open_files = 2 * MOST_CONNECTIONS
     processes = max(LEAST_PROCESSES, len(os.sched_getaffinity(0)))
+    most_bytes = {"MAX_BODY_BYTES": values["CDB_MAX_BODY_BYTES"] + BODY_SLACK_BYTES}
     return templates.fill(
         CONFIGURATION,
         {
@@ -46,11 +48,12 @@ def configuration() -> str:
             "KEEPALIVE": max(2, pools()["lookups"].connections // processes),
             "CACHE": "cache",
             "TEMPORARY": layout.temporary(),
-            "MAX_BODY_BYTES": values["CDB_MAX_BODY_BYTES"] + BODY_SLACK_BYTES,
+            "ERRORS": templates.fill(ERRORS, most_bytes),
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
             + SPARE_SECONDS,
-        },
+        }
+        | most_bytes,
     )
 
 

@@ -10,7 +10,7 @@ from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
-from cdb_rest.api.json import dump
+from cdb_rest.api.json import TooComplexError, dump
 from cdb_rest.domain import errors
 from cdb_rest.services.driver_errors import translate
 
@@ -45,6 +45,7 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
 # What HTTP itself can get wrong: the framework's class, our code.
 FRAMEWORK_CODES: dict[type[exceptions.APIException], str] = {
     exceptions.ParseError: "invalid_json",
+    TooComplexError: "body_too_complex",
     exceptions.MethodNotAllowed: "method_not_allowed",
 }
 
@@ -105,7 +106,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's answer to what it refuses before any view, such as an unknown host name."""
     if isinstance(exception, DisallowedHost):
         host = request.META.get("HTTP_HOST", "")
-        return answer(400, "bad_request", f"This service is not known as {host}; CDB_ALLOWED_HOSTS lists its names.")
+        return answer(400, "bad_request", f"This service is not known by the name {host}.")
     return answer(400, "bad_request", "The request was refused: its form is not acceptable.")
 
 

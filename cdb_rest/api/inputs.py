@@ -23,6 +23,8 @@ from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.models.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 ROWS_VALIDATED_AT_ONCE = 1000
+# More unknown members than these would only make the answer large.
+NAMED = 20
 
 
 class NameInput(Input):
@@ -108,7 +110,7 @@ class InsertInput(Input):
         if isinstance(data, dict):
             unknown = [name for name in data if name not in self.fields]
             if unknown:
-                raise serializers.ValidationError({name: ["There is no such member."] for name in unknown})
+                raise serializers.ValidationError({name: ["There is no such member."] for name in unknown[:NAMED]})
         return super().to_internal_value(data)
 
     def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:

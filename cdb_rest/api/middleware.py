@@ -58,6 +58,8 @@ class EdgeMiddleware:
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal():
             return answer(400, "length_required", "The Content-Length is not a number.")
+        if int(length) and request.META.get("HTTP_CONTENT_ENCODING", "").lower() not in ("", "identity"):
+            return answer(415, "unsupported_media_type", "Send the body as it is; compressed ones are not accepted.")
         if int(length) > settings.CDB_MAX_BODY_BYTES:
             limit = f"{settings.CDB_MAX_BODY_BYTES} bytes"
             return answer(413, "body_too_large", f"The body has {length} bytes; at most {limit} are accepted.")

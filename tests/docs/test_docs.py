@@ -52,8 +52,14 @@ def error_codes():
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "answer" and len(node.args) > 1:
                 codes |= {node.args[1].value} if isinstance(node.args[1], ast.Constant) else set()
-    codes |= set(re.findall(r'"code":"(\w+)"', read("deploy/nginx.conf")))
-    return codes | {"invalid_json", "unsupported_media_type", "method_not_allowed", "malformed_request"}
+    codes |= set(re.findall(r'"code":"(\w+)"', read("deploy/nginx-errors.conf")))
+    return codes | {
+        "invalid_json",
+        "body_too_complex",
+        "unsupported_media_type",
+        "method_not_allowed",
+        "malformed_request",
+    }
 
 
 @pytest.mark.parametrize("code", sorted(error_codes()))

@@ -9,7 +9,7 @@ from cdb.serving import nginx, pgbouncer, pools, postgresql
 from cdb.serving.templates import COMMENT, DEPLOY, PLACEHOLDER
 
 VALUES = env.read()
-TEMPLATES = ["nginx.conf", "pgbouncer.ini", "postgresql.conf"]
+TEMPLATES = ["nginx.conf", "nginx-errors.conf", "pgbouncer.ini", "postgresql.conf"]
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

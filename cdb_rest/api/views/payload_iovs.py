@@ -76,6 +76,8 @@ class PayloadIOVByIdView(APIView):
 class PayloadIOVBulkView(APIView):
     """Inserting many payload IOVs into payload lists, all or none."""
 
+    takes_rows = True
+
     @extend_schema(
         parameters=WRITE_HEADERS, request=BulkPayloadIOVInput(many=True), responses=BulkResult, examples=[BULK_EXAMPLE]
     )
@@ -91,6 +93,8 @@ class PayloadIOVBulkView(APIView):
 
 class PayloadIOVInsertView(APIView):
     """Inserting payloads into global tags by the names of tag and payload type, all or none, or trying out what it does."""
+
+    takes_rows = True
 
     @extend_schema(
         parameters=[

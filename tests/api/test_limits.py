@@ -1,0 +1,145 @@
+"""Bodies that would cost more than they bring are refused at once: deep ones, those of millions of values, compressed ones."""
+
+import gzip
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rest_framework.exceptions import ParseError
+
+from cdb_rest.api.json import LEVELS, VALUES, VALUES_OF_A_ROW, JSONParser, TooComplexError
+from tests.api.paths import WRITES
+
+ROUTES_OF_ROWS = ("bulk_piov", "payload-iovs/insert")
+
+
+class Body:
+    def __init__(self, content):
+        self._content = content
+
+    def read(self):
+        return self._content
+
+
+class Rows:
+    takes_rows = True
+
+
+def parse(content, view=None):
+    return JSONParser().parse(Body(content), parser_context={"view": view})
+
+
+def nested(levels, kind):
+    opening, closing = {"array": (b"[", b"]"), "object": (b'{"a":', b"}"), "both": (b'[{"a":', b"}]")}[kind]
+    count = levels // 2 if kind == "both" else levels
+    return opening * count + b"1" + closing * count
+
+
+@pytest.mark.parametrize("kind", ["array", "object", "both"])
+@pytest.mark.parametrize("levels", [1000, 100_000, 2_000_000])
+@pytest.mark.parametrize(("method", "path"), [("POST", "bulk_piov"), ("POST", "gt"), ("PUT", "pl_attach")])
+def test_deep_bodies_are_refused_whatever_their_depth(db, api, method, path, levels, kind):
+    error = api(method, path, raw=nested(levels, kind)).error(400)
+    assert error["code"] in ("body_too_complex", "invalid_json")
+
+
+@pytest.mark.parametrize("kind", ["array", "object", "both"])
+def test_depth_is_counted_exactly(kind):
+    assert parse(nested(LEVELS, kind)) is not None
+    with pytest.raises(TooComplexError):
+        parse(nested(LEVELS + 2, kind))
+
+
+def depth(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers(-(2**62), 2**62) | st.text(),
+        lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(), inside, max_size=3),
+        max_leaves=60,
+    ),
+    st.integers(0, 2 * LEVELS),
+)
+def test_whatever_is_json_is_read_as_it_is_or_refused_for_its_depth(value, more):
+    for _ in range(more):
+        value = [value]
+    content = json.dumps(value).encode()
+    if depth(value) > LEVELS:
+        with pytest.raises(TooComplexError):
+            parse(content)
+    else:
+        assert parse(content) == value
+
+
+@given(st.binary(max_size=200) | st.text(alphabet='[]{}",:0123456789eE+-.\\untrefals ', max_size=200).map(str.encode))
+def test_whatever_bytes_come_are_read_or_refused(content):
+    try:
+        parse(content)
+    except ParseError as error:
+        assert str(error.detail)
+
+
+@pytest.mark.parametrize("filling", [b"{},", b"[],", b"0,"])
+def test_millions_of_values_are_refused_before_they_are_made(settings, filling):
+    content = b"[" + filling * (settings.CDB_MAX_BODY_BYTES // len(filling) - 1) + b"0]"
+    tracemalloc.start()
+    with pytest.raises(TooComplexError):
+        parse(content, Rows())
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10_000
+
+
+def test_one_object_may_have_few_values_and_rows_many(db, api, settings):
+    values = b"[" + b"0," * VALUES + b"0]"
+    api("POST", "pt", raw=b'{"name": ' + values + b"}").error(400, "body_too_complex")
+    for path in ROUTES_OF_ROWS:
+        # Refused as rows, not for their number.
+        api("POST", path, raw=b"[" + b"0," * VALUES + b"0]").error(400, "invalid_input")
+    assert settings.CDB_MAX_BULK_ROWS * VALUES_OF_A_ROW > VALUES
+
+
+def test_the_largest_bulk_fits(settings):
+    row = {
+        "payload_url": "file," * 4, "payload_list": "list_1", "checksum": "c", "size": 1, "revision": "1", "major_iov": 1,
+        "minor_iov": 1, "major_iov_end": 2, "minor_iov_end": 2, "comment": "one, two",
+    }  # fmt: skip
+    assert len(parse(json.dumps([row] * settings.CDB_MAX_BULK_ROWS).encode(), Rows())) == settings.CDB_MAX_BULK_ROWS
+
+
+@pytest.mark.parametrize(
+    "number", [b"1e999", b"-1e999", b"NaN", b"Infinity", b"9" * 1_000_000, b"-" + b"9" * 1_000_000, b"1e-999", b"0x10"]
+)
+@pytest.mark.parametrize("field", ["major_iov", "size", "revision"])
+def test_no_number_is_too_large_to_be_refused(db, api, field, number):
+    body = b'{"payload_url": "u", "checksum": "c", "major_iov": 1, "minor_iov": 1, "%s": %s}' % (field.encode(), number)
+    assert api("POST", "piov", raw=body).error(400)["code"] in ("invalid_input", "invalid_json")
+
+
+def test_of_equal_keys_the_last_one_counts(db, api):
+    assert api("POST", "pt", raw=b'{"name": "first", "name": "last"}').ok()["name"] == "last"
+
+
+@pytest.mark.parametrize(("method", "path"), WRITES)
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "GZIP, identity"])
+def test_compressed_bodies_are_refused(db, api, method, path, coding):
+    body = gzip.compress(b'{"name": "n", "status": "unlocked"}')
+    headers = {"Content-Encoding": coding}
+    api(method, path, raw=body, **headers).error(415, "unsupported_media_type")
+
+
+def test_a_body_of_a_thousand_unknown_members_gets_a_short_answer(db, api):
+    answer = api.post("payload-iovs/insert", {f"unknown{number}": 1 for number in range(5000)})
+    answer.error(400, "invalid_input")
+    assert len(answer.content) < 10_000
+
+
+def test_a_form_of_a_million_fields_is_refused_at_once(db, client):
+    answer = client.post("/admin/login/", "a&" * 1_000_000, content_type="application/x-www-form-urlencoded")
+    assert answer.status_code == 400 and answer.json()["code"] == "bad_request"
