@@ -4,7 +4,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import psutil
 import pytest
+from playwright.sync_api import expect, sync_playwright
 
 from cdb.env import ConfigurationError
 from cdb.serving.program import PACKAGES, find
@@ -75,3 +77,24 @@ def fresh(new_directory):
     yield make
     for one in made:
         one.kill_everything()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium without a window; none of its processes stays."""
+    chromium = shutil.which("chromium")
+    if not chromium:
+        pytest.skip("chromium is not installed (apt-get install chromium)")
+    earlier = set(psutil.Process().children())
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+    expect.set_options(timeout=20_000)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=flags)
+        drivers = set(psutil.Process().children()) - earlier
+        started = {*drivers, *(process for driver in drivers for process in driver.children(recursive=True))}
+        yield running
+        running.close()
+    _, left = psutil.wait_procs(started, timeout=10)
+    for process in left:
+        process.kill()
+    assert not left

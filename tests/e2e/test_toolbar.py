@@ -4,12 +4,10 @@ import html
 import http.client
 import json
 import re
-import shutil
 import socket
 
-import psutil
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
@@ -45,25 +43,6 @@ def debugging(plain, new_directory):
     running.stop()
     running.kill_everything()
     assert running.lines[len(running.start_lines) :] == ["Stopping."]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium")
-    if not chromium:
-        pytest.skip("chromium is not installed (apt-get install chromium)")
-    earlier = set(psutil.Process().children(recursive=True))
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
-    expect.set_options(timeout=20_000)
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=flags)
-        started = set(psutil.Process().children(recursive=True)) - earlier
-        yield running
-        running.close()
-    _, left = psutil.wait_procs(started, timeout=10)
-    for process in left:
-        process.kill()
-    assert not left
 
 
 @pytest.fixture
