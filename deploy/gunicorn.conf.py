@@ -6,6 +6,7 @@
 
 import os
 import resource
+import sys
 from typing import Any
 
 from cdb import env, gunicorn_edge, security
@@ -81,3 +82,15 @@ def on_starting(server: Any) -> None:
         security.check_debug_listens_here(server.cfg.address)
     except env.ConfigurationError as error:
         raise SystemExit(f"cdb: {error}") from error
+
+
+def when_ready(server: Any) -> None:
+    """Before the first worker: say so if there are more threads than connections."""
+    # It needs the application's settings, which are there by now. `make serve`, which gives its instances names of their own, has
+    # looked at all of them together.
+    from cdb.serving.pools import pools
+    from cdb_rest.management.connection_limits import warnings_of_gunicorn
+
+    if server.cfg.proc_name not in pools():
+        for line in warnings_of_gunicorn(server.cfg.workers, server.cfg.threads):
+            print(f"cdb: {line}", file=sys.stderr, flush=True)  # noqa: T201

@@ -9,7 +9,7 @@ import subprocess
 from cdb import child, env
 from cdb.env import ConfigurationError
 from cdb.serving import layout, templates
-from cdb.serving.pools import pools
+from cdb.serving.pools import cores_here, pools
 from cdb.serving.program import Program, append_to, find
 
 CONFIGURATION = "nginx.conf"
@@ -28,13 +28,17 @@ BODY_SLACK_BYTES = 64 * 1024
 SPARE_SECONDS = 5
 
 
+def processes(cores: int | None = None) -> int:
+    """How many there are on this machine, or on one of so many cores."""
+    return max(LEAST_PROCESSES, cores or cores_here())
+
+
 def configuration() -> str:
     """The text of nginx.conf for the settings and this machine."""
     values = env.read()
     open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if open_files == resource.RLIM_INFINITY:
         open_files = 2 * MOST_CONNECTIONS
-    processes = max(LEAST_PROCESSES, len(os.sched_getaffinity(0)))
     most_bytes = {"MAX_BODY_BYTES": values["CDB_MAX_BODY_BYTES"] + BODY_SLACK_BYTES}
     return templates.fill(
         CONFIGURATION,
@@ -44,8 +48,8 @@ def configuration() -> str:
             "OPEN_FILES": open_files,
             "WORKER_CONNECTIONS": min(MOST_CONNECTIONS, open_files - OTHER_FILES),
             "SOCKETS": layout.sockets(),
-            "PROCESSES": processes,
-            "KEEPALIVE": max(2, pools()["lookups"].connections // processes),
+            "PROCESSES": processes(),
+            "KEEPALIVE": max(2, pools()["lookups"].connections // processes()),
             "CACHE": "cache",
             "TEMPORARY": layout.temporary(),
             "ERRORS": templates.fill(ERRORS, most_bytes),

@@ -36,20 +36,25 @@ class Pool:
         return f"{self.database}_replica_{number}"
 
 
-def pools() -> dict[str, Pool]:
-    """Both instances by name, sized by the settings or for this machine.
+def cores_here() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def pools(cores: int | None = None) -> dict[str, Pool]:
+    """Both instances by name, sized by the settings, or for this machine or one of so many cores.
 
     Lookups get one process more than there are cores, because a process does not compute all the time; the others half as
     many, but two, so that one is there while the other is replaced.
     """
     values = env.read()
-    workers = values["CDB_WORKERS"] or len(os.sched_getaffinity(0)) + 1
+    workers = values["CDB_WORKERS"] or (cores or cores_here()) + 1
     threads = values["CDB_THREADS"]
     lookups = Pool("lookups", workers, threads)
     others = Pool("others", max(2, math.ceil(workers / 2)), threads)
     return {pool.name: pool for pool in (lookups, others)}
 
 
-def connections() -> int:
+def connections(cores: int | None = None) -> int:
     """How many connections PostgreSQL should take."""
-    return sum(pool.connections for pool in pools().values()) + OTHER_CONNECTIONS
+    return sum(pool.connections for pool in pools(cores).values()) + OTHER_CONNECTIONS

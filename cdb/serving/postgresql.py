@@ -25,8 +25,12 @@ def sizes(memory_megabytes: int) -> dict[str, str]:
     }
 
 
-def options() -> dict[str, str]:
-    """The settings by name, for this machine and the connections of the pools."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEGABYTE
-    text = templates.fill(FILE, sizes(memory) | {"CONNECTIONS": connections()})
+def memory_here() -> int:
+    """The memory of this machine in megabytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEGABYTE
+
+
+def options(memory_megabytes: int | None = None, cores: int | None = None) -> dict[str, str]:
+    """The settings by name, for this machine or one of that size, and the connections of the pools."""
+    text = templates.fill(FILE, sizes(memory_megabytes or memory_here()) | {"CONNECTIONS": connections(cores)})
     return dict(SETTING.findall(text))

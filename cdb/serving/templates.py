@@ -11,12 +11,17 @@ PLACEHOLDER = re.compile(r"@([A-Z_]+)@")
 COMMENT = re.compile(r"\s*[#;]")
 
 
+def source(name: str) -> str:
+    """The text of `deploy/<name>`, placeholders and all."""
+    return (DEPLOY / name).read_text()
+
+
 def fill(name: str, values: dict[str, object]) -> str:
     """The text of `deploy/<name>` with each `@NAME@` outside of comments replaced by its value.
 
     Raises `KeyError` for one that has none.
     """
-    lines = (DEPLOY / name).read_text().splitlines(keepends=True)
+    lines = source(name).splitlines(keepends=True)
     return "".join(
         line if COMMENT.match(line) else PLACEHOLDER.sub(lambda found: str(values[found[1]]), line) for line in lines
     )

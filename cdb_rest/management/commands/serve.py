@@ -11,6 +11,7 @@ from cdb import env
 from cdb.env import ROOT, ConfigurationError
 from cdb.serving import layout, supervisor
 from cdb.serving.program import PACKAGES, find
+from cdb_rest.management.connection_limits import warnings_of_serve
 from cdb_rest.management.serving import ServingCommand
 
 LOOK_AFTER_SECONDS = 1
@@ -37,6 +38,7 @@ class Command(ServingCommand):
             find(name)
         if options["prepare"]:
             self.prepare_database()
+            self._say_warnings()
             supervisor.write_configuration()
             return
         with layout.taken():
@@ -54,25 +56,32 @@ class Command(ServingCommand):
 
         try:
             self.prepare_database()
+            self._say_warnings()
             supervisor.write_configuration()
             running.start()
             self.say_how(running.url)
-            running.run(look_after, _prepare_anew)
+            running.run(look_after, self._prepare_anew)
         except (KeyboardInterrupt, SystemExit):
             self.say("Stopping.")
         finally:
             running.stop()
 
+    def _say_warnings(self) -> None:
+        for line in warnings_of_serve():
+            self.say(line)
 
-def _prepare_anew() -> None:
-    """Do by the code and the settings of now what was done at the start."""
-    prepared = subprocess.run(  # noqa: S603
-        [sys.executable, str(ROOT / "manage.py"), "serve", "--prepare"],
-        check=False,
-        cwd=ROOT,
-        env=env.for_children(),
-        capture_output=True,
-        text=True,
-    )
-    if prepared.returncode:
-        raise ConfigurationError(" ".join(prepared.stderr.split()))
+    def _prepare_anew(self) -> None:
+        """Do by the code and the settings of now what was done at the start."""
+        prepared = subprocess.run(  # noqa: S603
+            [sys.executable, str(ROOT / "manage.py"), "serve", "--prepare"],
+            check=False,
+            cwd=ROOT,
+            env=env.for_children(),
+            capture_output=True,
+            text=True,
+        )
+        if prepared.returncode:
+            raise ConfigurationError(" ".join(prepared.stderr.split()))
+        for line in prepared.stdout.splitlines():
+            if line.startswith("Warning:"):
+                self.say(line)

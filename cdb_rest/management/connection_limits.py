@@ -1,0 +1,84 @@
+"""Whether the database takes as many connections as the service may open. If not, all works until there is load, and then
+requests get 504; so it is said at the start, in a line."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+
+import psycopg2
+import psycopg2.extensions
+
+from cdb import database, env
+from cdb.serving.pools import pools
+from cdb_rest import named_sql
+
+LIMITS = named_sql.load("connection_limits")
+# PgBouncer's own database, and the question that it answers there.
+CONSOLE, POOLS = "pgbouncer", "SHOW DATABASES"
+
+
+def warnings_of_serve() -> list[str]:
+    """What to tell before `make serve` starts PgBouncer, which opens as many connections as there are threads."""
+    each = pools().values()
+    who = f"PgBouncer's pools ({', '.join(f'{pool.database} {pool.connections}' for pool in each)})"
+    return list(_warnings(sum(pool.connections for pool in each), who))
+
+
+def warnings_of_gunicorn(workers: int, threads: int) -> list[str]:
+    """What to tell when gunicorn starts, each thread of which may hold a connection to each database."""
+    return list(_warnings(workers * threads, f"gunicorn's {workers} processes x {threads} threads"))
+
+
+def _warnings(wanted: int, who: str) -> Iterator[str]:
+    named = {"DATABASE_URL": database.parts()}
+    named |= {
+        f"replica {number} of DATABASE_REPLICA_URLS": parts for number, parts in enumerate(database.replica_parts(), 1)
+    }
+    for name, parts in named.items():
+        try:
+            accepted, reason, remedy = _accepted(parts)
+        except psycopg2.Error:
+            # A database that is away says so by itself, and may be back with the first request.
+            continue
+        if wanted > accepted:
+            yield (
+                f"Warning: {who} may open {wanted} connections, and {name} takes {accepted} ({reason}); under load, requests "
+                f"will wait for each other and get 504. Lower CDB_WORKERS or CDB_THREADS, or raise {remedy} by "
+                f"{wanted - accepted} or more."
+            )
+
+
+def _accepted(parts: dict[str, str]) -> tuple[float, str, str]:
+    """How many connections there are for the service, why no more, and what to raise for more."""
+    with _connected(parts) as connection, connection.cursor() as cursor:
+        cursor.execute(LIMITS)
+        most, reserved, of_role, of_database, process = cursor.fetchone()
+        # A pool in between has given the connection a number of its own; what stands behind it is the pool's concern.
+        if connection.get_backend_pid() != process:
+            size = _pool_size(parts)
+            return size, f"PgBouncer's pool_size {size}", "pool_size"
+    limits = [(most - reserved, f"max_connections {most}, less {reserved} reserved", "max_connections")]
+    limits += [(of_role, "CONNECTION LIMIT of the role", "it")] if of_role >= 0 else []
+    limits += [(of_database, "CONNECTION LIMIT of the database", "it")] if of_database >= 0 else []
+    return min(limits)
+
+
+def _pool_size(parts: dict[str, str]) -> float:
+    """PgBouncer's limit for this database; infinite if it does not tell us."""
+    try:
+        with _connected(parts | {"dbname": CONSOLE}) as connection, connection.cursor() as cursor:
+            cursor.execute(POOLS)
+            columns = [column.name for column in cursor.description]
+            found = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    except psycopg2.Error:
+        return math.inf
+    return next((int(row["pool_size"]) for row in found if row["name"] == parts.get("dbname")), math.inf)
+
+
+@contextlib.contextmanager
+def _connected(parts: dict[str, str]) -> Iterator[psycopg2.extensions.connection]:
+    """A connection of its own for the block, whatever Django does with its own ones."""
+    limit = {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]}
+    with contextlib.closing(psycopg2.connect(**limit | parts)) as connection:
+        connection.autocommit = True
+        yield connection
