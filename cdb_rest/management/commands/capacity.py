@@ -23,12 +23,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--cores", type=int, default=cores_here(), help="cores of the machine (this one's: %(default)s)"
         )
+        here = memory_here() / 1024
         parser.add_argument(
-            "--memory",
-            type=float,
-            default=round(memory_here() / 1024, 1),
-            metavar="GB",
-            help="its memory (this one's: %(default)s)",
+            "--memory", type=float, default=here, metavar="GB", help=f"its memory (this one's: {here:.1f})"
         )
         parser.add_argument(
             "--service-time-ms",
@@ -58,7 +55,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(_document(found), indent=2))
             return
-        self.stdout.write(f"{cores} cores, {memory:g} GB, {service_time_ms:g} ms of a core for each lookup\n\n")
+        self.stdout.write(f"{cores} cores, {memory:.1f} GB, {service_time_ms:g} ms of a core for each lookup\n\n")
         rows = [(hop.name, hop.what, f"{hop.count:,}", hop.set_by) for hop in found.hops()]
         self.stdout.write(table(("hop", "what", "count", "set by"), rows) + "\n\n")
         rows = [(bound.resource, f"{bound.answers_per_second:,.0f}") for bound in found.bounds()]
