@@ -35,6 +35,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "cdb_rest.api.timing.TimingMiddleware",
+    "cdb_rest.api.route_names.RouteMiddleware",
     "cdb_rest.api.middleware.EdgeMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
     "whitenoise.middleware.WhiteNoiseMiddleware",

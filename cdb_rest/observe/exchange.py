@@ -19,8 +19,8 @@ class Exchange:
     """What is known of a request and its answer so far; its clock runs from its making on.
 
     `request_id` is the client's, or one of our own where that is missing or no good. `route` is the path's pattern, None until
-    it is known or where there is none; `actor` who asks, as far as known; `status` the answer's, 0 before it. Times are in
-    seconds; those of the database and of rendering JSON are parts of the whole.
+    it is known or where there is none; `actor` who asks, as far as known: the client's address, or a user's name; `status` the
+    answer's, 0 before it. Times are in seconds; those of the database and of rendering JSON are parts of the whole.
     """
 
     __slots__ = (
@@ -43,7 +43,7 @@ class Exchange:
         self.method = environ.get("REQUEST_METHOD", "")
         self.path = environ.get("PATH_INFO", "")
         self.route: str | None = None
-        self.actor = ""
+        self.actor = address_of(environ)
         self.status = 0
         self.database = self.rendering = 0.0
         self.queries = 0
@@ -66,6 +66,11 @@ class Exchange:
     def seconds(self) -> float:
         """How long it has taken so far."""
         return perf_counter() - self.begin
+
+
+def address_of(environ: Mapping[str, Any]) -> str:
+    """The client's address. Whoever comes by a Unix socket has none of its own: that is the proxy, and it is believed."""
+    return environ.get("REMOTE_ADDR") or environ.get("HTTP_X_FORWARDED_FOR") or "local"
 
 
 def exchange_of(environ: dict[str, Any]) -> Exchange:

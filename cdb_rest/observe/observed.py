@@ -10,6 +10,10 @@ HEADER = "X-Request-ID"
 Application = Callable[[dict[str, Any], Callable], Iterable[bytes]]
 
 
+class ClientGoneError(Exception):
+    """The server stopped taking an answer before its end: it could not hand it over."""
+
+
 class Observer(Protocol):
     """Somebody who is told of every request. What it does is part of the request's time, and must not fail."""
 
@@ -17,7 +21,7 @@ class Observer(Protocol):
         """A request has come."""
 
     def ended(self, exchange: Exchange, error: BaseException | None) -> None:
-        """Its answer was handed over, or broke off by `error`."""
+        """Its answer was handed over, or broke off by `error`, a `ClientGoneError` where nobody took the rest of it."""
 
 
 class Observed:
@@ -56,14 +60,18 @@ class Body:
     def __init__(self, pieces: Iterable[bytes], end: Callable[[BaseException | None], None]) -> None:
         self._pieces = pieces
         self._end = end
-        self._error: BaseException | None = None
+        self._error: BaseException | None = ClientGoneError("the answer was not taken to its end")
 
     def __iter__(self) -> Iterator[bytes]:
         try:
             yield from self._pieces
+        except GeneratorExit:
+            raise
         except BaseException as error:
             self._error = error
             raise
+        else:
+            self._error = None
 
     def close(self) -> None:
         try:
