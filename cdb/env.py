@@ -139,6 +139,30 @@ VARIABLES = (
         "CDB_ACCESS_LOG", "str", "", "File that gets a line for each request; `-`: standard output; empty: no such log."
     ),
     Variable(
+        "CDB_LOG_LEVEL",
+        "str",
+        "info",
+        "Least level of records: debug, info (two of each request), warning or error.",
+        validate.OneOf(["debug", "info", "warning", "error"]),
+    ),
+    Variable(
+        "CDB_LOG_FORMAT",
+        "str",
+        "auto",
+        "How records look: json, console (for people), or auto: console with DEBUG or on a terminal, else json.",
+        validate.OneOf(["auto", "json", "console"]),
+    ),
+    Variable(
+        "CDB_LOG_FILE", "str", "", "File that gets the records; `-`, or empty without `make serve`: standard error."
+    ),
+    Variable(
+        "CDB_STATSD_HOST",
+        "str",
+        "",
+        "Where gunicorn sends its figures by UDP, in statsd's form: host:port; empty: nowhere.",
+        validate.Regexp(r"(?:[^\s:]+:\d{1,5})?\Z"),
+    ),
+    Variable(
         "CDB_LOOKUP_TIMEOUT_SECONDS",
         "int",
         5,

@@ -16,11 +16,17 @@ from gunicorn.http.message import Request
 from gunicorn.http.wsgi import Response
 from gunicorn.workers.gthread import TConn
 
+from cdb_rest.observe.exchange import Exchange, current
+from cdb_rest.observe.observed import HEADER
+
 # What may not stand in a request's target as it is, but does in requests of clients that escape nothing.
 UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
 
 # A client that neither sends what it announced nor takes what it asked for gives its thread back after this time.
 SILENCE_SECONDS = 15
+
+# The name that the client gave its request, among headers that can't be read.
+REQUEST_ID = re.compile(rb"^X-Request-ID:[ \t]*([!-~]+)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 
 # Up to this size a piece of a body is copied behind the headers, to be sent with them.
 SENT_TOGETHER_BYTES = 256 * 1024
@@ -32,6 +38,7 @@ def install() -> None:
     gunicorn.util.write_error = write_json_error
     Request.parse_request_line = _escaping(Request.parse_request_line)
     Request.parse = _refusing_silence(Request.parse)
+    Request.parse_headers = _knowing_refused(Request.parse_headers)
     TConn.__init__ = _limiting_waits(TConn.__init__)
     TConn.close = _closing_at_once(TConn.close)
     Response.write = _sending_together(Response.write)
@@ -39,11 +46,13 @@ def install() -> None:
 
 def write_json_error(connection: socket, status_int: int, reason: str, mesg: str) -> None:
     """Send the answer to a request that gunicorn refuses: 400 for whatever the client did wrong."""
+    exchange = current.get() or Exchange({})
     status, code = (500, "internal_error") if status_int == 500 else (400, "malformed_request")
     body = json.dumps({"detail": f"{reason}: {mesg}" if mesg else reason, "code": code})
     head = (
         f"HTTP/1.1 {status} {'Bad Request' if status == 400 else reason}\r\n"
         "Connection: close\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n"
+        f"{HEADER}: {exchange.request_id}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     gunicorn.util.write_nonblock(connection, (head + body).encode("latin1"))
@@ -86,6 +95,19 @@ def _refusing_silence(parse: Callable[..., Any]) -> Callable[..., Any]:
             raise InvalidRequestLine(f"nothing more came for {SILENCE_SECONDS} s") from error
 
     return parse_or_refuse
+
+
+def _knowing_refused(parse: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_headers(self: Request, data: bytes, *rest: Any, **more: Any) -> Any:
+        try:
+            return parse(self, data, *rest, **more)
+        except Exception:
+            named = REQUEST_ID.search(data)
+            known = {"REQUEST_METHOD": self.method or "", "PATH_INFO": self.path or ""}
+            current.set(Exchange(known | ({"HTTP_X_REQUEST_ID": named[1].decode()} if named else {})))
+            raise
+
+    return parse_headers
 
 
 def _closing_at_once(close: Callable[..., None]) -> Callable[..., None]:

@@ -6,7 +6,7 @@ import os
 import secrets
 import tempfile
 
-from cdb import database, env
+from cdb import database, env, logs
 
 _values = env.read()
 
@@ -36,6 +36,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "cdb_rest.api.timing.TimingMiddleware",
     "cdb_rest.api.route_names.RouteMiddleware",
+    "cdb_rest.api.failures.FailureMiddleware",
     "cdb_rest.api.middleware.EdgeMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -122,15 +123,7 @@ SPECTACULAR_SETTINGS = {
     "PREPROCESSING_HOOKS": ["cdb_rest.api.schema.documented_spellings"],
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
-    # A client's mistake is no event of ours; only what answers 500 is.
-    "loggers": {"django.request": {"level": "ERROR"}, "django.security.DisallowedHost": {"level": "CRITICAL"}},
-}
+LOGGING = logs.configuration()
 
 # What a developer's browser gets: the API as pages, and a toolbar that shows statements, their plans and earlier requests.
 # Without DEBUG none of it is loaded.

@@ -59,10 +59,13 @@ limit_request_line = 8190
 # Heartbeats are file changes, and on some disks those block.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: PTH112, S108
 
-# Time, client, request, status, bytes of the body, and how long it took in the application.
+# Time, client, request, status, bytes of the body, how long it took in the application, and the request's id.
 accesslog = _values["CDB_ACCESS_LOG"] or None
-access_log_format = '%(t)s %(h)s "%(r)s" %(s)s %(B)s %(D)sus'
+access_log_format = '%(t)s %(h)s "%(r)s" %(s)s %(B)s %(D)sus %({x-request-id}o)s'
 loglevel = "warning"
+# Requests, their statuses and durations, and workers, as figures.
+statsd_host = _values["CDB_STATSD_HOST"] or None
+statsd_prefix = "cdb"
 # Managing gunicorn goes by signals; its control socket would be shared by all instances of one user.
 control_socket_disable = True
 

@@ -26,6 +26,7 @@ def main(pool_name: str, descriptors: list[int]) -> None:
         "gunicorn",
         *("--config", str(ROOT / "deploy" / "gunicorn.conf.py")),
         *("--name", pool.name),
+        *("--statsd-prefix", f"cdb.{pool.name}"),
         *("--workers", str(pool.workers)),
         *("--graceful-timeout", str(GRACEFUL_SECONDS)),
     ]

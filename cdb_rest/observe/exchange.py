@@ -20,12 +20,14 @@ class Exchange:
 
     `request_id` is the client's, or one of our own where that is missing or no good. `route` is the path's pattern, None until
     it is known or where there is none; `actor` who asks, as far as known: the client's address, or a user's name; `status` the
-    answer's, 0 before it. Times are in seconds; those of the database and of rendering JSON are parts of the whole.
+    answer's, 0 before it; `bytes` those of its body so far. Times are in seconds; those of the database and of rendering JSON
+    are parts of the whole.
     """
 
     __slots__ = (
         "actor",
         "begin",
+        "bytes",
         "database",
         "method",
         "path",
@@ -46,7 +48,7 @@ class Exchange:
         self.actor = address_of(environ)
         self.status = 0
         self.database = self.rendering = 0.0
-        self.queries = 0
+        self.queries = self.bytes = 0
 
     def __call__(self, execute: Callable, sql: Any, parameters: Any, many: bool, context: dict) -> Any:
         """Run a statement and add its time, as one of Django's wrappers around the execution of statements."""

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 from cdb_rest.observe.exchange import KEY, Exchange, current
 
 HEADER = "X-Request-ID"
+# The WSGI variable by which a server has another application answer a request, such as one that it can't take.
+INSTEAD = "cdb.instead"
 
 Application = Callable[[dict[str, Any], Callable], Iterable[bytes]]
 
@@ -33,38 +35,57 @@ class Observed:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
         exchange = environ[KEY] = Exchange(environ)
-        current.set(exchange)
-        for observer in self._observers:
-            observer.began(exchange)
+        self._begin(exchange)
 
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable:
             exchange.status = int(status[:3])
             return start_response(status, [*headers, (HEADER, exchange.request_id)], *error)
 
         try:
-            body = self._application(environ, start)
+            answer = environ.get(INSTEAD, self._application)(environ, start)
         except BaseException as error:
+            # The server answers so.
+            exchange.status = exchange.status or 500
             self._end(exchange, error)
             raise
-        return Body(body, lambda error: self._end(exchange, error))
+
+        def end(error: BaseException | None) -> None:
+            exchange.bytes = body.bytes
+            self._end(exchange, error)
+
+        body = Body(answer, end)
+        return body
+
+    def refuse(self, exchange: Exchange) -> None:
+        """Tell of a request that the server refuses itself, because it can't be read; its status is known."""
+        self._begin(exchange)
+        self._end(exchange, None)
+
+    def _begin(self, exchange: Exchange) -> None:
+        # Until the server's thread turns to something else: what it says after the end concerns this request, too.
+        current.set(exchange)
+        for observer in self._observers:
+            observer.began(exchange)
 
     def _end(self, exchange: Exchange, error: BaseException | None) -> None:
         for observer in self._observers:
             observer.ended(exchange, error)
-        current.set(None)
 
 
 class Body:
-    """An answer's body that tells when it is over, and by which error, if any: its server closes it in any case."""
+    """An answer's body that tells when it is over, and by which error, if any: its server closes it in any case. `bytes` were taken."""
 
     def __init__(self, pieces: Iterable[bytes], end: Callable[[BaseException | None], None]) -> None:
         self._pieces = pieces
         self._end = end
+        self.bytes = 0
         self._error: BaseException | None = ClientGoneError("the answer was not taken to its end")
 
     def __iter__(self) -> Iterator[bytes]:
         try:
-            yield from self._pieces
+            for piece in self._pieces:
+                self.bytes += len(piece)
+                yield piece
         except GeneratorExit:
             raise
         except BaseException as error:
