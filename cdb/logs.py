@@ -20,13 +20,15 @@ FRAMES = 50
 def configuration() -> dict[str, Any]:
     """The configuration of Python's `logging`, in the form of its `dictConfig`; sets structlog up to the same."""
     values = env.read()
-    level = values["CDB_LOG_LEVEL"].upper()
+    level = getattr(logging, values["CDB_LOG_LEVEL"].upper())
+    # Of libraries, what somebody may have to act on.
+    least = max(logging.WARNING, level)
     path = values["CDB_LOG_FILE"]
     lines = Lines(Path(path) if path not in ("", "-") else None)
     processors = _processors(values["CDB_LOG_FORMAT"], is_for_people=values["DEBUG"] or _is_read_by_people(path))
     structlog.configure(
         processors=[*processors, _as_bytes],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level)),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
@@ -45,12 +47,13 @@ def configuration() -> dict[str, Any]:
             }
         },
         "handlers": {"lines": {"()": LineHandler, "lines": lines, "formatter": "line"}},
-        "root": {"handlers": ["lines"], "level": max(logging.WARNING, getattr(logging, level))},
+        "root": {"handlers": ["lines"], "level": least},
         "loggers": {
             "cdb": {"level": level},
             "cdb_rest": {"level": level},
             # Instead of its own line, once the application is loaded.
             "gunicorn.error": {"handlers": [], "propagate": True},
+            "django": {"handlers": [], "level": least},
             # A client's mistake is no event of ours; only what answers 500 is.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},

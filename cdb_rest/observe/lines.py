@@ -45,16 +45,21 @@ class Lines:
         with self._lock, contextlib.suppress(OSError):
             if monotonic() < self._next_look:
                 return
-            self._next_look = monotonic() + LOOK_SECONDS
-            if self._descriptor != STANDARD_ERROR and self._is_in_place():
-                return
-            opened = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            if self._descriptor == STANDARD_ERROR:
-                self._descriptor = opened
-                return
-            # Under the same number, because another thread may be about to write.
-            os.dup2(opened, self._descriptor, inheritable=False)
-            os.close(opened)
+            try:
+                if self._descriptor == STANDARD_ERROR or not self._is_in_place():
+                    self._open()
+            finally:
+                # Others wait for this one to be done.
+                self._next_look = monotonic() + LOOK_SECONDS
+
+    def _open(self) -> None:
+        opened = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        if self._descriptor == STANDARD_ERROR:
+            self._descriptor = opened
+            return
+        # Under the same number, because another thread may be about to write.
+        os.dup2(opened, self._descriptor, inheritable=False)
+        os.close(opened)
 
     def _is_in_place(self) -> bool:
         try:

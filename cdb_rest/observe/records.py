@@ -1,10 +1,10 @@
 """Records of requests: what every record says, and the two of each request, when it started and when it finished."""
 
 import json
+import os
 import re
 from collections.abc import MutableMapping
 from datetime import UTC, datetime
-from os import getpid
 from typing import Any
 
 import orjson
@@ -20,6 +20,20 @@ LONGEST_PATH = 1000
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
+class _Process:
+    """The number of this process, without asking the kernel for each record."""
+
+    def __init__(self) -> None:
+        self.note()
+        os.register_at_fork(after_in_child=self.note)
+
+    def note(self) -> None:
+        self.number = os.getpid()
+
+
+_process = _Process()
+
+
 def complete(_logger: Any, method: str, event: Event) -> Event:
     """Add to an event what every record has: when, how grave, from where, and the request that it belongs to."""
     exchange = current.get()
@@ -29,7 +43,7 @@ def complete(_logger: Any, method: str, event: Event) -> Event:
         "logger": event.pop("logger", "cdb"),
         "event": event.pop("event", ""),
         "request_id": exchange.request_id if exchange else None,
-        "process": getpid(),
+        "process": _process.number,
     }
     if exchange is None and not event.get("request_id"):
         del whole["request_id"]
