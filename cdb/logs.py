@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from cdb_rest.observe import records
 from cdb_rest.observe.lines import STANDARD_ERROR, LineHandler, Lines
 
 FRAMES = 50
+# How gunicorn words it.
+STATSD_FAILED = "Error sending message to statsd"
 
 
 def configuration() -> dict[str, Any]:
@@ -46,19 +49,37 @@ def configuration() -> dict[str, Any]:
                 ],
             }
         },
+        "filters": {"now_and_then": {"()": NowAndThen}},
         "handlers": {"lines": {"()": LineHandler, "lines": lines, "formatter": "line"}},
         "root": {"handlers": ["lines"], "level": least},
         "loggers": {
             "cdb": {"level": level},
             "cdb_rest": {"level": level},
             # Instead of its own line, once the application is loaded.
-            "gunicorn.error": {"handlers": [], "propagate": True},
+            "gunicorn.error": {"handlers": [], "propagate": True, "filters": ["now_and_then"]},
             "django": {"handlers": [], "level": least},
             # A client's mistake is no event of ours; only what answers 500 is.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},
         },
     }
+
+
+class NowAndThen(logging.Filter):
+    """Lets a message that comes with each request, such as that nobody listens to its figures, pass once in a minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is to be written."""
+        if record.msg != STATSD_FAILED:
+            return True
+        if time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + 60
+        return True
 
 
 def _is_read_by_people(path: str) -> bool:

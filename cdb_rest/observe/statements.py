@@ -15,10 +15,11 @@ def named(method: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(method)
-    def with_id(self: Any, statement: str, *arguments: Any, **values: Any) -> Any:
+    def with_id(self: Any, statement: str | bytes, *arguments: Any, **values: Any) -> Any:
         exchange = current.get()
         if exchange is not None:
-            statement = f"/*request_id={exchange.request_id}*/ {statement}"
+            comment = f"/*request_id={exchange.request_id}*/ "
+            statement = comment.encode() + statement if isinstance(statement, bytes) else comment + statement
         return method(self, statement, *arguments, **values)
 
     return with_id

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from cdb import env, logs
+from cdb_rest.observe.exchange import current
 from cdb_rest.observe.lines import Lines
 from cdb_rest.observe.records import Records
 from tests.observe.conftest import PREFIX
@@ -46,6 +47,7 @@ def records(tmp_path, monkeypatch):
         values = env.read() | changes
         monkeypatch.setattr(env, "read", lambda: values)
         logging.config.dictConfig(logs.configuration())
+        current.set(None)
         return Written(tmp_path / "log")
 
     yield set_up
