@@ -150,6 +150,11 @@ def test_a_client_that_goes_away_leaves_two_records(followed, logs):
     assert [record["event"] for record in logs.records("leaver-1")] == ["started", "finished"]
 
 
+def test_a_command_says_which_one_it_is(followed):
+    assert followed.manage("check_counts").returncode == 0
+    assert " cdb-check_counts LOG: " in (followed.data / "postgres" / "server.log").read_text()
+
+
 def test_the_file_of_records_can_be_renamed(followed, logs):
     directory = followed.data / "serve"
     (directory / "service.log").rename(directory / "service.log.1")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.faults import LOOKUP
 from tests.e2e.following import eventually
-from tests.e2e.service import JobClient, raw
+from tests.e2e.service import JobClient, free_port, raw
 from tests.e2e.test_overload import occupied
 
 
@@ -85,6 +85,14 @@ def test_a_database_that_does_not_answer(fresh):
     assert [record["event"] for record in found].count("finished") == 1
     [warning] = [record for record in found if record["logger"] == "cdb_rest.deadlines"]
     assert warning["level"] == "warning" and "given up" in warning["event"]
+
+
+def test_nobody_listens_to_the_figures(fresh):
+    service = fresh(CDB_WORKERS="1", CDB_STATSD_HOST=f"127.0.0.1:{free_port()}").start()
+    assert all(JobClient(service.port).call("GET", LOOKUP)[0] == 200 for _ in range(20))
+    complaints = eventually(lambda: [line for line in service.lines if "Error sending message to statsd" in line])
+    # The first process, and the one that answers.
+    assert len(complaints) <= 2
 
 
 def test_a_disk_that_is_full(fresh):
