@@ -34,6 +34,9 @@ class Variable:
     public: bool = False  # may be read by anyone through user_settings/<name>
 
 
+LEVELS = ["debug", "info", "warning", "error"]
+HOST_PORT = r"(?:[^\s:]+:\d{1,5})?\Z"
+
 VARIABLES = (
     Variable("CDB_ENV_FILE", "str", ".env", "File, from the project's root, that further settings are read from."),
     Variable(
@@ -138,29 +141,13 @@ VARIABLES = (
     Variable(
         "CDB_ACCESS_LOG", "str", "", "File that gets a line for each request; `-`: standard output; empty: no such log."
     ),
-    Variable(
-        "CDB_LOG_LEVEL",
-        "str",
-        "info",
-        "Least level of records: debug, info (two of each request), warning or error.",
-        validate.OneOf(["debug", "info", "warning", "error"]),
-    ),
-    Variable(
-        "CDB_LOG_FORMAT",
-        "str",
-        "auto",
-        "How records look: json, console (for people), or auto: console with DEBUG or on a terminal, else json.",
-        validate.OneOf(["auto", "json", "console"]),
-    ),
+    Variable("CDB_LOG_LEVEL", "str", "info", "Least level of records.", validate.OneOf(LEVELS)),
+    Variable("CDB_LOG_FORMAT", "str", "auto", "How records look.", validate.OneOf(["auto", "json", "console"])),
     Variable(
         "CDB_LOG_FILE", "str", "", "File that gets the records; `-`, or empty without `make serve`: standard error."
     ),
     Variable(
-        "CDB_STATSD_HOST",
-        "str",
-        "",
-        "Where gunicorn sends its figures by UDP, in statsd's form: host:port; empty: nowhere.",
-        validate.Regexp(r"(?:[^\s:]+:\d{1,5})?\Z"),
+        "CDB_STATSD_HOST", "str", "", "Where gunicorn sends figures by UDP, host:port.", validate.Regexp(HOST_PORT)
     ),
     Variable(
         "CDB_LOOKUP_TIMEOUT_SECONDS",

@@ -73,7 +73,10 @@ class Observed:
 
 
 class Body:
-    """An answer's body that tells when it is over, and by which error, if any: its server closes it in any case. `bytes` were taken."""
+    """An answer's body that tells when it is over, and by which error, if any: its server closes it in any case.
+
+    `bytes` is how many were taken so far.
+    """
 
     def __init__(self, pieces: Iterable[bytes], end: Callable[[BaseException | None], None]) -> None:
         self._pieces = pieces
