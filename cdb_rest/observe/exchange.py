@@ -20,8 +20,8 @@ class Exchange:
 
     `request_id` is the client's, or one of our own where that is missing or no good. `route` is the path's pattern, None until
     it is known or where there is none; `actor` who asks, as far as known: the client's address, or a user's name; `status` the
-    answer's, 0 before it; `bytes` those of its body so far. Times are in seconds; those of the database and of rendering JSON
-    are parts of the whole.
+    answer's, 0 before it; `bytes` those of its body that were handed over. Times are in seconds; those of the database and of
+    rendering JSON are parts of the whole.
     """
 
     __slots__ = (
@@ -64,6 +64,10 @@ class Exchange:
         finally:
             self.database += perf_counter() - begin
             self.queries += 1
+
+    def hand_over(self, length: int) -> None:
+        """Note that so many bytes of the body are handed over."""
+        self.bytes += length
 
     def seconds(self) -> float:
         """How long it has taken so far."""

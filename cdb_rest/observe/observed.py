@@ -42,19 +42,13 @@ class Observed:
             return start_response(status, [*headers, (HEADER, exchange.request_id)], *error)
 
         try:
-            answer = environ.get(INSTEAD, self._application)(environ, start)
+            body = environ.get(INSTEAD, self._application)(environ, start)
         except BaseException as error:
             # The server answers so.
             exchange.status = exchange.status or 500
             self._end(exchange, error)
             raise
-
-        def end(error: BaseException | None) -> None:
-            exchange.bytes = body.bytes
-            self._end(exchange, error)
-
-        body = Body(answer, end)
-        return body
+        return Body(body, lambda error: self._end(exchange, error), exchange.hand_over)
 
     def refuse(self, exchange: Exchange) -> None:
         """Tell of a request that the server refuses itself, because it can't be read; its status is known."""
@@ -73,21 +67,25 @@ class Observed:
 
 
 class Body:
-    """An answer's body that tells when it is over, and by which error, if any: its server closes it in any case.
+    """An answer's body that tells when it is over, and by which error, if any: its server closes it in any case. `hand_over` gets
+    the length of each piece."""
 
-    `bytes` is how many were taken so far.
-    """
-
-    def __init__(self, pieces: Iterable[bytes], end: Callable[[BaseException | None], None]) -> None:
+    def __init__(
+        self,
+        pieces: Iterable[bytes],
+        end: Callable[[BaseException | None], None],
+        hand_over: Callable[[int], None] | None = None,
+    ) -> None:
         self._pieces = pieces
+        self._hand_over = hand_over
         self._end = end
-        self.bytes = 0
         self._error: BaseException | None = ClientGoneError("the answer was not taken to its end")
 
     def __iter__(self) -> Iterator[bytes]:
         try:
             for piece in self._pieces:
-                self.bytes += len(piece)
+                if self._hand_over:
+                    self._hand_over(len(piece))
                 yield piece
         except GeneratorExit:
             raise
