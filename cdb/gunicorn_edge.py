@@ -98,10 +98,13 @@ def _refusing_silence(parse: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _knowing_refused(parse: Callable[..., Any]) -> Callable[..., Any]:
-    def parse_headers(self: Request, data: bytes, *rest: Any, **more: Any) -> Any:
+    def parse_headers(self: Request, data: bytes, from_trailer: bool = False) -> Any:
         try:
-            return parse(self, data, *rest, **more)
+            return parse(self, data, from_trailer)
         except Exception:
+            if from_trailer:
+                # The request is known already.
+                raise
             named = REQUEST_ID.search(data)
             known = {"REQUEST_METHOD": self.method or "", "PATH_INFO": self.path or ""}
             current.set(Exchange(known | ({"HTTP_X_REQUEST_ID": named[1].decode()} if named else {})))

@@ -41,6 +41,16 @@ def test_a_request_that_can_not_be_read(service, request_lines, known):
     assert found[2]["logger"] == "gunicorn.error" and found[2]["event"].startswith("Invalid request")
 
 
+def test_a_request_whose_body_can_not_be_read(service):
+    head = b"POST /api/cdb_rest/pt HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: torn-1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    status, headers, _ = raw(service.port, head + b"2\r\n{}\r\n0\r\nBad Trailer\r\n\r\n")
+    assert (status, headers["x-request-id"]) == (400, "torn-1")
+    raw(service.port, b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: after-torn\r\n\r\n")
+    assert eventually(lambda: len(records_of(service, "after-torn")) == 2)
+    events = [record["event"] for record in records_of(service, "torn-1") if record["logger"] == "cdb.request"]
+    assert events == ["started", "finished"]
+
+
 @pytest.fixture
 def small(fresh):
     return fresh(
