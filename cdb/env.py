@@ -199,6 +199,13 @@ VARIABLES = (
         validate.Range(min=1),
     ),
     Variable(
+        "CDB_METRICS_MAX_TAGS",
+        "int",
+        1000,
+        "Most global tags that `/metrics` tells of one by one: those that changed last.",
+        validate.Range(0, 100_000),
+    ),
+    Variable(
         "CDB_MIGRATION_LOCK_TIMEOUT_SECONDS",
         "int",
         2,

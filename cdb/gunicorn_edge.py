@@ -46,8 +46,11 @@ def install() -> None:
 
 def write_json_error(connection: socket, status_int: int, reason: str, mesg: str) -> None:
     """Send the answer to a request that gunicorn refuses: 400 for whatever the client did wrong."""
+    from cdb_rest.metrics import counts  # once the application is loaded: until then nobody knows who counts together
+
     exchange = current.get() or Exchange({})
     status, code = (500, "internal_error") if status_int == 500 else (400, "malformed_request")
+    counts.ERRORS.labels(code).inc()
     body = json.dumps({"detail": f"{reason}: {mesg}" if mesg else reason, "code": code})
     head = (
         f"HTTP/1.1 {status} {'Bad Request' if status == 400 else reason}\r\n"

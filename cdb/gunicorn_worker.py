@@ -17,6 +17,8 @@ from gunicorn.http.message import Request
 from gunicorn.workers.gthread import _DEFER, TConn, ThreadWorker
 
 from cdb import env
+from cdb_rest.metrics import counts
+from cdb_rest.metrics.place import here
 from cdb_rest.observe.exchange import Exchange, current
 from cdb_rest.observe.observed import INSTEAD
 
@@ -53,6 +55,10 @@ class LingeringWorker(ThreadWorker):
         """Run, as the worker's process, until it is told to stop."""
         self._refusing = ThreadPoolExecutor(self.cfg.threads, thread_name_prefix="refusing")
         self._waiting: deque[tuple[TConn, Future]] = deque()
+        self._waited = counts.QUEUE.labels(here.pool)
+        self._refused = counts.REFUSALS.labels(here.pool)
+        # The first that this process counts: from here on it is one of those that count together.
+        self._refused.inc(0)
         super().init_process()
 
     def enqueue_req(self, conn: TConn) -> None:
@@ -88,9 +94,13 @@ class LingeringWorker(ThreadWorker):
 
     def handle_request(self, req: Request, conn: TConn) -> bool:
         """Answer a request; returns whether the connection may be kept."""
-        if not _is_overdue(conn):
+        waited = monotonic() - conn.waits_since
+        self._waited.observe(waited)
+        if waited <= QUEUE_SECONDS:
             return super().handle_request(req, conn)
         begin = datetime.now()
+        self._refused.inc()
+        counts.ERRORS.labels("overloaded").inc()
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
         # The body is taken first, because who still sends may not see the answer.
         taken = conn.parser.finish_body(monotonic() + BODY_SECONDS, BODY_BYTES)

@@ -8,11 +8,13 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerView
 from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import health
+from cdb_rest.api.views.metrics import metrics
 
 urlpatterns = [
     path("api/cdb_rest/", include("cdb_rest.api.routes")),
     re_path(r"^health/live/?$", health.live),
     re_path(r"^health/ready/?$", health.ready),
+    re_path(r"^metrics/?$", metrics),
     re_path(
         r"^api/schema/?$",
         SpectacularJSONAPIView.as_view(renderer_classes=[JSONRenderer], http_method_names=["get", "head"]),

@@ -24,6 +24,7 @@ from django.db import connection as current
 from psycopg2.extensions import make_dsn
 
 from cdb_rest import named_sql
+from cdb_rest.metrics import counts
 from cdb_rest.observe.exchange import Exchange
 from cdb_rest.observe.exchange import current as exchange
 from cdb_rest.observe.statements import named
@@ -220,6 +221,7 @@ def _look_after_deadlines() -> None:
         for connection in watched:
             deadline = connection.deadline
             if deadline is not None and deadline < now:
+                counts.GIVEN_UP.inc()
                 exchange.set(connection.exchange)
                 logger.warning("the database has not answered in time; its connection is given up")
                 connection.outage.began()

@@ -7,7 +7,9 @@
 import os
 import resource
 
-from cdb import env, gunicorn_edge
+from cdb import env, gunicorn_edge, metrics_directory
+from cdb_rest.metrics import slots
+from cdb_rest.metrics.place import here
 
 _values = env.read()
 
@@ -68,6 +70,10 @@ statsd_host = _values["CDB_STATSD_HOST"] or None
 statsd_prefix = "cdb"
 # Managing gunicorn goes by signals; its control socket would be shared by all instances of one user.
 control_socket_disable = True
+
+# What /metrics tells is counted in files, by all processes together. They are told before the application is loaded.
+here.threads = threads
+slots.share(metrics_directory.ready())
 
 # No proxy tells us a path by a header, so a client's header of that name is dropped.
 forwarder_headers = ""

@@ -13,6 +13,7 @@ from cdb.serving.pools import pools
 from cdb.serving.program import Program, append_to, find
 
 CONFIGURATION = "nginx.conf"
+METRICS = "nginx-metrics.conf"
 # As many as the kernel usually allows: jobs that start together all connect at once.
 BACKLOG = 4096
 # More than the 12,000 requests that one process should be able to hold, each with a connection to gunicorn.
@@ -25,6 +26,11 @@ OTHER_FILES = 128
 BODY_SLACK_BYTES = 64 * 1024
 # What there is to spare for a lookup that has waited for its turn and for the database as long as it may.
 SPARE_SECONDS = 5
+
+
+def status_url() -> str:
+    """Where nginx tells this machine about its connections."""
+    return f"http://127.0.0.1:{env.read()['PORT']}/nginx-status"
 
 
 def configuration() -> str:
@@ -46,6 +52,7 @@ def configuration() -> str:
             "KEEPALIVE": max(2, pools()["lookups"].connections // processes),
             "CACHE": "cache",
             "TEMPORARY": layout.temporary(),
+            "METRICS": templates.fill(METRICS, {}),
             "MAX_BODY_BYTES": values["CDB_MAX_BODY_BYTES"] + BODY_SLACK_BYTES,
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]

@@ -38,6 +38,11 @@ def _url(pool: Pool, name: str) -> str:
     return f"postgresql://cdb@/{name}?host={layout.pooler_sockets()}&port={PORT}&application_name=cdb-{pool.name}"
 
 
+def console_url() -> str:
+    """The libpq URL of PgBouncer's console, which tells about its pools."""
+    return f"postgresql://cdb@/pgbouncer?host={layout.pooler_sockets()}&port={PORT}"
+
+
 def configuration() -> str:
     """The text of pgbouncer.ini for the settings. Raises `ConfigurationError` for what PgBouncer can't do."""
     target = _target(database.parts(), "DATABASE_URL")

@@ -21,7 +21,8 @@ class Exchange:
     `request_id` is the client's, or one of our own where that is missing or no good. `route` is the path's pattern, None until
     it is known or where there is none; `actor` who asks, as far as known: the client's address, or a user's name; `status` the
     answer's, 0 before it; `bytes` those of its body that were handed over. Times are in seconds; those of the database and of
-    rendering JSON are parts of the whole.
+    rendering JSON are parts of the whole. `names_known` says whether the client named an answer that it has, `is_named` whether
+    this one has a name, too.
     """
 
     __slots__ = (
@@ -29,7 +30,9 @@ class Exchange:
         "begin",
         "bytes",
         "database",
+        "is_named",
         "method",
+        "names_known",
         "path",
         "queries",
         "rendering",
@@ -49,6 +52,8 @@ class Exchange:
         self.status = 0
         self.database = self.rendering = 0.0
         self.queries = self.bytes = 0
+        self.names_known = "HTTP_IF_NONE_MATCH" in environ
+        self.is_named = False
 
     def __call__(self, execute: Callable, sql: Any, parameters: Any, many: bool, context: dict) -> Any:
         """Run a statement and add its time, as one of Django's wrappers around the execution of statements."""
