@@ -19,6 +19,7 @@ from gunicorn.workers.gthread import _DEFER, TConn, ThreadWorker
 from cdb import env
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.place import here
+from cdb_rest.metrics.values import Buckets, add
 from cdb_rest.observe.exchange import Exchange, current
 from cdb_rest.observe.observed import INSTEAD
 
@@ -55,10 +56,8 @@ class LingeringWorker(ThreadWorker):
         """Run, as the worker's process, until it is told to stop."""
         self._refusing = ThreadPoolExecutor(self.cfg.threads, thread_name_prefix="refusing")
         self._waiting: deque[tuple[TConn, Future]] = deque()
-        self._waited = counts.QUEUE.labels(here.pool)
+        self._waited = Buckets(counts.QUEUE.labels(here.pool))
         self._refused = counts.REFUSALS.labels(here.pool)
-        # The first that this process counts: from here on it is one of those that count together.
-        self._refused.inc(0)
         super().init_process()
 
     def enqueue_req(self, conn: TConn) -> None:
@@ -95,7 +94,7 @@ class LingeringWorker(ThreadWorker):
     def handle_request(self, req: Request, conn: TConn) -> bool:
         """Answer a request; returns whether the connection may be kept."""
         waited = monotonic() - conn.waits_since
-        self._waited.observe(waited)
+        add(((self._waited.sum, waited), (self._waited.count_of(waited), 1)))
         if waited <= QUEUE_SECONDS:
             return super().handle_request(req, conn)
         begin = datetime.now()

@@ -8,7 +8,7 @@ import os
 import resource
 
 from cdb import env, gunicorn_edge, metrics_directory
-from cdb_rest.metrics import slots
+from cdb_rest.metrics import sharing
 from cdb_rest.metrics.place import here
 
 _values = env.read()
@@ -73,7 +73,7 @@ control_socket_disable = True
 
 # What /metrics tells is counted in files, by all processes together. They are told before the application is loaded.
 here.threads = threads
-slots.share(metrics_directory.ready())
+sharing.share(metrics_directory.ready())
 
 # No proxy tells us a path by a header, so a client's header of that name is dropped.
 forwarder_headers = ""

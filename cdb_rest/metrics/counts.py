@@ -4,7 +4,11 @@ What is only looked at when somebody asks, such as the sizes of tags, is in `cdb
 routes are patterns of paths, never paths.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
+
+from cdb_rest.metrics.values import Number
+
+values.ValueClass = Number
 
 REGISTRY = CollectorRegistry()
 

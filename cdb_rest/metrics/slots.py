@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
-from prometheus_client import multiprocess, values
+from prometheus_client import multiprocess
 
 from cdb_rest.metrics.place import here
 
@@ -60,6 +60,10 @@ class Slots:
             self._take()
         return self._number
 
+    def path(self, prefix: str) -> Path:
+        """The file of this process for a kind of metrics, as the client calls it."""
+        return self._directory / f"{prefix}_{self.number()}.db"
+
     def living(self) -> list[Owner]:
         """The processes that count. What those that ended left of their gauges is removed."""
         own = self.number()
@@ -104,18 +108,3 @@ class Slots:
         except OSError:
             return False
         return True
-
-
-slots: Slots | None = None
-
-
-def share(directory: Path) -> None:
-    """Let the metrics, none of which is made yet, be counted together with other processes, in `directory`."""
-    global slots
-    if slots:
-        return
-    here.directory = directory
-    slots = Slots(directory)
-    # The client asks for it where it makes its files.
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
-    values.ValueClass = values.MultiProcessValue(slots.number)

@@ -39,7 +39,7 @@ class Observed:
 
         def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable:
             exchange.status = int(status[:3])
-            exchange.is_named = any(name == "ETag" for name, _ in headers)
+            exchange.is_named = "ETag" in dict(headers)
             return start_response(status, [*headers, (HEADER, exchange.request_id)], *error)
 
         try:
