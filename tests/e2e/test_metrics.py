@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
+from cdb.env import ROOT
 from tests.e2e.counting import LOOKUP, Load, Metrics, eventually, workers
 from tests.e2e.service import JobClient, Service, raw
 from tests.e2e.test_nginx_cache import programs
@@ -187,6 +188,26 @@ def test_it_answers_in_time_while_the_database_and_the_pooler_are_stopped(three)
         ups = [found.sum(f"cdb_{name}_up") for name in ("database", "pgbouncer", "nginx")]
         assert ups == [0, 0, 1] and found.requests
     eventually(lambda: [look(three).sum(f"cdb_{name}_up") for name in ("database", "pgbouncer")], [1, 1])
+
+
+def test_the_manual_has_all_of_it_and_nothing_else(three):
+    Load(three.port).run(1)
+    JobClient(three.port).call("POST", "cloneGlobalTag/tiny/counted", None)
+    section = (ROOT / "docs" / "operations.md").read_text().split("## Metrics and alerts")[1].split("\n### ")[0]
+    described = {}
+    for line in section.splitlines():
+        if line.startswith("| `cdb_"):
+            _, name, labels, _meaning, _ = line.split("|")
+            described[name.strip(" `")] = set(filter(None, labels.strip().split(", ")))
+    told = {}
+    for family in look(three).families:
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        told[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
+    # Nobody replicates here, and nobody has left in the middle of an answer.
+    for name in ("cdb_standbys", "cdb_standby_lag_seconds", "cdb_standby_lag_bytes", "cdb_answers_broken_off_total"):
+        if not told.get(name):
+            told[name] = described[name]
+    assert told == described
 
 
 def test_other_names_of_this_machine_may_be_asked_too(three):

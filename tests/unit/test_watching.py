@@ -1,0 +1,79 @@
+"""The alerts and the dashboard: well formed, documented, and each alert tried out both ways."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from cdb.env import ROOT
+
+DEPLOY = ROOT / "deploy" / "prometheus"
+DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "cdb.json").read_text())
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+ALERTS = [rule for group in yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"] for rule in group["rules"]]
+TRIALS = [
+    (trial["alertname"], bool(trial["exp_alerts"]))
+    for file in DEPLOY.glob("*_test.yml")
+    for test in yaml.safe_load(file.read_text())["tests"]
+    for trial in test["alert_rule_test"]
+]
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
+def test_each_alert_says_what_is_wrong_and_where_to_read_what_to_do(alert):
+    assert set(alert["annotations"]) == {"summary", "description", "runbook"}
+    assert alert["labels"]["severity"] in ("critical", "warning")
+    document, anchor = alert["annotations"]["runbook"].split("#")
+    assert anchor == alert["alert"].lower()
+    section = (ROOT / document).read_text().split(f"\n#### {alert['alert']}\n")
+    assert len(section) == 2 and len(section[1].split("\n#### ")[0].strip()) > 40
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
+def test_each_alert_is_tried_where_it_fires_and_where_it_does_not(alert):
+    assert {fires for name, fires in TRIALS if name == alert["alert"]} == {True, False}
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (apt-get install prometheus)")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "rules", "rules.yml", "alerts.yml"),
+        ("check", "config", "prometheus.yml"),
+        ("test", "rules", "alerts_service_test.yml", "alerts_database_test.yml"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_prometheus_own_tool_finds_no_fault(arguments):
+    checked = subprocess.run(["promtool", *arguments], cwd=DEPLOY, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_each_panel_says_what_it_shows_and_in_which_unit(panel):
+    assert panel["description"].endswith(".") and panel["fieldConfig"]["defaults"]["unit"]
+    assert panel["targets"] and all(target["legendFormat"] for target in panel["targets"])
+    assert panel["datasource"]["uid"] == "${datasource}"
+
+
+def test_panels_do_not_cover_each_other():
+    taken = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken and place["x"] + place["w"] <= 24, panel["title"]
+        taken |= cells
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+
+
+def test_the_rows_are_those_that_the_manual_names():
+    rows = [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"]
+    manual = (ROOT / "docs" / "operations.md").read_text()
+    assert all(re.search(rf"\b{row}\b", manual, re.IGNORECASE) for row in rows), rows
