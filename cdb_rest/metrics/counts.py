@@ -22,8 +22,9 @@ def _counter(name: str, meaning: str, *labels: str) -> Counter:
     return Counter(name, meaning, labels, registry=REGISTRY)
 
 
-def _gauge(name: str, meaning: str, *labels: str) -> Gauge:
-    return Gauge(name, meaning, labels, registry=REGISTRY, multiprocess_mode="livesum")
+def _gauge(name: str, meaning: str, *labels: str, together: str = "livesum") -> Gauge:
+    """`together` is how the values of living processes make one: livesum, livemin, livemax."""
+    return Gauge(name, meaning, labels, registry=REGISTRY, multiprocess_mode=together)
 
 
 REQUESTS = _counter("cdb_requests_total", "Requests that were answered.", "route", "method", "status")
@@ -69,5 +70,16 @@ EXPORTS = _gauge("cdb_exports_in_progress", "Exports that are running.")
 OUTAGES = _counter("cdb_database_outages_total", "Times that a process found the database away.")
 CONNECTIONS = _counter("cdb_database_connects_total", "Connections to the database, by outcome.", "outcome")
 GIVEN_UP = _counter("cdb_database_given_up_total", "Connections given up because the database did not answer in time.")
+
+REPLICA_UP = _gauge(
+    "cdb_replica_up",
+    "1 while a replica takes part in reading, as every process sees it.",
+    "replica",
+    together="livemin",
+)
+REPLICA_LAG = _gauge("cdb_replica_lag_seconds", "How far it is behind.", "replica", together="livemax")
+REPLICA_READS = _counter(
+    "cdb_replica_reads_total", "Reads sent to replicas, by what became of them.", "replica", "outcome"
+)
 
 CPU_SECONDS = _counter("cdb_process_cpu_seconds_total", "Processor time of the gunicorn processes.", "pool")

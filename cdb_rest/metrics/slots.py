@@ -19,11 +19,15 @@ from prometheus_client import multiprocess
 from cdb_rest.metrics.place import here
 
 LOCKS = "slots"
-# As the client names its files; of gauges only those of living processes count.
-FILES = ("counter_{}.db", "histogram_{}.db", "gauge_livesum_{}.db")
-# Taken from the file system at the beginning: what grows later in a full one would kill the process that writes. A series
-# takes some 200 bytes.
-FILE_BYTES = 512 * 1024
+# As the client names its files, with their sizes: taken from the file system at once, because what grows later in a full one
+# would kill the process that writes. A series takes some 200 bytes. Of gauges only those of living processes count.
+FILES = {
+    "counter": 512 * 1024,
+    "histogram": 512 * 1024,
+    "gauge_livesum": 16 * 1024,
+    "gauge_livemin": 16 * 1024,
+    "gauge_livemax": 16 * 1024,
+}
 MOST = 4096
 # Process id, name of the pool, threads.
 RECORD = struct.Struct("i24si")
@@ -77,10 +81,10 @@ class Slots:
             if self._lock(number):
                 break
         multiprocess.mark_process_dead(number, self._directory)
-        for name in FILES:
-            file = os.open(self._directory / name.format(number), os.O_RDWR | os.O_CREAT, 0o600)
+        for prefix, size in FILES.items():
+            file = os.open(self._directory / f"{prefix}_{number}.db", os.O_RDWR | os.O_CREAT, 0o600)
             try:
-                os.posix_fallocate(file, 0, FILE_BYTES)
+                os.posix_fallocate(file, 0, size)
             finally:
                 os.close(file)
         threads = 0 if os.getpid() == self._first_pid else here.threads
