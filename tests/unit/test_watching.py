@@ -7,6 +7,9 @@ import subprocess
 
 import pytest
 import yaml
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from cdb.env import ROOT
 
@@ -57,6 +60,26 @@ def test_each_panel_says_what_it_shows_and_in_which_unit(panel):
     assert panel["description"].endswith(".") and panel["fieldConfig"]["defaults"]["unit"]
     assert panel["targets"] and all(target["legendFormat"] for target in panel["targets"])
     assert panel["datasource"]["uid"] == "${datasource}"
+
+
+def test_grafanas_own_classes_know_all_that_is_in_it():
+    register_default_plugins()
+    known = json.loads(JSONEncoder().encode(Dashboard.from_json(json.loads(json.dumps(DASHBOARD)))))
+    unknown = list(lost(DASHBOARD, known))
+    # What Prometheus's annotations have beyond those of others.
+    assert [place for place in unknown if not place.startswith("/annotations/list/0/")] == []
+
+
+def lost(written, known, place=""):
+    """Where something is written that is not known, or known as something else."""
+    if isinstance(written, dict) and isinstance(known, dict):
+        for key, value in written.items():
+            yield from lost(value, known.get(key), f"{place}/{key}")
+    elif isinstance(written, list) and isinstance(known, list) and len(written) == len(known):
+        for number, pair in enumerate(zip(written, known, strict=True)):
+            yield from lost(*pair, f"{place}/{number}")
+    elif written != known:
+        yield place
 
 
 def test_panels_do_not_cover_each_other():
