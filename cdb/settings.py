@@ -38,6 +38,7 @@ MIDDLEWARE = [
     "cdb_rest.api.route_names.RouteMiddleware",
     "cdb_rest.api.failures.FailureMiddleware",
     "cdb_rest.api.middleware.EdgeMiddleware",
+    "cdb_rest.api.metrics_middleware.MetricsMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cdb_rest.api.admin_middleware.AdminSessionMiddleware",

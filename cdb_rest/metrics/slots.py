@@ -8,6 +8,7 @@ A number is held by a lock on one byte of a file. Such a lock (POSIX) ends with 
 """
 
 import fcntl
+import itertools
 import os
 import struct
 import threading
@@ -28,7 +29,6 @@ FILES = {
     "gauge_livemin": 16 * 1024,
     "gauge_livemax": 16 * 1024,
 }
-MOST = 4096
 # Process id, name of the pool, threads.
 RECORD = struct.Struct("i24si")
 
@@ -77,9 +77,7 @@ class Slots:
 
     def _take(self) -> None:
         self._locks = os.open(self._directory / LOCKS, os.O_RDWR | os.O_CREAT, 0o600)
-        for number in range(MOST):
-            if self._lock(number):
-                break
+        number = next(filter(self._lock, itertools.count()))
         multiprocess.mark_process_dead(number, self._directory)
         for prefix, size in FILES.items():
             file = os.open(self._directory / f"{prefix}_{number}.db", os.O_RDWR | os.O_CREAT, 0o600)

@@ -95,7 +95,8 @@ def text() -> bytes:
 
 @cache
 def _build() -> Metric:
-    version = tomllib.loads(PROJECT.read_text())["project"]["version"]
+    # An image may be without it.
+    version = tomllib.loads(PROJECT.read_text())["project"]["version"] if PROJECT.exists() else "unknown"
     return InfoMetricFamily(
         "cdb_build",
         "What is running.",

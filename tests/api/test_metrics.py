@@ -44,6 +44,11 @@ def test_errors_and_changes_are_counted_when_they_are_answered_and_committed(api
         assert after[key] - before.get(key, 0) == 1
 
 
+def test_it_may_be_asked_by_any_name():
+    assert Client().get("/metrics", headers={"Host": "10.1.2.3:8000"}).status_code == 200
+    assert Client().get("/health/live", headers={"Host": "10.1.2.3:8000"}).status_code == 400
+
+
 def test_it_can_only_be_read():
     assert Client().head("/metrics").status_code == 200
     assert Client().post("/metrics").status_code == 405

@@ -167,9 +167,10 @@ def test_who_is_neither_here_nor_in_a_private_network_sees_nothing_of_it(three):
         nginx.send_signal(signal.SIGHUP)
 
 
-def test_it_answers_in_time_while_the_instance_that_should_is_stopped(three):
+@pytest.mark.parametrize("pool", ["lookups", "others"])
+def test_it_answers_in_time_while_one_instance_is_stopped(three, pool):
     with contextlib.ExitStack() as stack:
-        for process in workers(three, "others"):
+        for process in workers(three, pool):
             process.suspend()
             stack.callback(process.resume)
         begin = time.monotonic()
