@@ -4,7 +4,9 @@ import contextlib
 import getpass
 import re
 import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg2
@@ -78,7 +80,12 @@ def _settings(named: dict[str, str]) -> dict[str, Any]:
         "PASSWORD": named.pop("password", ""),
         "HOST": named.pop("host", ""),
         "PORT": named.pop("port", ""),
-        "OPTIONS": {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | DEAD_NETWORK | named,
+        "OPTIONS": {
+            "connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"],
+            "fallback_application_name": _program(),
+        }
+        | DEAD_NETWORK
+        | named,
         # A thread keeps its connection, so that a request costs no new one; a lost one is noticed before it is used.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
@@ -111,6 +118,12 @@ def available(options: dict[str, str] | None = None) -> Iterator[None]:
             _in_use = None
             for number, handler in previous.items():
                 signal.signal(number, handler)
+
+
+def _program() -> str:
+    """What PostgreSQL calls our connections where the URL has no name for them: a command of manage.py, or the service."""
+    is_command = Path(sys.argv[0]).name == "manage.py" and len(sys.argv) > 1
+    return f"cdb-{sys.argv[1]}" if is_command else "cdb"
 
 
 def _parse(database_url: str, variable: str = "DATABASE_URL") -> dict[str, str]:

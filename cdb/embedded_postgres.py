@@ -48,6 +48,8 @@ OPTIONS = {
     "max_wal_size": "4GB",
     "timezone": "UTC",
     "log_timezone": "UTC",
+    # Time, process, and the name of the client's program: an instance of the service, or a command.
+    "log_line_prefix": "%m [%p] %q%a ",
     # Fresh rows slow an index-only scan down until they are vacuumed, so look for them more often than every minute.
     "autovacuum_naptime": "10s",
 }

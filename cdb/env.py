@@ -34,6 +34,9 @@ class Variable:
     public: bool = False  # may be read by anyone through user_settings/<name>
 
 
+LEVELS = ["debug", "info", "warning", "error"]
+HOST_PORT = r"(?:[^\s:]+:\d{1,5})?\Z"
+
 VARIABLES = (
     Variable("CDB_ENV_FILE", "str", ".env", "File, from the project's root, that further settings are read from."),
     Variable(
@@ -144,6 +147,14 @@ VARIABLES = (
     Variable(
         "CDB_ACCESS_LOG", "str", "", "File that gets a line for each request; `-`: standard output; empty: no such log."
     ),
+    Variable("CDB_LOG_LEVEL", "str", "info", "Least level of records.", validate.OneOf(LEVELS)),
+    Variable("CDB_LOG_FORMAT", "str", "auto", "How records look.", validate.OneOf(["auto", "json", "console"])),
+    Variable(
+        "CDB_LOG_FILE", "str", "", "File that gets the records; `-`, or empty without `make serve`: standard error."
+    ),
+    Variable(
+        "CDB_STATSD_HOST", "str", "", "Where gunicorn sends figures by UDP, host:port.", validate.Regexp(HOST_PORT)
+    ),
     Variable(
         "CDB_LOOKUP_TIMEOUT_SECONDS",
         "int",
@@ -192,6 +203,13 @@ VARIABLES = (
         20,
         "How long a request may wait for a free thread before it is answered with 504.",
         validate.Range(min=1),
+    ),
+    Variable(
+        "CDB_METRICS_MAX_TAGS",
+        "int",
+        1000,
+        "Most global tags that `/metrics` tells of one by one: those that changed last.",
+        validate.Range(0, 100_000),
     ),
     Variable(
         "CDB_MIGRATION_LOCK_TIMEOUT_SECONDS",

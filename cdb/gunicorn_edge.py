@@ -17,6 +17,8 @@ from gunicorn.http.wsgi import Response
 from gunicorn.workers.gthread import TConn
 
 from cdb_rest.api import security
+from cdb_rest.observe.exchange import Exchange, current
+from cdb_rest.observe.observed import HEADER
 
 # What may not stand in a request's target as it is, but does in requests of clients that escape nothing.
 UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
@@ -25,6 +27,9 @@ SECURITY_HEADERS = "".join(f"{name}: {value}\r\n" for name, value in security.HE
 
 # A client that neither sends what it announced nor takes what it asked for gives its thread back after this time.
 SILENCE_SECONDS = 15
+
+# The name that the client gave its request, among headers that can't be read.
+REQUEST_ID = re.compile(rb"^X-Request-ID:[ \t]*([!-~]+)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 
 # Up to this size a piece of a body is copied behind the headers, to be sent with them.
 SENT_TOGETHER_BYTES = 256 * 1024
@@ -36,6 +41,7 @@ def install() -> None:
     gunicorn.util.write_error = write_json_error
     Request.parse_request_line = _escaping(Request.parse_request_line)
     Request.parse = _refusing_silence(Request.parse)
+    Request.parse_headers = _knowing_refused(Request.parse_headers)
     TConn.__init__ = _limiting_waits(TConn.__init__)
     TConn.close = _closing_at_once(TConn.close)
     Response.write = _sending_together(Response.write)
@@ -43,11 +49,16 @@ def install() -> None:
 
 def write_json_error(connection: socket, status_int: int, reason: str, mesg: str) -> None:
     """Send the answer to a request that gunicorn refuses: 400 for whatever the client did wrong."""
+    from cdb_rest.metrics import counts  # once the application is loaded: until then nobody knows who counts together
+
+    exchange = current.get() or Exchange({})
     status, code = (500, "internal_error") if status_int == 500 else (400, "malformed_request")
+    counts.ERRORS.labels(code).inc()
     body = json.dumps({"detail": f"{reason}: {mesg}" if mesg else reason, "code": code})
     head = (
         f"HTTP/1.1 {status} {'Bad Request' if status == 400 else reason}\r\n"
         f"Connection: close\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n{SECURITY_HEADERS}"
+        f"{HEADER}: {exchange.request_id}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     gunicorn.util.write_nonblock(connection, (head + body).encode("latin1"))
@@ -90,6 +101,22 @@ def _refusing_silence(parse: Callable[..., Any]) -> Callable[..., Any]:
             raise InvalidRequestLine(f"nothing more came for {SILENCE_SECONDS} s") from error
 
     return parse_or_refuse
+
+
+def _knowing_refused(parse: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_headers(self: Request, data: bytes, from_trailer: bool = False) -> Any:
+        try:
+            return parse(self, data, from_trailer)
+        except Exception:
+            if from_trailer:
+                # The request is known already.
+                raise
+            named = REQUEST_ID.search(data)
+            known = {"REQUEST_METHOD": self.method or "", "PATH_INFO": self.path or ""}
+            current.set(Exchange(known | ({"HTTP_X_REQUEST_ID": named[1].decode()} if named else {})))
+            raise
+
+    return parse_headers
 
 
 def _closing_at_once(close: Callable[..., None]) -> Callable[..., None]:

@@ -3,18 +3,26 @@
 import json
 import select
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
+from socket import socket
 from time import monotonic
 from typing import Any
 
 from gunicorn.http import wsgi
+from gunicorn.http.errors import ParseException
 from gunicorn.http.message import Request
 from gunicorn.workers.gthread import _DEFER, TConn, ThreadWorker
 
 from cdb import env
 from cdb_rest.api import security
+from cdb_rest.metrics import counts
+from cdb_rest.metrics.place import here
+from cdb_rest.metrics.values import Buckets, add
+from cdb_rest.observe.exchange import Exchange, current
+from cdb_rest.observe.observed import INSTEAD
 
 # How long a thread waits for the next request of a connection before it gives the connection back.
 LINGER_MILLISECONDS = 5
@@ -50,6 +58,8 @@ class LingeringWorker(ThreadWorker):
         """Run, as the worker's process, until it is told to stop."""
         self._refusing = ThreadPoolExecutor(self.cfg.threads, thread_name_prefix="refusing")
         self._waiting: deque[tuple[TConn, Future]] = deque()
+        self._waited = Buckets(counts.QUEUE.labels(here.pool))
+        self._refused = counts.REFUSALS.labels(here.pool)
         super().init_process()
 
     def enqueue_req(self, conn: TConn) -> None:
@@ -76,6 +86,8 @@ class LingeringWorker(ThreadWorker):
         if _is_overdue(conn) and not conn.initialized and not conn.wait_for_data(0):
             return _DEFER
         while True:
+            # Whatever this thread did before is over.
+            current.set(None)
             keeps = super().handle(conn)
             if keeps is not True or not self.alive or self.nr_conns > self.cfg.threads or not _asks_again(conn):
                 return keeps
@@ -83,20 +95,38 @@ class LingeringWorker(ThreadWorker):
 
     def handle_request(self, req: Request, conn: TConn) -> bool:
         """Answer a request; returns whether the connection may be kept."""
-        if not _is_overdue(conn):
+        waited = monotonic() - conn.waits_since
+        add(((self._waited.sum, waited), (self._waited.count_of(waited), 1)))
+        if waited <= QUEUE_SECONDS:
             return super().handle_request(req, conn)
         begin = datetime.now()
+        self._refused.inc()
+        counts.ERRORS.labels("overloaded").inc()
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
         # The body is taken first, because who still sends may not see the answer.
         taken = conn.parser.finish_body(monotonic() + BODY_SECONDS, BODY_BYTES)
         if not taken or not self.alive or len(self.keepalived_conns) >= self.max_keepalived:
             response.force_close()
-        response.start_response("504 Gateway Timeout", OVERLOADED_HEADERS)
-        if req.method != "HEAD":
-            response.write(OVERLOADED)
-        response.close()
+        body = self.wsgi(environ | {INSTEAD: _overloaded}, response.start_response)
+        try:
+            for piece in body:
+                response.write(piece)
+            response.close()
+        finally:
+            body.close()
         self.log.access(response, req, environ, datetime.now() - begin)
         return not response.should_close()
+
+    def handle_error(self, req: Request | None, client: socket, addr: Any, exc: BaseException) -> None:
+        """Answer a request that can't be read, or whose answer failed."""
+        exchange = current.get()
+        if exchange is None:
+            exchange = Exchange({})
+            current.set(exchange)
+        if not exchange.status:
+            exchange.status = 400 if isinstance(exc, ParseException) else 500
+            self.wsgi.refuse(exchange)
+        super().handle_error(req, client, addr, exc)
 
     def _submit(self, pool: ThreadPoolExecutor, conn: TConn) -> Future:
         future = pool.submit(self.handle, conn)
@@ -106,6 +136,11 @@ class LingeringWorker(ThreadWorker):
     def _hand_back(self, conn: TConn, future: Future) -> None:
         if not future.cancelled():
             self.method_queue.defer(self.finish_request, conn, future)
+
+
+def _overloaded(environ: dict[str, Any], start_response: Callable) -> list[bytes]:
+    start_response("504 Gateway Timeout", OVERLOADED_HEADERS)
+    return [OVERLOADED] if environ["REQUEST_METHOD"] != "HEAD" else []
 
 
 def _still_waits(future: Future) -> bool:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from cdb import child, env, ports
+from cdb import child, env, metrics_directory, ports
 from cdb.env import ROOT, ConfigurationError
 
 LOOK_AFTER_SECONDS = 1
@@ -25,6 +25,7 @@ class Server:
 
     def start(self) -> None:
         """Start gunicorn and wait until it is ready. Raises `ConfigurationError` if it does not become so."""
+        metrics_directory.renew()
         self._process = child.start(
             [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "deploy" / "gunicorn.conf.py")], cwd=ROOT
         )
@@ -51,3 +52,5 @@ class Server:
         except (KeyboardInterrupt, SystemExit):
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait()
+        finally:
+            metrics_directory.remove()

@@ -2,7 +2,7 @@
 
 import importlib.util
 
-from cdb import database, env, security
+from cdb import database, env, logs, security
 
 _values = env.read()
 
@@ -34,8 +34,11 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "cdb_rest.api.timing.TimingMiddleware",
+    "cdb_rest.api.route_names.RouteMiddleware",
+    "cdb_rest.api.failures.FailureMiddleware",
     "cdb_rest.api.security.SecurityHeadersMiddleware",
     "cdb_rest.api.middleware.EdgeMiddleware",
+    "cdb_rest.api.metrics_middleware.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",  # with CDB_TLS: the admin by HTTPS alone
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
@@ -117,6 +120,7 @@ CDB_LOCK_TIMEOUT_SECONDS = _values["CDB_LOCK_TIMEOUT_SECONDS"]
 CDB_REPLICA_MAX_LAG_SECONDS = _values["CDB_REPLICA_MAX_LAG_SECONDS"]
 CDB_MAX_EXPORTS = _values["CDB_MAX_EXPORTS"]
 CDB_EXPORT_TIMEOUT_SECONDS = _values["CDB_EXPORT_TIMEOUT_SECONDS"]
+CDB_METRICS_MAX_TAGS = _values["CDB_METRICS_MAX_TAGS"]
 CDB_MIGRATION_LOCK_TIMEOUT_SECONDS = _values["CDB_MIGRATION_LOCK_TIMEOUT_SECONDS"]
 
 CDB_IOV_MODE = _values["CDB_IOV_MODE"]
@@ -147,15 +151,7 @@ SPECTACULAR_SETTINGS = {
     "PREPROCESSING_HOOKS": ["cdb_rest.api.schema.documented_spellings"],
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
-    # A client's mistake is no event of ours; only what answers 500 is.
-    "loggers": {"django.request": {"level": "ERROR"}, "django.security.DisallowedHost": {"level": "CRITICAL"}},
-}
+LOGGING = logs.configuration()
 
 # What a developer's browser gets: the API as pages, and a toolbar that shows statements, their plans and earlier requests.
 # Without DEBUG none of it is loaded.

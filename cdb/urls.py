@@ -9,12 +9,14 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import health
+from cdb_rest.api.views.metrics import metrics
 
 # Forms are the admin's alone; whoever sends one anywhere else gets an answer as to any other request.
 urlpatterns = [
     path("api/cdb_rest/", include("cdb_rest.api.routes")),
     re_path(r"^health/live/?$", csrf_exempt(health.live)),
     re_path(r"^health/ready/?$", csrf_exempt(health.ready)),
+    re_path(r"^metrics/?$", csrf_exempt(metrics)),
     re_path(
         r"^api/schema/?$",
         SpectacularJSONAPIView.as_view(renderer_classes=[JSONRenderer], http_method_names=["get", "head"]),

@@ -16,7 +16,9 @@ from cdb_rest.api.kept_first import KeptFirst  # noqa: E402
 from cdb_rest.api.lookup_first import LookupFirst  # noqa: E402
 from cdb_rest.api.routes import spellings  # noqa: E402
 from cdb_rest.api.views.lookup import LookupView  # noqa: E402
+from cdb_rest.observe.metrics import MetricsObserver  # noqa: E402
 from cdb_rest.observe.observed import Observed  # noqa: E402
+from cdb_rest.observe.records import Records  # noqa: E402
 
 deadlines.serve()
 
@@ -26,4 +28,4 @@ if not settings.DEBUG:
     application = KeptFirst(application, "/api/cdb_rest/")
     application = LookupFirst(application, [f"/api/cdb_rest/{path}" for path in spellings(LookupView)])
 
-application = Observed(application, [])
+application = Observed(application, [Records(), MetricsObserver()])

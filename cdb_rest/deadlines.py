@@ -24,6 +24,10 @@ from django.db import connection as current
 from psycopg2.extensions import make_dsn
 
 from cdb_rest import named_sql
+from cdb_rest.metrics import counts
+from cdb_rest.observe.exchange import Exchange
+from cdb_rest.observe.exchange import current as exchange
+from cdb_rest.observe.statements import named
 from cdb_rest.outage import Outage
 
 logger = logging.getLogger(__name__)
@@ -55,6 +59,7 @@ def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
 
     def until_deadline(self: Any, *arguments: Any, **values: Any) -> Any:
         connection = self.connection
+        connection.exchange = exchange.get()
         connection.deadline = monotonic() + (_hurry.seconds or connection.limit_seconds)
         try:
             return method(self, *arguments, **values)
@@ -67,8 +72,9 @@ def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
 class WatchedCursor(psycopg2.extensions.cursor):
     """A cursor whose statements have a deadline. Streams of COPY have none: whoever streams sees to their progress."""
 
-    execute = _watched(psycopg2.extensions.cursor.execute)
-    executemany = _watched(psycopg2.extensions.cursor.executemany)
+    execute = _watched(named(psycopg2.extensions.cursor.execute))
+    executemany = _watched(named(psycopg2.extensions.cursor.executemany))
+    copy_expert = named(psycopg2.extensions.cursor.copy_expert)
 
 
 class WatchedServerCursor(WatchedCursor):
@@ -89,6 +95,8 @@ class WatchedConnection(psycopg2.extensions.connection):
 
     deadline: float | None = None
     outage = OUTAGE
+    # The one that it works for.
+    exchange: Exchange | None = None
 
     def __init__(self, dsn: str, *arguments: Any, **values: Any) -> None:
         self._limit_reads()
@@ -213,6 +221,8 @@ def _look_after_deadlines() -> None:
         for connection in watched:
             deadline = connection.deadline
             if deadline is not None and deadline < now:
+                counts.GIVEN_UP.inc()
+                exchange.set(connection.exchange)
                 logger.warning("the database has not answered in time; its connection is given up")
                 connection.outage.began()
                 connection.give_up()

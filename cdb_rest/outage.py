@@ -7,6 +7,8 @@ from time import monotonic
 
 import psycopg2
 
+from cdb_rest.metrics import counts
+
 # How long nobody tries again after a failure.
 PAUSE_SECONDS = 0.5
 
@@ -27,6 +29,8 @@ class Outage:
     def began(self) -> None:
         """Note that the database did not answer."""
         with self._lock:
+            if not self._is_on:
+                counts.OUTAGES.inc()
             self._is_on = True
             self._next_try = monotonic() + PAUSE_SECONDS
 
@@ -39,14 +43,17 @@ class Outage:
         with self._lock:
             was_on = self._is_on
             if was_on and (self._is_being_tried or monotonic() < self._next_try):
+                counts.CONNECTIONS.labels("not tried").inc()
                 raise psycopg2.OperationalError("the database was away a moment ago, and is not tried again yet")
             self._is_being_tried = was_on
         try:
             yield was_on
         except psycopg2.OperationalError:
+            counts.CONNECTIONS.labels("failed").inc()
             self.began()
             raise
         else:
+            counts.CONNECTIONS.labels("opened").inc()
             with self._lock:
                 self._is_on = False
         finally:

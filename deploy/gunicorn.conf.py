@@ -9,7 +9,9 @@ import resource
 import sys
 from typing import Any
 
-from cdb import env, gunicorn_edge, security
+from cdb import env, gunicorn_edge, metrics_directory, security
+from cdb_rest.metrics import sharing
+from cdb_rest.metrics.place import here
 
 _values = env.read()
 
@@ -61,12 +63,19 @@ limit_request_line = 8190
 # Heartbeats are file changes, and on some disks those block.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: PTH112, S108
 
-# Time, client, request, status, bytes of the body, and how long it took in the application.
+# Time, client, request, status, bytes of the body, how long it took in the application, and the request's id.
 accesslog = _values["CDB_ACCESS_LOG"] or None
-access_log_format = '%(t)s %(h)s "%(r)s" %(s)s %(B)s %(D)sus'
+access_log_format = '%(t)s %(h)s "%(r)s" %(s)s %(B)s %(D)sus %({x-request-id}o)s'
 loglevel = "warning"
+# Requests, their statuses and durations, and workers, as figures.
+statsd_host = _values["CDB_STATSD_HOST"] or None
+statsd_prefix = "cdb"
 # Managing gunicorn goes by signals; its control socket would be shared by all instances of one user.
 control_socket_disable = True
+
+# What /metrics tells is counted in files, by all processes together. They are told before the application is loaded.
+here.threads = threads
+sharing.share(metrics_directory.ready())
 
 # No proxy tells us a path by a header, so a client's header of that name is dropped.
 forwarder_headers = ""

@@ -16,6 +16,7 @@ from cdb.serving.program import Program
 
 # As many as the kernel usually allows (net.core.somaxconn): whoever comes while masters are replaced waits in this queue.
 BACKLOG = 4096
+LOG = "service.log"
 
 
 def listen(path: Path) -> socket.socket:
@@ -29,6 +30,11 @@ def listen(path: Path) -> socket.socket:
         os.chown(path, account.pw_uid, account.pw_gid)
     listener.listen(BACKLOG)
     return listener
+
+
+def log_file() -> str:
+    """Where the processes write their records."""
+    return env.read()["CDB_LOG_FILE"] or str(layout.directory() / LOG)
 
 
 class Gunicorn(Program):
@@ -89,7 +95,11 @@ class Gunicorn(Program):
             return child.start(
                 [sys.executable, "-m", "cdb.serving.gunicorn_master", self._pool, *map(str, descriptors)],
                 cwd=ROOT,
-                env=env.for_children(DATABASE_URL=url(pool), DATABASE_REPLICA_URLS=",".join(replica_urls(pool))),
+                env=env.for_children(
+                    DATABASE_URL=url(pool),
+                    DATABASE_REPLICA_URLS=",".join(replica_urls(pool)),
+                    CDB_LOG_FILE=log_file(),
+                ),
                 pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
             )

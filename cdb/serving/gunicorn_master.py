@@ -11,7 +11,9 @@ import sys
 from gunicorn.app.wsgiapp import run
 
 from cdb.env import ROOT
+from cdb.serving import nginx, pgbouncer
 from cdb.serving.pools import pools
+from cdb_rest.metrics.place import here
 
 FIRST_DESCRIPTOR = 3
 # Longer than any answer takes: who replaces a master waits for it, and who stops the service does not.
@@ -22,10 +24,12 @@ def main(pool_name: str, descriptors: list[int]) -> None:
     """Become the master of a pool."""
     _hand_over(descriptors)
     pool = pools()[pool_name]
+    here.pool, here.pooler, here.nginx = pool.name, pgbouncer.console_url(), nginx.status_url()
     sys.argv = [
         "gunicorn",
         *("--config", str(ROOT / "deploy" / "gunicorn.conf.py")),
         *("--name", pool.name),
+        *("--statsd-prefix", f"cdb.{pool.name}"),
         *("--workers", str(pool.workers)),
         *("--graceful-timeout", str(GRACEFUL_SECONDS)),
     ]

@@ -14,6 +14,7 @@ from cdb.serving.program import Program, append_to, find
 
 CONFIGURATION = "nginx.conf"
 ERRORS = "nginx-errors.conf"
+METRICS = "nginx-metrics.conf"
 # As many as the kernel usually allows: jobs that start together all connect at once.
 BACKLOG = 4096
 # More than the 12,000 requests that one process should be able to hold, each with a connection to gunicorn.
@@ -31,6 +32,11 @@ SPARE_SECONDS = 5
 def processes(cores: int | None = None) -> int:
     """How many there are on this machine, or on one of so many cores."""
     return max(LEAST_PROCESSES, cores or cores_here())
+
+
+def status_url() -> str:
+    """Where nginx tells this machine about its connections."""
+    return f"http://127.0.0.1:{env.read()['PORT']}/nginx-status"
 
 
 def configuration() -> str:
@@ -52,6 +58,7 @@ def configuration() -> str:
             "KEEPALIVE": max(2, pools()["lookups"].connections // processes()),
             "CACHE": "cache",
             "TEMPORARY": layout.temporary(),
+            "METRICS": templates.fill(METRICS, {}),
             "ERRORS": templates.fill(ERRORS, most_bytes),
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]

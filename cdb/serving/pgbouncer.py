@@ -26,16 +26,21 @@ HANDLED = {*OF_A_DATABASE, *OF_ALL, "dbname", "sslmode", "connect_timeout", "app
 
 def url(pool: Pool) -> str:
     """The libpq URL by which a gunicorn instance reaches its share of the connections."""
-    return _url(pool.database)
+    return _url(pool, pool.database)
 
 
 def replica_urls(pool: Pool) -> list[str]:
     """The same for each streaming replica."""
-    return [_url(pool.database_on_replica(number)) for number, _ in enumerate(database.replica_urls(), 1)]
+    return [_url(pool, pool.database_on_replica(number)) for number, _ in enumerate(database.replica_urls(), 1)]
 
 
-def _url(name: str) -> str:
-    return f"postgresql://cdb@/{name}?host={layout.pooler_sockets()}&port={PORT}"
+def _url(pool: Pool, name: str) -> str:
+    return f"postgresql://cdb@/{name}?host={layout.pooler_sockets()}&port={PORT}&application_name=cdb-{pool.name}"
+
+
+def console_url() -> str:
+    """The libpq URL of PgBouncer's console, which tells about its pools."""
+    return f"postgresql://cdb@/pgbouncer?host={layout.pooler_sockets()}&port={PORT}"
 
 
 def configuration() -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from cdb import env, ports
+from cdb import env, metrics_directory, ports
 from cdb.env import ConfigurationError
 from cdb.serving import nginx, pgbouncer
 from cdb.serving.gunicorn import Gunicorn
@@ -53,6 +53,7 @@ class Supervisor:
 
     def start(self) -> None:
         """Start all and wait until they are ready. Raises `ConfigurationError` if one does not become so."""
+        metrics_directory.renew()
         for group in ([self._pgbouncer], self._gunicorns, [self._nginx]):
             for program in group:
                 program.start()
@@ -90,6 +91,7 @@ class Supervisor:
             self._end_at_once()
             for gunicorn in self._gunicorns:
                 gunicorn.close()
+            metrics_directory.remove()
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
         self._told_to_renew = True

@@ -1,9 +1,13 @@
 """The layers that Django's admin needs, for the admin's pages alone: no other request pays for them."""
 
+from typing import Any
+
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
+
+from cdb_rest.observe.exchange import exchange_of
 
 PREFIX = "/admin/"
 
@@ -21,6 +25,11 @@ class AdminSessionMiddleware(_ForAdminAlone, SessionMiddleware):
 
 class AdminAuthenticationMiddleware(_ForAdminAlone, AuthenticationMiddleware):
     """Who is logged in."""
+
+    def process_view(self, request: HttpRequest, *_view: Any) -> None:
+        """Note who it is, which the page asks anyway."""
+        if request.path_info.startswith(PREFIX) and request.user.is_authenticated:
+            exchange_of(request.META).actor = request.user.get_username()
 
 
 class AdminMessageMiddleware(_ForAdminAlone, MessageMiddleware):

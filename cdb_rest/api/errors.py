@@ -12,6 +12,7 @@ from rest_framework import exceptions
 
 from cdb_rest.api.json import TooComplexError, dump
 from cdb_rest.domain import errors
+from cdb_rest.metrics import counts
 from cdb_rest.services.driver_errors import translate
 
 logger = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
 
 def answer(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:
     """An error's response: a JSON object with `detail`, `code` and whatever `more` has."""
+    counts.ERRORS.labels(code).inc()
     body = dump({"detail": detail, "code": code} | (more or {}))
     response = HttpResponse(body, status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"

@@ -34,7 +34,7 @@ class FromReplica:
             body = self._application(environ, lambda *beginning: begun.append(beginning))
             status = int(begun[0][0][:3])
             if not _is_the_servers_fault(status):
-                replica.reads["served"] += 1
+                replica.count("served")
                 start_response(*begun[0])
                 # A large answer is read while it is sent.
                 leave = block.pop_all().close
@@ -56,7 +56,7 @@ def _is_up_to_date(replica: Replica) -> bool:
     except Error as error:
         replica.failed(error)
         return False
-    replica.reads["behind"] += 1
+    replica.count("behind")
     return False
 
 

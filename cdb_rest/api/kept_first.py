@@ -29,9 +29,10 @@ class KeptFirst:
         self._prefix = prefix
 
     def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
-        subject = self._subject(environ)
-        if subject is None:
+        asked = self._asked(environ)
+        if asked is None:
             return self._application(environ, start_response)
+        subject, route = asked
         exchange = exchange_of(environ)
         try:
             with exchange.query():
@@ -40,17 +41,25 @@ class KeptFirst:
             response = errors.handle(error, {})
         if response is None:
             return self._application(environ, start_response)
+        exchange.route = route
         return send(start_response, exchange, response.status_code, dict(response.items()), response.content)
 
-    def _subject(self, environ: dict[str, Any]) -> Subject | None:
-        """What the client's answer is called after, or None if it names no answer."""
+    def _asked(self, environ: dict[str, Any]) -> tuple[Subject, str] | None:
+        """What the client's answer is called after, and the name of the route, or None if it names no answer."""
         if "HTTP_IF_NONE_MATCH" not in environ or not is_plain(environ):
             return None
         path, query = environ["PATH_INFO"].removeprefix(self._prefix), environ["QUERY_STRING"]
         if not query and ALL.fullmatch(path):
-            return Subject.all_tags()
+            return Subject.all_tags(), self._route(path)
         if found := TAG.fullmatch(path):
-            return Subject.tag(found["name"], light="light" in dict(parse_qsl(query, keep_blank_values=True)))
+            light = "light" in dict(parse_qsl(query, keep_blank_values=True))
+            return Subject.tag(found["name"], light=light), self._route(path, found)
         if found := LISTS.fullmatch(path):
-            return Subject.payload_lists(found["name"] or found["other"])
+            return Subject.payload_lists(found[found.lastgroup]), self._route(path, found)
         return None
+
+    def _route(self, path: str, found: re.Match | None = None) -> str:
+        """The name of the route: its path, without the name that was found in it."""
+        if found:
+            path = f"{path[: found.start(found.lastgroup)]}<name>{path[found.end(found.lastgroup) :]}"
+        return self._prefix + path.rstrip("/")

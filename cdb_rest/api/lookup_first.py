@@ -35,6 +35,7 @@ class LookupFirst:
         if asked is None:
             return self._application(environ, start_response)
         exchange = exchange_of(environ)
+        exchange.route = environ["PATH_INFO"].rstrip("/")
         try:
             with exchange.query():
                 status, headers, body = answer_lookup(*asked, environ)

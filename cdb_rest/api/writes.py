@@ -16,6 +16,7 @@ from cdb_rest.api.json import dump
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.origin import Origin
 from cdb_rest.models.names import COMMENT_LENGTH, TEXT_LENGTH
+from cdb_rest.observe.exchange import exchange_of
 from cdb_rest.services.kept_answers import answer_once
 
 COMMENT_HEADER = "CDB-Comment"
@@ -41,17 +42,14 @@ def read_origin(request: Request) -> Origin:
     Raises `InvalidInputError` for a comment that is no text or too long, and for several in one request.
     """
     user = request.user
-    actor = str(user) if user is not None and user.is_authenticated else _address(request)
+    exchange = exchange_of(request.META)
+    if user is not None and user.is_authenticated:
+        exchange.actor = str(user)
     comment = _comment_in_body(request)
     if comment is None:
         # HTTP headers come as bytes that WSGI shows as Latin-1; clients send UTF-8.
         comment = request.headers.get(COMMENT_HEADER, "").encode("latin-1").decode("utf-8", "replace")
-    return Origin(actor[:TEXT_LENGTH], read_value({"comment": comment}, CommentInput)["comment"])
-
-
-def _address(request: Request) -> str:
-    """The client's address. Whoever comes by a Unix socket has none of its own: that is the proxy, and it is believed."""
-    return request.META.get("REMOTE_ADDR") or request.headers.get("X-Forwarded-For") or "local"
+    return Origin(exchange.actor[:TEXT_LENGTH], read_value({"comment": comment}, CommentInput)["comment"])
 
 
 def _comment_in_body(request: Request) -> Any:

@@ -8,6 +8,7 @@ from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
 from cdb_rest.lookup.asking import ask
 from cdb_rest.lookup.question import Question
 from cdb_rest.lookup.state import NOTHING, Known, State
+from cdb_rest.metrics import counts
 from cdb_rest.models import GlobalTag
 
 CALL = named_sql.load("call_answer")
@@ -40,7 +41,8 @@ def look_up(question: Question, known: Known = NOTHING, *, with_window: bool = F
     """
     parameters = {"tag": question.tag} | _parameters(question)
     parameters |= {"known": list(known.versions), "known_modified": known.modified, "with_window": with_window}
-    [(version, status, modified, text, since, until)] = ask(CALL, parameters)
+    [(version, status, modified, text, since, until)] = ask(CALL, parameters, counts.LOOKUPS_STARTED.inc)
+    counts.LOOKUPS_FINISHED.inc()
     if version is None:
         raise GlobalTagNotFoundError(question.tag)
     window = None

@@ -41,7 +41,7 @@ def _ask(replica: Replica, question: Question, known: Known, *, with_window: boo
             found = lateral.look_up(question, known, with_window=with_window)
     except GlobalTagNotFoundError:
         # It may have been made a moment ago.
-        replica.reads["behind"] += 1
+        replica.count("behind")
         return None
     except Error as error:
         replica.failed(error)
@@ -49,11 +49,11 @@ def _ask(replica: Replica, question: Question, known: Known, *, with_window: boo
     if found.state.status != Status.FROZEN:
         now = state.find_state(question.tag)
         if now is None or (now.version, now.status) != (found.state.version, found.state.status):
-            replica.reads["behind"] += 1
+            replica.count("behind")
             return None
         # The primary's clock says when a second is over.
         found = replace(found, state=now)
-    replica.reads["served"] += 1
+    replica.count("served")
     return found
 
 

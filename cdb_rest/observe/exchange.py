@@ -19,15 +19,20 @@ class Exchange:
     """What is known of a request and its answer so far; its clock runs from its making on.
 
     `request_id` is the client's, or one of our own where that is missing or no good. `route` is the path's pattern, None until
-    it is known or where there is none; `actor` who asks, as far as known; `status` the answer's, 0 before it. Times are in
-    seconds; those of the database and of rendering JSON are parts of the whole.
+    it is known or where there is none; `actor` who asks, as far as known: the client's address, or a user's name; `status` the
+    answer's, 0 before it; `bytes` those of its body that were handed over. Times are in seconds; those of the database and of
+    rendering JSON are parts of the whole. `names_known` says whether the client named an answer that it has, `is_named` whether
+    this one has a name, too.
     """
 
     __slots__ = (
         "actor",
         "begin",
+        "bytes",
         "database",
+        "is_named",
         "method",
+        "names_known",
         "path",
         "queries",
         "rendering",
@@ -43,10 +48,12 @@ class Exchange:
         self.method = environ.get("REQUEST_METHOD", "")
         self.path = environ.get("PATH_INFO", "")
         self.route: str | None = None
-        self.actor = ""
+        self.actor = address_of(environ)
         self.status = 0
         self.database = self.rendering = 0.0
-        self.queries = 0
+        self.queries = self.bytes = 0
+        self.names_known = "HTTP_IF_NONE_MATCH" in environ
+        self.is_named = False
 
     def __call__(self, execute: Callable, sql: Any, parameters: Any, many: bool, context: dict) -> Any:
         """Run a statement and add its time, as one of Django's wrappers around the execution of statements."""
@@ -63,9 +70,18 @@ class Exchange:
             self.database += perf_counter() - begin
             self.queries += 1
 
+    def hand_over(self, length: int) -> None:
+        """Note that so many bytes of the body are handed over."""
+        self.bytes += length
+
     def seconds(self) -> float:
         """How long it has taken so far."""
         return perf_counter() - self.begin
+
+
+def address_of(environ: Mapping[str, Any]) -> str:
+    """The client's address. Whoever comes by a Unix socket has none of its own: that is the proxy, and it is believed."""
+    return environ.get("REMOTE_ADDR") or environ.get("HTTP_X_FORWARDED_FOR") or "local"
 
 
 def exchange_of(environ: dict[str, Any]) -> Exchange:

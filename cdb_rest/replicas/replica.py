@@ -1,7 +1,6 @@
 """One replica, as a serving process knows it."""
 
 import logging
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep
@@ -10,6 +9,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from cdb_rest import named_sql
 from cdb_rest.deadlines import hurry
+from cdb_rest.metrics import counts
 
 logger = logging.getLogger(__name__)
 
@@ -26,14 +26,13 @@ class Replica:
     """A replica by its alias among Django's databases.
 
     `is_in_rotation` says whether reads may go there; the watch decides about it, and a read that fails takes it out at once.
-    `lag` is how far it is behind, in seconds. `reads` counts what became of reads: served, behind, failed.
+    `lag` is how far it is behind, in seconds.
     """
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
         self.is_in_rotation = False
         self.lag = 0.0
-        self.reads: Counter[str] = Counter()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -74,8 +73,17 @@ class Replica:
 
     def failed(self, error: Exception) -> None:
         """Note that a read failed there."""
-        self.reads["failed"] += 1
+        self.count("failed")
         self.leave(error)
+
+    def count(self, outcome: str) -> None:
+        """Count what became of a read: served, behind, failed."""
+        counts.REPLICA_READS.labels(self.alias, outcome).inc()
+
+    def tell(self) -> None:
+        """Let the metrics show how it is, as far as this process knows."""
+        counts.REPLICA_UP.labels(self.alias).set(self.is_in_rotation)
+        counts.REPLICA_LAG.labels(self.alias).set(self.lag)
 
 
 def is_reading_from_one() -> bool:

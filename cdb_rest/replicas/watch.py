@@ -23,7 +23,7 @@ class Watch:
     """What is known of one replica and of the primary's log, from look to look."""
 
     def __init__(self, replica: Replica) -> None:
-        self._replica = replica
+        self.replica = replica
         # Positions of the primary's log that the replica has not reached, with the time when each was seen, oldest first.
         self._marks: deque[tuple[float, int]] = deque()
         self._system: str | None = None
@@ -31,18 +31,18 @@ class Watch:
     def look(self) -> None:
         """Ask both servers once, and decide whether the replica takes part in reading."""
         try:
-            is_replica, position, system = self._ask(self._replica.alias, REPLICA_STATE)
+            is_replica, position, system = self._ask(self.replica.alias, REPLICA_STATE)
         except Error as error:
-            self._replica.leave(error)
+            self.replica.leave(error)
             return
         newest = self._look_at_primary()
         if not is_replica:
-            self._replica.leave("it is a primary, not a replica")
+            self.replica.leave("it is a primary, not a replica")
         elif self._system is not None and system != self._system:
-            self._replica.leave("it is a replica of another database")
+            self.replica.leave("it is a replica of another database")
         elif newest is not None and position > newest:
             # It got there on a way of its own: no replica has what its primary has not.
-            self._replica.leave("it is ahead of the primary")
+            self.replica.leave("it is ahead of the primary")
         else:
             self._judge(position)
 
@@ -60,11 +60,11 @@ class Watch:
     def _judge(self, position: int) -> None:
         while self._marks and self._marks[0][1] <= position:
             self._marks.popleft()
-        self._replica.lag = monotonic() - self._marks[0][0] if self._marks else 0.0
-        if self._replica.lag > settings.CDB_REPLICA_MAX_LAG_SECONDS:
-            self._replica.leave(f"it is {self._replica.lag:.1f} s behind")
+        self.replica.lag = monotonic() - self._marks[0][0] if self._marks else 0.0
+        if self.replica.lag > settings.CDB_REPLICA_MAX_LAG_SECONDS:
+            self.replica.leave(f"it is {self.replica.lag:.1f} s behind")
         else:
-            self._replica.enter()
+            self.replica.enter()
 
     @staticmethod
     def _ask(alias: str, statement: str) -> tuple:
@@ -87,4 +87,5 @@ def start(replica: Replica) -> threading.Thread:
 def _keep_looking(watch: Watch) -> None:
     while True:
         watch.look()
+        watch.replica.tell()
         sleep(LOOK_SECONDS)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from django.db import connection
+from django.db import connection, transaction
 
 from cdb_rest import named_sql
 from cdb_rest.domain.origin import Origin
+from cdb_rest.metrics import counts
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
 
 LOCK_REVISIONS = named_sql.load("lock_revisions")
@@ -101,7 +102,14 @@ class Changes:
                     "comment": origin.comment,
                 },
             )
+            transaction.on_commit(lambda: _count(action, parts))
             return dict(cursor.fetchall())
+
+
+def _count(action: ChangeAction, parts: "list[TagChange]") -> None:
+    counts.CHANGES.labels(action).inc(len(parts))
+    counts.CHANGED_IOVS.labels("removed").inc(sum(part.before.count for part in parts))
+    counts.CHANGED_IOVS.labels("added").inc(sum(part.after.count for part in parts))
 
 
 def iov_document(payload_list: PayloadList, iov: PayloadIOV) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """COPY … TO STDOUT as pieces of bytes that somebody takes one after the other, at their own pace."""
 
 import contextlib
+import contextvars
 import io
 import os
 import queue
@@ -44,7 +45,8 @@ def copied_out(statement: str, values: dict[str, Any]) -> Iterator[Iterator[byte
         else:
             pieces.end(None)
 
-    copier = threading.Thread(target=copy, name="copy-out", daemon=True)
+    # It works for the same request.
+    copier = threading.Thread(target=contextvars.copy_context().run, args=(copy,), name="copy-out", daemon=True)
     copier.start()
     try:
         yield pieces.taken()

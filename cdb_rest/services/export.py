@@ -15,6 +15,7 @@ from cdb_rest.domain.errors import (
     PayloadTypeNotFoundError,
 )
 from cdb_rest.domain.moment import Interval, Mode, Moment
+from cdb_rest.metrics import counts
 from cdb_rest.models import GlobalTag, PayloadList, PayloadType
 from cdb_rest.models.snapshot import snapshot
 from cdb_rest.services.copy_out import copied_out
@@ -83,7 +84,7 @@ def export(selection: Selection, form: Form) -> Iterator[bytes]:
                 )
             cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_EXPORT_TIMEOUT_SECONDS * 1000)})
         values = _window(selection.window) | {"tag_id": tag_id, "payload_type_id": type_id}
-        with copied_out(STATEMENTS[form], values) as pieces:
+        with counts.EXPORTS.track_inprogress(), copied_out(STATEMENTS[form], values) as pieces:
             yield from pieces
 
 

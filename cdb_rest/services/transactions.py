@@ -12,6 +12,7 @@ from django.db import Error, connection, transaction
 
 from cdb_rest import deadlines, named_sql
 from cdb_rest.domain.errors import ConcurrentChangeError
+from cdb_rest.metrics import counts
 from cdb_rest.services.driver_errors import translate
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
             except ConcurrentChangeError as error:
                 if attempt == attempts:
                     raise
+                counts.REPLAYS.inc()
                 # Those that met here should not meet again.
                 time.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS * attempt))  # noqa: S311 -- no secret
                 logger.info("%s is played again: %s", service.__name__, error)

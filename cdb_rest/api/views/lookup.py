@@ -16,6 +16,7 @@ from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Mode
 from cdb_rest.lookup import reading
 from cdb_rest.lookup.question import COLUMNS, Question
+from cdb_rest.metrics import counts
 
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
 
@@ -90,6 +91,7 @@ def answer_lookup(question: Question, extras: Extras, meta: Mapping[str, Any]) -
 
     Raises `GlobalTagNotFoundError`.
     """
+    counts.LOOKUPS_REACHED.inc()
     asked = (question.tag, *question.moment, question.only_valid, question.as_objects, question.mode.value)
     digest = digest_of(*asked, extras.window, extras.canonical)
     found = reading.look_up(question, read_known(meta, digest), with_window=extras.window)

@@ -1,0 +1,37 @@
+"""The directory in which the processes of one service count together (`cdb_rest/metrics/slots.py`)."""
+
+import shutil
+from pathlib import Path
+
+from cdb import directories, env
+
+# Memory that looks like a file system: counting costs no disk, and a full one does not hurt.
+MEMORY = Path("/dev/shm")  # noqa: S108
+
+
+def path() -> Path:
+    """Where it is: in memory where the machine has such a place, else under CDB_DATA_DIR."""
+    values = env.read()
+    wanted = values["CDB_DATA_DIR"] / f"metrics-{values['PORT']}"
+    return MEMORY / f"cdb-metrics-{directories.digest(wanted)}" if MEMORY.is_dir() else wanted
+
+
+def renew() -> None:
+    """Begin to count anew: nobody counts into it, and it may have metrics of an earlier version.
+
+    Raises `ConfigurationError` where somebody else has taken its place.
+    """
+    remove()
+    ready()
+
+
+def ready() -> Path:
+    """The directory, made if it does not exist. Raises `ConfigurationError` where somebody else has taken its place."""
+    path().parent.mkdir(parents=True, exist_ok=True)
+    directories.make_private(path(), None)
+    return path()
+
+
+def remove() -> None:
+    """Forget what was counted."""
+    shutil.rmtree(path(), ignore_errors=True)

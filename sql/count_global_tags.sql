@@ -1,0 +1,2 @@
+-- How many global tags there are. No parameters.
+SELECT count(*) FROM "GlobalTag"

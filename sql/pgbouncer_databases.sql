@@ -1,0 +1,2 @@
+-- For PgBouncer's console: its databases. No parameters.
+SHOW DATABASES

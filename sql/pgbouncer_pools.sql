@@ -1,0 +1,2 @@
+-- For PgBouncer's console: its pools. No parameters.
+SHOW POOLS

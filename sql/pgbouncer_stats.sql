@@ -1,0 +1,2 @@
+-- For PgBouncer's console: its stats. No parameters.
+SHOW STATS

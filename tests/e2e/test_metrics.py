@@ -1,0 +1,223 @@
+"""/metrics of the production shape, held against what a load knows that it has asked for."""
+
+import contextlib
+import http.client
+import json
+import shutil
+import signal
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from cdb.env import ROOT
+from tests.e2e.counting import LOOKUP, Load, Metrics, eventually, workers
+from tests.e2e.service import JobClient, Service, raw
+from tests.e2e.test_nginx_cache import programs
+
+pytestmark = pytest.mark.usefixtures("needs_packages")
+FUNNEL = ("cdb_lookups_reached_total", "cdb_lookups_started_total", "cdb_lookups_finished_total")
+
+
+@pytest.fixture(scope="module")
+def three(new_directory, needs_packages):
+    """A service with three processes for lookups."""
+    running = Service(new_directory() / "data", "serve", CDB_WORKERS="3").start()
+    directory = directory_of(running)
+    yield running
+    running.stop()
+    assert not directory.exists()
+
+
+def directory_of(service):
+    """Where the service counts."""
+    [process, *_] = workers(service, "lookups")
+    [slots] = [Path(file.path) for file in process.open_files() if file.path.endswith("/slots")][:1]
+    return slots.parent
+
+
+def look(service):
+    return Metrics(service.port)
+
+
+def check(service, before, load):
+    """Hold the counts since `before` against those of the load, exactly."""
+    eventually(lambda: look(service).requests - before.requests, load.asked)
+    after = look(service)
+    assert [after.sum(name) - before.sum(name) for name in FUNNEL] == [load.lookups] * 3
+    assert after.by("cdb_errors_total", "code") - before.by("cdb_errors_total", "code") == load.errors
+    verdicts = [metrics.by("cdb_cache_verdicts_total", "route", "asked", "verdict") for metrics in (before, after)]
+    assert (verdicts[1] - verdicts[0])[LOOKUP, "yes", "unchanged"] == load.asked[LOOKUP, "GET", "304"] > 0
+    counted = [metrics.sum("cdb_request_duration_seconds_count", route=LOOKUP) for metrics in (before, after)]
+    assert counted[1] - counted[0] == sum(n for (route, *_), n in load.asked.items() if route == LOOKUP)
+    assert after.sum("cdb_requests_in_progress", pool="lookups") == 0
+    # The one that asks.
+    assert after.sum("cdb_requests_in_progress", pool="others") == 1
+    return after
+
+
+def test_the_counts_are_those_of_the_load(three):
+    before = look(three)
+    assert before.sum("cdb_threads", pool="lookups") == 12 and before.sum("cdb_processes", pool="lookups") == 4
+    load = Load(three.port)
+    load.run(100)
+    assert sum(load.told.values()) == 8 * (300 + 60)
+    check(three, before, load)
+
+
+def test_a_killed_process_takes_no_count_along_and_leaves_nobody_in_progress(three):
+    load = Load(three.port)
+    load.run(20)
+    eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="lookups"), 0)
+    before = look(three)
+    for process in workers(three, "lookups"):
+        process.kill()
+    eventually(lambda: look(three).sum("cdb_threads", pool="lookups"), 12)
+    assert look(three).requests == before.requests
+    load = Load(three.port)
+    load.run(50)
+    check(three, before, load)
+
+
+def test_what_a_killed_process_was_at_work_on_is_in_progress_no_more(three):
+    url = f"postgresql://cdb@/cdb?host={three.data}/postgres/socket"
+    with contextlib.closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(3) as pool:
+        holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')
+        writes = [pool.submit(JobClient(three.port).call, "POST", "pt", {"name": f"Kept{n}"}) for n in range(3)]
+        eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="others"), 4)
+        for process in workers(three, "others"):
+            process.kill()
+        assert {write.result()[0] for write in writes} == {504}
+        eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="others"), 1)
+        holder.rollback()
+
+
+def test_a_process_that_is_killed_under_load_loses_no_more_than_it_was_at_work_on(three):
+    before, load = look(three), Load(three.port)
+    load.run(100, lambda: (time.sleep(0.5), [process.kill() for process in workers(three, "lookups")]))
+    eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="lookups"), 0)
+    eventually(lambda: look(three).sum("cdb_threads", pool="lookups"), 12)
+    counted = sum((look(three).requests - before.requests).values())
+    # nginx asks again for what a killed thread had, so that may be counted twice, or by nobody.
+    assert abs(counted - sum(load.asked.values())) <= 3 * 4
+    assert all(number >= 0 for number in (look(three).requests - before.requests).values())
+
+
+def test_renewing_all_processes_under_load_counts_each_request_once(three):
+    for _ in range(2):
+        before, load = look(three), Load(three.port)
+        lines = three.lines.count("Renewed.")
+
+        def renew(lines=lines):
+            three.process.send_signal(signal.SIGHUP)
+            eventually(lambda: three.lines.count("Renewed."), lines + 1, 60)
+
+        load.run(150, renew)
+        check(three, before, load)
+        eventually(lambda: look(three).sum("cdb_processes"), 7)
+        # Old and new ones at a time, a file of each kind, and the locks.
+        assert len(list(directory_of(three).iterdir())) <= 2 * 7 * 5 + 1
+
+
+def test_the_text_is_as_prometheus_wants_it(three):
+    JobClient(three.port).get("gt?page=1")
+    metrics = look(three)
+    assert all(family.documentation for family in metrics.families)
+    # Each series once.
+    series = [(sample.name, tuple(sorted(sample.labels.items()))) for sample in metrics.samples]
+    assert len(series) == len(set(series))
+    for name in ("database", "pgbouncer", "nginx"):
+        assert metrics.sum(f"cdb_{name}_up") == 1
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed (apt-get install prometheus)")
+    checked = subprocess.run(["promtool", "check", "metrics"], input=metrics.text, capture_output=True, text=True)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def asked_from(service, address, path):
+    """Status, headers and text of what somebody at that address of this machine gets."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=20, source_address=(address, 0))
+    with contextlib.closing(connection):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+
+
+def test_who_is_neither_here_nor_in_a_private_network_sees_nothing_of_it(three):
+    status, headers, text = asked_from(three, "127.0.0.2", "/metrics")
+    assert status == 200 and "cdb_database_up 1.0" in text
+    assert headers["Cache-Control"] == "no-store" and "CDB-Cache" not in headers
+    assert asked_from(three, "127.0.0.1", "/nginx-status")[0] == 200
+    assert asked_from(three, "127.0.0.2", "/nginx-status")[0] == 404
+    # Nobody on this machine has a public address, so 127.0.0.2 is taken for one.
+    configuration = three.data / "serve" / "nginx.conf"
+    text = configuration.read_text()
+    [nginx] = programs(three, "nginx: master")
+    try:
+        configuration.write_text(text.replace("allow 127.0.0.0/8;", "allow 127.0.0.1;"))
+        nginx.send_signal(signal.SIGHUP)
+        eventually(lambda: asked_from(three, "127.0.0.2", "/metrics")[0], 404)
+        assert json.loads(asked_from(three, "127.0.0.2", "/metrics")[2])["code"] == "route_not_found"
+        assert asked_from(three, "127.0.0.1", "/metrics")[0] == 200
+    finally:
+        configuration.write_text(text)
+        nginx.send_signal(signal.SIGHUP)
+
+
+@pytest.mark.parametrize("pool", ["lookups", "others"])
+def test_it_answers_in_time_while_one_instance_is_stopped(three, pool):
+    with contextlib.ExitStack() as stack:
+        for process in workers(three, pool):
+            process.suspend()
+            stack.callback(process.resume)
+        begin = time.monotonic()
+        assert look(three).sum("cdb_processes", pool="others") == 3
+        assert time.monotonic() - begin < 15
+
+
+def test_it_answers_in_time_while_the_database_and_the_pooler_are_stopped(three):
+    with contextlib.ExitStack() as stack:
+        for process in [*programs(three, "pgbouncer"), *programs(three, "postgres")]:
+            process.suspend()
+            stack.callback(process.resume)
+        begin = time.monotonic()
+        found = look(three)
+        assert time.monotonic() - begin < 15
+        ups = [found.sum(f"cdb_{name}_up") for name in ("database", "pgbouncer", "nginx")]
+        assert ups == [0, 0, 1] and found.requests
+    eventually(lambda: [look(three).sum(f"cdb_{name}_up") for name in ("database", "pgbouncer")], [1, 1])
+
+
+def test_the_manual_has_all_of_it_and_nothing_else(three):
+    Load(three.port).run(1)
+    JobClient(three.port).call("POST", "cloneGlobalTag/tiny/counted", None)
+    section = (ROOT / "docs" / "operations.md").read_text().split("## Metrics and alerts")[1].split("\n### ")[0]
+    described = {}
+    for line in section.splitlines():
+        if line.startswith("| `cdb_"):
+            _, name, labels, _meaning, _ = line.split("|")
+            described[name.strip(" `")] = set(filter(None, labels.strip().split(", ")))
+    told = {}
+    for family in look(three).families:
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        told[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
+    # Nobody replicates here, and nobody has left in the middle of an answer.
+    for name in (
+        "cdb_standbys",
+        "cdb_standby_lag_seconds",
+        "cdb_standby_lag_bytes",
+        "cdb_answers_broken_off_total",
+        "cdb_replica_up",
+        "cdb_replica_lag_seconds",
+        "cdb_replica_reads_total",
+    ):
+        if not told.get(name):
+            told[name] = described[name]
+    assert told == described
+
+
+def test_other_names_of_this_machine_may_be_asked_too(three):
+    assert raw(three.port, b"GET /metrics HTTP/1.1\r\nHost: db1.example.org\r\nConnection: close\r\n\r\n")[0] == 200

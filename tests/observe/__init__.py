@@ -1,0 +1,1 @@
+"""Tests of what is known of each request, and who is told."""

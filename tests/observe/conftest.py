@@ -1,0 +1,83 @@
+"""The service's WSGI application as it is stacked for gunicorn, in this process and on the test's own connection."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+
+from cdb_rest.api.kept_first import KeptFirst
+from cdb_rest.api.lookup_first import LookupFirst
+from cdb_rest.api.routes import spellings
+from cdb_rest.api.views.lookup import LookupView
+from cdb_rest.observe.exchange import Exchange
+from cdb_rest.observe.observed import Observed
+
+PREFIX = "/api/cdb_rest/"
+
+
+class Told:
+    """An observer that keeps what it was told: the exchanges that began, and those that ended with their errors."""
+
+    def __init__(self) -> None:
+        self.began_with: list[Exchange] = []
+        self.ended_with: list[tuple[Exchange, BaseException | None]] = []
+
+    def began(self, exchange: Exchange) -> None:
+        self.began_with.append(exchange)
+
+    def ended(self, exchange: Exchange, error: BaseException | None) -> None:
+        self.ended_with.append((exchange, error))
+
+
+class Service:
+    """Requests to the whole stack. `told` knows of all of them."""
+
+    def __init__(self, observers: list = ()) -> None:
+        self.told = Told()
+        application = KeptFirst(WSGIHandler(), PREFIX)
+        application = LookupFirst(application, [PREFIX + path for path in spellings(LookupView)])
+        self.application = Observed(application, [self.told, *observers])
+
+    def __call__(self, method: str, url: str, body: bytes = b"", **variables: str) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of an answer that is taken to its end."""
+        path, _, query = url.partition("?")
+        said: list[Any] = []
+        environ = {
+            "REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query, "HTTP_HOST": "localhost",
+            "SERVER_NAME": "localhost", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "SCRIPT_NAME": "",
+            "CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": "application/json", "REMOTE_ADDR": "192.0.2.7",
+            "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(body), "wsgi.errors": io.StringIO(),
+        } | variables  # fmt: skip
+        pieces = self.application(environ, lambda status, headers, *_: said.append((status, headers)))
+        try:
+            content = b"".join(pieces)
+        finally:
+            pieces.close()
+        [(status, headers)] = said
+        return int(status[:3]), dict(headers), content
+
+    def last(self) -> Exchange:
+        """The exchange of the last request, which has begun and ended once."""
+        assert [exchange for exchange, _ in self.told.ended_with] == self.told.began_with
+        return self.told.began_with[-1]
+
+
+@pytest.fixture
+def make_service() -> Callable[..., Service]:
+    """A maker of the service, with more observers."""
+    # As the test client does: the transaction around a test must outlive its requests.
+    request_started.disconnect(close_old_connections)
+    request_finished.disconnect(close_old_connections)
+    yield Service
+    request_started.connect(close_old_connections)
+    request_finished.connect(close_old_connections)
+
+
+@pytest.fixture
+def service(make_service: Callable[..., Service]) -> Service:
+    """The service."""
+    return make_service()

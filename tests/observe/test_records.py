@@ -1,0 +1,272 @@
+"""The records of requests, as lines: what they say, that there are two of each request, and that they fail nobody."""
+
+import json
+import logging
+import logging.config
+import os
+import threading
+from datetime import datetime
+
+import pytest
+import structlog
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from cdb import env, logs
+from cdb_rest.observe.exchange import current
+from cdb_rest.observe.lines import Lines
+from cdb_rest.observe.records import Records
+from tests.observe.conftest import PREFIX
+
+LOOKUP = PREFIX + "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"
+
+
+class Written:
+    """What was written."""
+
+    def __init__(self, path):
+        self.path = path
+
+    @property
+    def text(self):
+        return self.path.read_text() if self.path.exists() else ""
+
+    def __call__(self, **wanted):
+        """The records that have these values."""
+        found = [json.loads(line) for line in self.text.splitlines()]
+        return [record for record in found if all(record.get(name) == value for name, value in wanted.items())]
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
+    """Sets records up as the settings ask, other ones than usual, and returns what is written."""
+
+    def set_up(**changes):
+        changes = {"CDB_LOG_FILE": str(tmp_path / "log"), "CDB_LOG_FORMAT": "json"} | changes
+        values = env.read() | changes
+        monkeypatch.setattr(env, "read", lambda: values)
+        logging.config.dictConfig(logs.configuration())
+        current.set(None)
+        return Written(tmp_path / "log")
+
+    yield set_up
+    monkeypatch.undo()
+    logs.configuration()
+    logging.config.dictConfig(settings.LOGGING)
+
+
+@pytest.fixture
+def ask(make_service, records):
+    """The service, and its records."""
+
+    def make(**changes):
+        written = records(**changes)
+        return make_service([Records()]), written
+
+    return make
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("method", "url", "status", "queries"),
+    [
+        ("GET", LOOKUP, 200, 1),
+        ("GET", LOOKUP.replace("=tag", "=other"), 404, 1),
+        ("GET", PREFIX + "globalTag/tag", 200, None),
+        ("POST", PREFIX + "pt", 400, 0),
+        ("GET", "/nothing", 404, 0),
+    ],
+)
+def test_a_request_leaves_two_records(ask, build, method, url, status, queries):
+    build.tag()
+    service, written = ask()
+    before = datetime.now().astimezone()
+    _, _, body = service(method, url, HTTP_X_REQUEST_ID="job-7")
+    started, finished = written()
+    assert (started["event"], finished["event"]) == ("started", "finished")
+    for record in (started, finished):
+        assert record["request_id"] == "job-7"
+        assert record["level"] == "info" and record["logger"] == "cdb.request" and record["process"] == os.getpid()
+        assert before <= datetime.fromisoformat(record["time"]) <= datetime.now().astimezone()
+        assert record["time"].endswith("Z")
+        assert record["method"] == method and record["path"] == url.partition("?")[0]
+    assert finished["status"] == status and finished["actor"] == "192.0.2.7" and finished["bytes"] == len(body)
+    assert 0 <= finished["database_ms"] <= finished["duration_ms"] < 30_000
+    assert queries in (None, finished["queries"])
+    assert (finished["route"] is None) == (url == "/nothing")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_statements_of_a_stream_are_counted_too(ask, build):
+    build.iov(build.list(build.tag()), (1, 0))
+    service, written = ask()
+    service("GET", PREFIX + "gt")
+    [finished] = written(event="finished")
+    assert finished["queries"] >= 3 and finished["bytes"] > 100
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_exception_that_only_django_sees_is_recorded_with_its_traceback(ask, monkeypatch):
+    def breaks(*_):
+        secret = "swordfish"
+        raise RuntimeError(len(secret))
+
+    monkeypatch.setattr("django.contrib.admin.sites.AdminSite.each_context", breaks)
+    client = Client()
+    client.force_login(User.objects.create_superuser("operator"))
+    service, written = ask()
+    cookie = f"sessionid={client.cookies['sessionid'].value}"
+    status, _, body = service("GET", "/admin/", HTTP_X_REQUEST_ID="job-7", HTTP_COOKIE=cookie)
+    assert status == 500 and json.loads(body)["code"] == "internal_error"
+    assert [record["event"] for record in written(request_id="job-7")] == ["started", "request_failed", "finished"]
+    [failed] = written(event="request_failed")
+    assert failed["level"] == "error"
+    assert failed["exception"][0]["exc_type"] == "RuntimeError"
+    assert failed["exception"][0]["frames"][-1]["name"] == "breaks"
+    assert written(event="finished", level="error", status=500, actor="operator")
+    assert "swordfish" not in written.text and cookie not in written.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_exception_in_a_view_is_recorded_once(ask, monkeypatch, build):
+    build.tag()
+    monkeypatch.setattr("cdb_rest.api.lookup_first.answer_lookup", lambda *_: 1 / 0)
+    service, written = ask()
+    assert service("GET", LOOKUP, HTTP_X_REQUEST_ID="job-7")[0] == 500
+    assert [record["event"] for record in written(request_id="job-7")] == [
+        "started", "unexpected ZeroDivisionError", "finished",
+    ]  # fmt: skip
+    [error] = written(logger="cdb_rest.api.errors")
+    assert error["exception"][0]["exc_type"] == "ZeroDivisionError"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_body_header_or_query_is_recorded(ask):
+    service, written = ask(CDB_LOG_LEVEL="debug")
+    service(
+        "POST", PREFIX + "pt?token=swordfish", b'{"name": 1, "password": "swordfish"}', HTTP_AUTHORIZATION="swordfish"
+    )
+    assert len(written()) == 2
+    assert "swordfish" not in written.text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_path_can_neither_end_a_line_nor_steer_a_terminal(ask, form):
+    service, written = ask(CDB_LOG_FORMAT=form)
+    service("GET", '/x\n{"event": "forged"}\r\x1b[2J\x9b\u0085"')
+    assert len(written.text.splitlines()) == 2
+    assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in written.text.replace("\n", ""))
+
+
+@pytest.mark.django_db
+def test_a_path_is_recorded_as_its_client_means_it(ask):
+    service, written = ask()
+    service("GET", "/müon-✓".encode().decode("latin-1"))
+    service("GET", "/" + "x" * 5000)
+    first, _, second, _ = written()
+    assert first["path"] == "/müon-✓"
+    assert second["path"] == "/" + "x" * 999
+
+
+@pytest.mark.django_db
+def test_probes_that_find_all_well_are_for_debugging(ask, monkeypatch):
+    service, written = ask()
+    for path in ("/health/live", "/health/ready"):
+        assert service("GET", path)[0] == 200
+    assert written() == []
+    monkeypatch.setattr("cdb_rest.api.views.health._known_migrations", lambda: {("cdb_rest", "0099_later")})
+    assert service("GET", "/health/ready")[0] == 503
+    [record] = written()
+    assert (record["event"], record["level"], record["status"]) == ("finished", "warning", 503)
+
+
+@pytest.mark.django_db
+def test_probes_are_recorded_when_debugging(ask):
+    service, written = ask(CDB_LOG_LEVEL="debug")
+    service("GET", "/health/live")
+    assert [record["event"] for record in written(level="debug")] == ["started", "finished"]
+
+
+@pytest.mark.django_db
+def test_the_level_leaves_out_what_is_usual(ask, build):
+    build.tag()
+    service, written = ask(CDB_LOG_LEVEL="warning")
+    service("GET", LOOKUP)
+    assert written() == []
+
+
+def test_other_loggers_write_the_same_lines(records):
+    written = records()
+    logging.getLogger("gunicorn.error").warning("Invalid %s", "request")
+    logging.getLogger("cdb_rest.somewhere").info("hello", extra={"unknown": "x"})
+    logging.getLogger("django.db.backends").info("SELECT")
+    first, second = written()
+    assert (first["level"], first["logger"], first["event"]) == ("warning", "gunicorn.error", "Invalid request")
+    assert (second["logger"], second["event"]) == ("cdb_rest.somewhere", "hello")
+    assert "request_id" not in first and "unknown" not in second
+
+
+@pytest.mark.parametrize("value", ["\ud800", 2**70, object(), b"\xff"])
+def test_whatever_is_recorded_becomes_a_line(records, value):
+    written = records()
+    logging.getLogger("cdb").warning("%s", value)
+    structlog.get_logger().warning("event", value=value)
+    assert len(written()) == 2
+
+
+@pytest.mark.django_db
+def test_a_full_disk_fails_nobody(ask, build):
+    build.tag()
+    service, _ = ask(CDB_LOG_FILE="/dev/full")
+    assert service("GET", LOOKUP)[0] == 200
+    logging.getLogger("cdb").error("lost")
+
+
+def test_a_pipe_that_nobody_reads_fails_nobody(records):
+    reading, writing = os.pipe()
+    records(CDB_LOG_FILE=f"/dev/fd/{writing}")
+    logging.getLogger("cdb").error("read")
+    assert b'"read"' in os.read(reading, 4096)
+    os.close(reading)
+    logging.getLogger("cdb").error("lost")
+    os.close(writing)
+
+
+def test_a_file_that_can_not_be_opened_leaves_standard_error(tmp_path, capfd):
+    Lines(tmp_path / "missing" / "log").msg(b"line\n")
+    assert capfd.readouterr().err == "line\n"
+
+
+def test_a_file_that_was_renamed_is_made_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr("cdb_rest.observe.lines.LOOK_SECONDS", 0)
+    lines = Lines(tmp_path / "log")
+    lines.msg(b"1\n")
+    (tmp_path / "log").rename(tmp_path / "log.1")
+    lines.msg(b"2\n")
+    assert ((tmp_path / "log.1").read_text(), (tmp_path / "log").read_text()) == ("1\n", "2\n")
+    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
+
+
+def test_lines_of_threads_do_not_mix_while_the_file_is_renamed(tmp_path, monkeypatch):
+    monkeypatch.setattr("cdb_rest.observe.lines.LOOK_SECONDS", 0.001)
+    lines = Lines(tmp_path / "log")
+
+    def write(thread):
+        for number in range(500):
+            lines.msg(f"{thread}-{number} {'x' * 500}\n".encode())
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for turn in range(20):
+        if (tmp_path / "log").exists():
+            (tmp_path / "log").rename(tmp_path / f"log.{turn}")
+    for thread in threads:
+        thread.join()
+    found = [line for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    assert sorted(line.split()[0] for line in found) == sorted(
+        f"{thread}-{number}" for thread in range(4) for number in range(500)
+    )
+    assert all(line.endswith("x" * 500) for line in found)

@@ -1,0 +1,71 @@
+"""The id of a request in front of its statements: it can't get out of its comment, and changes nothing for PostgreSQL."""
+
+import re
+
+import pytest
+from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdb_rest.observe.exchange import Exchange, current
+from cdb_rest.observe.statements import named
+from cdb_rest.services.copy_out import copied_out
+
+
+class Cursor:
+    """Gives back what it was asked."""
+
+    execute = named(lambda self, statement, parameters=None: (statement, parameters))
+
+
+@pytest.fixture(autouse=True)
+def _nobody():
+    current.set(None)
+    yield
+    current.set(None)
+
+
+def of_request(request_id):
+    current.set(Exchange({"HTTP_X_REQUEST_ID": request_id}))
+
+
+def test_a_statement_has_the_id_of_its_request():
+    assert Cursor().execute("SELECT 1", [1]) == ("SELECT 1", [1])
+    of_request("job-7")
+    assert Cursor().execute("SELECT 1", [1]) == ("/*request_id=job-7*/ SELECT 1", [1])
+    assert Cursor().execute(b"SELECT 1") == (b"/*request_id=job-7*/ SELECT 1", None)
+
+
+@given(st.text(max_size=70) | st.from_regex(r"[A-Za-z0-9._*/%-]{1,66}"))
+def test_no_id_gets_out_of_its_comment(claimed):
+    of_request(claimed)
+    statement, _ = Cursor().execute("SELECT 1")
+    assert re.fullmatch(r"/\*request_id=[A-Za-z0-9][A-Za-z0-9._-]{0,63}\*/ SELECT 1", statement, re.ASCII)
+
+
+@pytest.mark.django_db
+def test_a_statement_is_the_same_one_whoever_asks():
+    """PostgreSQL's identifier of a statement is what pg_stat_statements counts by."""
+    found = set()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL compute_query_id = on")
+        for number in range(3):
+            of_request(f"job-{number}")
+            statement, _ = Cursor().execute('EXPLAIN (VERBOSE) SELECT name FROM "GlobalTag" WHERE id = %s')
+            cursor.execute(statement, [number])
+            found.add(cursor.fetchall()[-1])
+    assert len(found) == 1 and "Query Identifier" in found.pop()[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_copy_works_for_the_request_that_asked_for_it(monkeypatch):
+    of_request("job-7")
+    seen = []
+    monkeypatch.setattr(
+        "cdb_rest.services.copy_out._Pieces.write",
+        lambda self, piece: seen.append(current.get().request_id) or len(piece),
+    )
+    connection.ensure_connection()
+    with copied_out("COPY (SELECT 1) TO STDOUT", {}) as pieces:
+        list(pieces)
+    assert seen == ["job-7"]
