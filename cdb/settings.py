@@ -3,6 +3,7 @@
 import importlib.util
 
 from cdb import database, env, logs, security
+from cdb.variables import VARIABLES
 
 _values = env.read()
 
@@ -128,7 +129,7 @@ CDB_PAYLOAD_BASE_URL = _values["CDB_PAYLOAD_BASE_URL"]
 # Decided once, when the routes are made: where it is off, those paths are unknown ones.
 CDB_STRATEGIES = _values["CDB_STRATEGIES"] or DEBUG
 # What `user_settings/<name>` hands out to anyone.
-CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in env.VARIABLES if variable.public}
+CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VARIABLES if variable.public}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],

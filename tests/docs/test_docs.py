@@ -7,7 +7,8 @@ import re
 import pytest
 from django.core.management import call_command, get_commands
 
-from cdb.env import ROOT, VARIABLES
+from cdb.env import ROOT
+from cdb.variables import VARIABLES
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
