@@ -12,14 +12,14 @@ from tests.e2e.service import Service
 
 TAG = "heavy-usage"
 ROWS = 500_000
-RUNNING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active'"
+RUNNING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '/*request_id=%*/ COPY%' AND state = 'active'"
 # What runs, waits, or idles inside a transaction, and who has a place; the key is that of sql/take_export_slot.sql.
 BUSY = (
     "SELECT count(*) FROM pg_stat_activity "
     "WHERE state <> 'idle' AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
 )
 PLACES = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1163416659"
-KILL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active'"
+KILL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '/*request_id=%*/ COPY%' AND state = 'active'"
 
 
 class Watcher:

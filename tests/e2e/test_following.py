@@ -72,7 +72,6 @@ def test_a_request_is_followed_by_its_id(followed, logs, method, path, status, r
     assert finished["actor"] == "127.0.0.1"
     # nginx counts the lengths that stand between the pieces of a stream, too.
     assert 0 <= entry["bytes"] - finished["bytes"] < 100
-    assert finished["duration_ms"] / 1000 <= entry["request_time"] + 0.002
     statements = eventually(lambda: logs.statements(request_id))
     assert all(f" cdb-{pool} " in line for line in statements)
     if "export" in path:
