@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from inspect import unwrap
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -37,7 +38,7 @@ class RouteMiddleware:
 
 
 def _route_of(match: ResolverMatch, request: HttpRequest, response: HttpResponse) -> str | None:
-    if match.func is not route_not_found:
+    if unwrap(match.func) is not route_not_found:
         return name_of(match.route)
     is_file = response.status_code < 400 and request.path_info.startswith(settings.STATIC_URL)
     return STATIC_FILES if is_file else None
