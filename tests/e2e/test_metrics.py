@@ -179,6 +179,10 @@ def test_it_answers_in_time_while_one_instance_is_stopped(three, pool):
 
 
 def test_it_answers_in_time_while_the_database_and_the_pooler_are_stopped(three):
+    before = look(three)
+    load = Load(three.port)
+    load.run(1)
+    eventually(lambda: look(three).requests - before.requests, load.asked)
     with contextlib.ExitStack() as stack:
         for process in [*programs(three, "pgbouncer"), *programs(three, "postgres")]:
             process.suspend()
@@ -187,7 +191,7 @@ def test_it_answers_in_time_while_the_database_and_the_pooler_are_stopped(three)
         found = look(three)
         assert time.monotonic() - begin < 15
         ups = [found.sum(f"cdb_{name}_up") for name in ("database", "pgbouncer", "nginx")]
-        assert ups == [0, 0, 1] and found.requests
+        assert ups == [0, 0, 1] and found.requests == before.requests + load.asked
     eventually(lambda: [look(three).sum(f"cdb_{name}_up") for name in ("database", "pgbouncer")], [1, 1])
 
 
