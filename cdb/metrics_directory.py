@@ -12,7 +12,12 @@ MEMORY = Path("/dev/shm")  # noqa: S108
 def path() -> Path:
     """Where it is: in memory where the machine has such a place, else under CDB_DATA_DIR."""
     values = env.read()
-    wanted = values["CDB_DATA_DIR"] / f"metrics-{values['PORT']}"
+    return path_of(values["CDB_DATA_DIR"], values["PORT"])
+
+
+def path_of(data: Path, port: int) -> Path:
+    """The same for the service of that data directory and port."""
+    wanted = data / f"metrics-{port}"
     return MEMORY / f"cdb-metrics-{directories.digest(wanted)}" if MEMORY.is_dir() else wanted
 
 

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 
 import psutil
 
+from cdb import metrics_directory
 from cdb.env import ROOT
 
 
@@ -100,6 +102,8 @@ class Service:
                 process.kill()
         if hasattr(self, "process"):
             self.process.wait(10)
+        # What it could not clear away itself; a service that is started again does.
+        shutil.rmtree(metrics_directory.path_of(self.data.resolve(), self.port), ignore_errors=True)
 
 
 class JobClient:
