@@ -4,6 +4,8 @@
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
+PIN := .venv/bin/pip-compile --quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--no-emit-trusted-host --allow-unsafe
 # What is given on make's command line, such as PORT=8001, reaches the programs as an environment variable by itself.
 export PYTHON
 
@@ -50,8 +52,6 @@ format: setup-dev ## put the code into the project's style
 	@.venv/bin/ruff format .
 
 requirements: setup-dev ## pin the newest versions that pyproject.toml allows
-	@.venv/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--no-emit-trusted-host --allow-unsafe --output-file requirements.txt pyproject.toml
-	@.venv/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--no-emit-trusted-host --allow-unsafe --extra dev --constraint requirements.txt \
-		--output-file requirements-dev.txt pyproject.toml
+	@$(PIN) --upgrade --extra embedded --output-file requirements.txt pyproject.toml
+	@$(PIN) --upgrade --constraint requirements.txt --output-file requirements-container.txt pyproject.toml
+	@$(PIN) --upgrade --extra embedded --extra dev --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
