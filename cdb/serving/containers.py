@@ -8,6 +8,7 @@ import argparse
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from cdb.serving.program import find
 
 # The user that the service has in PgBouncer, too.
 USERS = "users.txt"
+# The only place that a container needs to write to, beside volumes; in memory.
+DIRECTORY = Path(tempfile.gettempdir()) / "cdb"
 
 
 def main(arguments: list[str]) -> int:
@@ -46,7 +49,7 @@ def _nginx(options: argparse.Namespace) -> list[str]:
     # The database may be another one than before, or restored: then frozen tags have other answers.
     shutil.rmtree(options.cache, ignore_errors=True)
     for needed in (directory, options.cache, options.temporary):
-        needed.mkdir(parents=True, exist_ok=True)
+        needed.mkdir(mode=0o700, parents=True, exist_ok=True)
     # One address may stand for all three.
     lookups = (options.lookups * len(nginx.LOOKUPS))[: len(nginx.LOOKUPS)]
     place = {
@@ -68,7 +71,7 @@ def _nginx(options: argparse.Namespace) -> list[str]:
 
 def _pgbouncer(options: argparse.Namespace) -> list[str]:
     directory = options.directory
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = database.parts()
     user, password = target.get("user", ""), target.get("password") or env.libpq_password()
     if not user or not password:
@@ -95,6 +98,7 @@ def _postgresql(options: argparse.Namespace) -> list[str]:
     templates.write(path, templates.fill(postgresql.FILE, values))
     # There is no secret in it, and PostgreSQL has another account.
     path.chmod(0o644)
+    options.directory.chmod(0o755)
     return []
 
 
@@ -114,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     _describe_gunicorn(program("gunicorn", _gunicorn, "serve requests of one pool"))
     for name, prepare, describe in (("nginx", _nginx, _describe_nginx), ("pgbouncer", _pgbouncer, _describe_pgbouncer)):
         added = program(name, prepare, f"write the configuration of {name}, and become it")
-        added.add_argument("--directory", type=Path, default=Path("/run/cdb"), help="where its files are made")
+        added.add_argument("--directory", type=Path, default=DIRECTORY, help="where its files are made")
         added.add_argument("--only-write", action="store_true", help="do not become it")
         describe(added)
     _describe_postgresql(program("postgresql", _postgresql, "write settings that PostgreSQL may include"))
@@ -131,8 +135,8 @@ def _describe_nginx(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--listen", required=True, help="port, or address and port")
     parser.add_argument("--lookups", nargs="+", required=True, help="addresses of the pool for lookups, at most three")
     parser.add_argument("--others", required=True, help="address of the other pool")
-    parser.add_argument("--cache", type=Path, default=Path("/run/cdb/cache"), help="made anew at each start")
-    parser.add_argument("--temporary", type=Path, default=Path("/run/cdb/temporary"), help="in memory, if possible")
+    parser.add_argument("--cache", type=Path, default=DIRECTORY / "cache", help="made anew at each start")
+    parser.add_argument("--temporary", type=Path, default=DIRECTORY / "temporary", help="in memory, if possible")
     parser.add_argument("--trust", nargs="*", default=[], help="networks of proxies whose X-Forwarded-For is believed")
     parser.add_argument("--processes", type=int, help="processes of nginx; by default one for each core, four at least")
     parser.add_argument("--threads", type=int, help="all threads that answer lookups, divided by the number of nginxes")
