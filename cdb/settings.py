@@ -119,6 +119,7 @@ CDB_MAX_EXPORTS = _values["CDB_MAX_EXPORTS"]
 CDB_EXPORT_TIMEOUT_SECONDS = _values["CDB_EXPORT_TIMEOUT_SECONDS"]
 CDB_MIGRATION_LOCK_TIMEOUT_SECONDS = _values["CDB_MIGRATION_LOCK_TIMEOUT_SECONDS"]
 
+CDB_BEHIND_PROXY = _values["CDB_BEHIND_PROXY"]
 CDB_IOV_MODE = _values["CDB_IOV_MODE"]
 CDB_PAYLOAD_BASE_URL = _values["CDB_PAYLOAD_BASE_URL"]
 # Decided once, when the routes are made: where it is off, those paths are unknown ones.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import APIException
@@ -50,8 +51,12 @@ def read_origin(request: Request) -> Origin:
 
 
 def _address(request: Request) -> str:
-    """The client's address. Whoever comes by a Unix socket has none of its own: that is the proxy, and it is believed."""
-    return request.META.get("REMOTE_ADDR") or request.headers.get("X-Forwarded-For") or "local"
+    """The client's address. Whoever comes by a Unix socket has none of its own: that is the proxy, and it is believed.
+
+    So is everybody where the settings say that only the proxy comes by TCP.
+    """
+    own = "" if settings.CDB_BEHIND_PROXY else request.META.get("REMOTE_ADDR")
+    return own or request.headers.get("X-Forwarded-For") or request.META.get("REMOTE_ADDR") or "local"
 
 
 def _comment_in_body(request: Request) -> Any:
