@@ -137,7 +137,8 @@ spec:
 
 {{- define "cdb.disruptionBudget" -}}
 {{- $root := index . 0 -}}
-{{- if $root.Values.podDisruptionBudget.enabled -}}
+{{- if $root.Values.podDisruptionBudget.enabled }}
+---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
