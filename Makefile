@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run serve setup setup-dev test soak bench bench-seed chaos lint format requirements
+.PHONY: help run serve setup setup-dev test soak bench bench-seed chaos lint format requirements package-tools image-check
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -39,6 +39,12 @@ bench-seed: setup-dev ## measure seeding alone, against a bare COPY
 
 chaos: setup-dev ## put faults into the service under load, and print what its clients saw; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
+
+package-tools: ## fetch what the tests of the chart and of compose.yaml need, into .tools; needs Go
+	@tests/packaging/tools.sh
+
+image-check: setup-dev ## build the container images from Debian's packages, and run compose.yaml with them; needs root and podman
+	@.venv/bin/python -m pytest -s tests/packaging/image_check.py $(ARGS)
 
 lint: setup-dev ## check style, the imports between the rooms, and that no migration is missing
 	@.venv/bin/ruff check .
