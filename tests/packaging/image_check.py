@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.e2e.service import JobClient
-from tests.packaging.compose import ENDING, ORDER
+from tests.packaging.compose import ENDING, ORDER, SECRETS
 from tests.packaging.engine import Engine
 
 # A slim Debian is some 80 to 130 MB of it.
@@ -76,7 +76,7 @@ def test_no_tools_are_left_in_an_image(engine, name):
 
 
 def test_without_a_database_a_line_says_so(engine):
-    command = ["podman", "run", "--rm", "--network=none", "--read-only", "--env=CDB_SECRET_KEY=x", "localhost/cdb"]
+    command = ["podman", "run", "--rm", "--network=none", "--read-only", f"--env=CDB_SECRET_KEY={SECRETS['CDB_SECRET_KEY']}", "localhost/cdb"]
     refused = engine.run(*command, "python3", "manage.py", "migrate", check=False)
     assert refused.returncode == 1
     assert refused.stderr.strip().splitlines()[-1] == "cdb: there is no embedded PostgreSQL here; set DATABASE_URL"
