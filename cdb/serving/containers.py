@@ -130,7 +130,9 @@ def _describe_gunicorn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pool", choices=list(pools()))
     parser.add_argument("--bind", nargs="+", required=True, help="HOST:PORT or unix:PATH, several of them if need be")
     parser.add_argument("--workers", type=int, help="processes; by default those of `make serve` with CDB_WORKERS")
-    parser.add_argument("--graceful", type=int, help="seconds for requests in progress when it is stopped; by default 30")
+    parser.add_argument(
+        "--graceful", type=int, help="seconds for requests in progress when it is stopped; by default 30"
+    )
 
 
 def _describe_nginx(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +141,7 @@ def _describe_nginx(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--others", required=True, help="address of the other pool")
     parser.add_argument("--cache", type=Path, default=DIRECTORY / "cache", help="made anew at each start")
     parser.add_argument("--temporary", type=Path, default=DIRECTORY / "temporary", help="in memory, if possible")
-    parser.add_argument("--trust", nargs="*", action="extend", default=[], help="networks of proxies whose X-Forwarded-For is believed")
+    parser.add_argument("--trust", nargs="*", action="extend", default=[], help="networks of proxies to be believed")
     parser.add_argument("--processes", type=int, help="processes of nginx; by default one for each core, four at least")
     parser.add_argument("--threads", type=int, help="all threads that answer lookups, divided by the number of nginxes")
 

@@ -76,7 +76,8 @@ def test_no_tools_are_left_in_an_image(engine, name):
 
 
 def test_without_a_database_a_line_says_so(engine):
-    command = ["podman", "run", "--rm", "--network=none", "--read-only", f"--env=CDB_SECRET_KEY={SECRETS['CDB_SECRET_KEY']}", "localhost/cdb"]
+    key = f"--env=CDB_SECRET_KEY={SECRETS['CDB_SECRET_KEY']}"
+    command = ["podman", "run", "--rm", "--network=none", "--read-only", key, "localhost/cdb"]
     refused = engine.run(*command, "python3", "manage.py", "migrate", check=False)
     assert refused.returncode == 1
     assert refused.stderr.strip().splitlines()[-1] == "cdb: there is no embedded PostgreSQL here; set DATABASE_URL"

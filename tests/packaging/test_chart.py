@@ -99,6 +99,16 @@ def test_every_container_is_confined(values):
             assert "memory" in container["resources"]["limits"]
 
 
+def test_who_needs_no_secret_has_none():
+    workloads = of_kind(resources(render("cluster")), "Deployment")
+
+    def secrets(name):
+        return {one["name"] for one in pod_of(workloads[name])["containers"][0]["env"] if "secretKeyRef" in str(one)}
+
+    assert secrets("cdb-nginx") == set() and secrets("cdb-pgbouncer") == {"PGPASSWORD"}
+    assert secrets("cdb-lookups") == secrets("cdb-others") == {"PGPASSWORD", "CDB_SECRET_KEY"}
+
+
 @pytest.mark.parametrize("values", VALUE_SETS)
 def test_every_service_and_budget_leads_to_pods(values):
     documents = resources(render(values))

@@ -58,21 +58,30 @@ has with what the primary has: the operator's own service for replicas leads to 
 {{- end }}
 
 {{/* What every container of the service's own images gets. */}}
-{{- define "cdb.environment" -}}
+{{- define "cdb.settings" -}}
 - name: POD_IP
   valueFrom: {fieldRef: {fieldPath: status.podIP}}
 - name: CDB_ALLOWED_HOSTS
   value: {{ printf "%s,$(POD_IP)" (join "," (concat .Values.hosts (list (printf "%s-nginx" (include "cdb.fullname" .)) (printf "%s-nginx.%s" (include "cdb.fullname" .) .Release.Namespace) (printf "%s-nginx.%s.svc" (include "cdb.fullname" .) .Release.Namespace)))) | quote }}
-- name: CDB_SECRET_KEY
-  valueFrom: {secretKeyRef: {name: {{ required "existingSecret: the name of a Secret with CDB_SECRET_KEY" .Values.existingSecret }}, key: CDB_SECRET_KEY}}
-- name: PGPASSWORD
-  valueFrom: {secretKeyRef: {name: {{ include "cdb.passwordSecret" . }}, key: password}}
 - name: CDB_THREADS
   value: {{ .Values.threads | quote }}
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
   value: {{ $value | toString | quote }}
 {{- end }}
+{{- end }}
+
+{{- define "cdb.password" -}}
+- name: PGPASSWORD
+  valueFrom: {secretKeyRef: {name: {{ include "cdb.passwordSecret" . }}, key: password}}
+{{- end }}
+
+{{/* What the application gets. */}}
+{{- define "cdb.environment" -}}
+{{ include "cdb.settings" . }}
+{{ include "cdb.password" . }}
+- name: CDB_SECRET_KEY
+  valueFrom: {secretKeyRef: {name: {{ required "existingSecret: the name of a Secret with CDB_SECRET_KEY" .Values.existingSecret }}, key: CDB_SECRET_KEY}}
 {{- end }}
 
 {{- define "cdb.podSecurity" -}}
