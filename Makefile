@@ -1,9 +1,11 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run serve setup setup-dev test soak bench bench-seed chaos lint format requirements
+.PHONY: help run serve setup setup-dev test soak bench bench-seed chaos lint format requirements package-tools image-check
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
+PIN := .venv/bin/pip-compile --quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--no-emit-trusted-host --allow-unsafe
 # What is given on make's command line, such as PORT=8001, reaches the programs as an environment variable by itself.
 export PYTHON
 
@@ -38,6 +40,12 @@ bench-seed: setup-dev ## measure seeding alone, against a bare COPY
 chaos: setup-dev ## put faults into the service under load, and print what its clients saw; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
 
+package-tools: ## fetch what the tests of the chart and of compose.yaml need, into .tools; needs Go
+	@tests/packaging/tools.sh
+
+image-check: setup-dev ## build the container images from Debian's packages, and run compose.yaml with them; needs root and podman
+	@.venv/bin/python -m pytest -s tests/packaging/image_check.py $(ARGS)
+
 lint: setup-dev ## check style, the imports between the rooms, and that no migration is missing
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
@@ -50,8 +58,6 @@ format: setup-dev ## put the code into the project's style
 	@.venv/bin/ruff format .
 
 requirements: setup-dev ## pin the newest versions that pyproject.toml allows
-	@.venv/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--no-emit-trusted-host --allow-unsafe --output-file requirements.txt pyproject.toml
-	@.venv/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
-		--no-emit-trusted-host --allow-unsafe --extra dev --constraint requirements.txt \
-		--output-file requirements-dev.txt pyproject.toml
+	@$(PIN) --upgrade --extra embedded --output-file requirements.txt pyproject.toml
+	@$(PIN) --upgrade --constraint requirements.txt --output-file requirements-container.txt pyproject.toml
+	@$(PIN) --upgrade --extra embedded --extra dev --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml

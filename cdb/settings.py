@@ -124,6 +124,7 @@ CDB_EXPORT_TIMEOUT_SECONDS = _values["CDB_EXPORT_TIMEOUT_SECONDS"]
 CDB_METRICS_MAX_TAGS = _values["CDB_METRICS_MAX_TAGS"]
 CDB_MIGRATION_LOCK_TIMEOUT_SECONDS = _values["CDB_MIGRATION_LOCK_TIMEOUT_SECONDS"]
 
+CDB_BEHIND_PROXY = _values["CDB_BEHIND_PROXY"]
 CDB_IOV_MODE = _values["CDB_IOV_MODE"]
 CDB_PAYLOAD_BASE_URL = _values["CDB_PAYLOAD_BASE_URL"]
 # Decided once, when the routes are made: where it is off, those paths are unknown ones.

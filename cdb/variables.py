@@ -121,6 +121,12 @@ VARIABLES = (
         False,
         "Clients come by HTTPS, through a proxy: the admin is for HTTPS alone, and its cookies too.",
     ),
+    Variable(
+        "CDB_BEHIND_PROXY",
+        "bool",
+        False,
+        "All requests come through a proxy of ours, by TCP: its `X-Forwarded-For` names the client.",
+    ),
     Variable("DEBUG", "bool", False, "Development mode: tracebacks, pages for browsers. Never in production."),
     Variable(
         "CDB_STRATEGIES", "bool", False, "Routes that answer a lookup in other ways, to compare; always on with DEBUG."

@@ -8,10 +8,7 @@ import fcntl
 import os
 import sys
 
-from gunicorn.app.wsgiapp import run
-
-from cdb.env import ROOT
-from cdb.serving import nginx, pgbouncer
+from cdb.serving import gunicorn_pool, nginx, pgbouncer
 from cdb.serving.pools import pools
 from cdb_rest.metrics.place import here
 
@@ -24,16 +21,8 @@ def main(pool_name: str, descriptors: list[int]) -> None:
     """Become the master of a pool."""
     _hand_over(descriptors)
     pool = pools()[pool_name]
-    here.pool, here.pooler, here.nginx = pool.name, pgbouncer.console_url(), nginx.status_url()
-    sys.argv = [
-        "gunicorn",
-        *("--config", str(ROOT / "deploy" / "gunicorn.conf.py")),
-        *("--name", pool.name),
-        *("--statsd-prefix", f"cdb.{pool.name}"),
-        *("--workers", str(pool.workers)),
-        *("--graceful-timeout", str(GRACEFUL_SECONDS)),
-    ]
-    run()
+    here.pooler, here.nginx = pgbouncer.console_url(), nginx.status_url()
+    gunicorn_pool.main(pool.name, "--workers", str(pool.workers), "--graceful-timeout", str(GRACEFUL_SECONDS))
 
 
 def _hand_over(descriptors: list[int]) -> None:

@@ -15,6 +15,8 @@ from cdb.serving.program import Program, append_to, find
 CONFIGURATION = "nginx.conf"
 ERRORS = "nginx-errors.conf"
 METRICS = "nginx-metrics.conf"
+# The placeholders of the addresses of the instance for lookups.
+LOOKUPS = ("LOOKUPS_FIRST", "LOOKUPS_SECOND", "LOOKUPS_THIRD")
 # As many as the kernel usually allows: jobs that start together all connect at once.
 BACKLOG = 4096
 # More than the 12,000 requests that one process should be able to hold, each with a connection to gunicorn.
@@ -39,8 +41,12 @@ def status_url() -> str:
     return f"http://127.0.0.1:{env.read()['PORT']}/nginx-status"
 
 
-def configuration() -> str:
-    """The text of nginx.conf for the settings and this machine."""
+def configuration(place: dict[str, object] | None = None, threads: int | None = None) -> str:
+    """The text of nginx.conf for the settings and this machine.
+
+    `place` has the placeholders that say where nginx and its neighbours are, by default those of `make serve`; it may give others
+    a value, too. `threads` are those that answer lookups, by default those of the pool.
+    """
     values = env.read()
     open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if open_files == resource.RLIM_INFINITY:
@@ -49,23 +55,34 @@ def configuration() -> str:
     return templates.fill(
         CONFIGURATION,
         {
-            "USER": layout.nginx_user(),
-            "PORT": values["PORT"],
             "OPEN_FILES": open_files,
             "WORKER_CONNECTIONS": min(MOST_CONNECTIONS, open_files - OTHER_FILES),
-            "SOCKETS": layout.sockets(),
             "PROCESSES": processes(),
-            "KEEPALIVE": max(2, pools()["lookups"].connections // processes()),
-            "CACHE": "cache",
-            "TEMPORARY": layout.temporary(),
+            "KEEPALIVE": max(2, (threads or pools()["lookups"].connections) // processes()),
             "METRICS": templates.fill(METRICS, {}),
             "ERRORS": templates.fill(ERRORS, most_bytes),
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
             + SPARE_SECONDS,
         }
-        | most_bytes,
+        | most_bytes
+        | (place or _place()),
     )
+
+
+def _place() -> dict[str, object]:
+    lookups, others = (layout.sockets_of(pool) for pool in pools())
+    return {
+        "USER": layout.nginx_user(),
+        "LISTEN": f"127.0.0.1:{env.read()['PORT']}",
+        **{name: f"unix:{path}" for name, path in zip(LOOKUPS, lookups, strict=True)},
+        "OTHERS": f"unix:{others[0]}",
+        "CACHE": "cache",
+        "TEMPORARY": layout.temporary(),
+        "ACCESS_LOG": "access.log",
+        "ERROR_LOG": "error.log",
+        "TRUSTED_PROXIES": "",
+    }
 
 
 def _command(*more: str) -> list[str]:

@@ -43,19 +43,24 @@ def console_url() -> str:
     return f"postgresql://cdb@/pgbouncer?host={layout.pooler_sockets()}&port={PORT}"
 
 
-def configuration() -> str:
-    """The text of pgbouncer.ini for the settings. Raises `ConfigurationError` for what PgBouncer can't do."""
+def configuration(place: dict[str, object] | None = None, sizes: dict[str, Pool] | None = None) -> str:
+    """The text of pgbouncer.ini for the settings. Raises `ConfigurationError` for what PgBouncer can't do.
+
+    `place` has the placeholders that say where PgBouncer is and who may come, by default those of `make serve`. `sizes` are pools
+    by name, by default those of this machine.
+    """
+    sizes = sizes or pools()
     target = _target(database.parts(), "DATABASE_URL")
     return templates.fill(
         CONFIGURATION,
         {
-            "LOOKUPS": _database(pools()["lookups"], target),
-            "OTHERS": _database(pools()["others"], target),
-            "REPLICAS": "\n".join(_replicas(target)),
-            "DIRECTORY": layout.pooler_sockets(),
+            "LOOKUPS": _database(sizes["lookups"], target),
+            "OTHERS": _database(sizes["others"], target),
+            "REPLICAS": "\n".join(_replicas(target, sizes)),
             "TLS": _tls(target),
             "CONNECT_TIMEOUT": min(3, env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]),
-        },
+        }
+        | (place or {"DIRECTORY": layout.pooler_sockets(), "LISTEN": "", "AUTHENTICATION": "auth_type = any"}),
     )
 
 
@@ -76,14 +81,14 @@ def _target(parts: dict[str, str], variable: str) -> dict[str, str]:
     return {"user": account, "dbname": parts.get("user", account)} | parts
 
 
-def _replicas(primary: dict[str, str]) -> Iterator[str]:
+def _replicas(primary: dict[str, str], sizes: dict[str, Pool]) -> Iterator[str]:
     for number, parts in enumerate(database.replica_parts(), 1):
         target = _target(parts, "DATABASE_REPLICA_URLS")
         if _tls(target) != _tls(primary):
             raise ConfigurationError(
                 "make serve: PgBouncer needs the same TLS parameters for all replicas and DATABASE_URL"
             )
-        for pool in pools().values():
+        for pool in sizes.values():
             yield _database(pool, target, pool.database_on_replica(number))
 
 

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any
 
+from django.conf import settings
+
 # The name that a client or a proxy gave a request: what may stand in a log, a header and a comment of SQL as it is.
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 KEY = "cdb.exchange"
@@ -80,8 +82,12 @@ class Exchange:
 
 
 def address_of(environ: Mapping[str, Any]) -> str:
-    """The client's address. Whoever comes by a Unix socket has none of its own: that is the proxy, and it is believed."""
-    return environ.get("REMOTE_ADDR") or environ.get("HTTP_X_FORWARDED_FOR") or "local"
+    """The client's address. Whoever comes by a Unix socket has none of its own: that is the proxy, and it is believed.
+
+    So is everybody where the settings say that only the proxy comes by TCP.
+    """
+    own = "" if settings.CDB_BEHIND_PROXY else environ.get("REMOTE_ADDR")
+    return own or environ.get("HTTP_X_FORWARDED_FOR") or environ.get("REMOTE_ADDR") or "local"
 
 
 def exchange_of(environ: dict[str, Any]) -> Exchange:

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Make the service's database and the standby's way in, when the image of PostgreSQL makes its data directory.
+set -eu
+
+# deploy/postgresql.conf, as the service "configure" wrote it. A standby gets this line with its copy.
+echo "include = '/etc/cdb/postgresql.conf'" >>"$PGDATA/postgresql.conf"
+echo "host replication cdb_replication samenet scram-sha-256" >>"$PGDATA/pg_hba.conf"
+
+psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --username "${POSTGRES_USER:-postgres}" --dbname postgres \
+    --set password="$CDB_DATABASE_PASSWORD" --set replication_password="$CDB_REPLICATION_PASSWORD" \
+    --file "${CDB_PRIMARY_SQL:-/etc/cdb-primary.sql}"

@@ -1,0 +1,178 @@
+"""The Helm chart: Kubernetes' own schemas accept what it renders, and its parts find each other."""
+
+import itertools
+import re
+
+import pytest
+import yaml
+
+from cdb.serving import postgresql
+from cdb.serving.templates import DEPLOY
+from tests.packaging.chart import CHART, KUBERNETES, VALUE_SETS, helm, refusals, render, resources
+
+WORKLOADS = ("Deployment", "Job", "Pod")
+
+
+def of_kind(documents, *kinds):
+    return {document["metadata"]["name"]: document for document in documents if document["kind"] in kinds}
+
+
+def pod_of(document):
+    return document["spec"] if document["kind"] == "Pod" else document["spec"]["template"]["spec"]
+
+
+def environment_of(document):
+    return {one["name"]: one.get("value") for one in pod_of(document)["containers"][0]["env"]}
+
+
+@pytest.mark.parametrize("values", VALUE_SETS)
+def test_helm_finds_no_fault(values):
+    linted = helm("lint", "--strict", str(CHART), f"--kube-version={KUBERNETES}.0", values=values)
+    assert linted.returncode == 0, linted.stdout + linted.stderr
+
+
+@pytest.mark.parametrize(("values", "more"), list(itertools.product(VALUE_SETS, [[], ["--is-upgrade"]])))
+def test_kubernetes_accepts_what_is_rendered(values, more, tmp_path):
+    assert refusals(render(values, *more), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ("maxUnavailable: 1\n", "maxUnavailabel: 1\n"),
+        ("runAsNonRoot: true", "runAsNonRooot: true"),
+        ("replicas: 2", "replicas: two"),
+        ("imageName: ", "imageNam: "),
+        ("instances: 3", 'instances: "three"'),
+        ("interval: 15s", "intervall: 15s"),
+    ],
+)
+def test_a_wrong_field_is_refused(good, bad, tmp_path):
+    manifests = render("everything")
+    assert good.strip() in manifests
+    assert refusals(manifests.replace(good.strip(), bad.strip()), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "lookups.replica=3",
+        "nginx.replicas=many",
+        "settings.cdb_workers=3",
+        "service.type=Internet",
+        "database.user=a b",
+        "database.cluster.instances=0",
+    ],
+)
+def test_a_wrong_value_is_refused(wrong):
+    refused = helm("template", "cdb", str(CHART), f"--kube-version={KUBERNETES}.0", "--set", wrong, values="cluster")
+    assert refused.returncode and "values don't meet the specifications of the schema" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "missing"),
+    [
+        ("cluster", "existingSecret="),
+        ("external", "database.external.existingSecret="),
+        ("external", "database.external.host="),
+    ],
+)
+def test_nothing_is_installed_without_its_secrets(values, missing):
+    refused = helm("template", "cdb", str(CHART), f"--kube-version={KUBERNETES}.0", "--set", missing, values=values)
+    assert refused.returncode and missing.rstrip("=") in refused.stderr
+
+
+@pytest.mark.parametrize("values", VALUE_SETS)
+def test_every_container_is_confined(values):
+    for document in of_kind(resources(render(values)), *WORKLOADS).values():
+        pod = pod_of(document)
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["runAsUser"] == 10001
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+            assert "memory" in container["resources"]["limits"]
+
+
+def test_who_needs_no_secret_has_none():
+    workloads = of_kind(resources(render("cluster")), "Deployment")
+
+    def secrets(name):
+        return {one["name"] for one in pod_of(workloads[name])["containers"][0]["env"] if "secretKeyRef" in str(one)}
+
+    assert secrets("cdb-nginx") == set() and secrets("cdb-pgbouncer") == {"PGPASSWORD"}
+    assert secrets("cdb-lookups") == secrets("cdb-others") == {"PGPASSWORD", "CDB_SECRET_KEY"}
+
+
+@pytest.mark.parametrize("values", VALUE_SETS)
+def test_every_service_and_budget_leads_to_pods(values):
+    documents = resources(render(values))
+    pods = [d["spec"]["template"] for d in of_kind(documents, "Deployment").values()]
+    chosen = [d["spec"]["selector"] for d in of_kind(documents, "Service").values()]
+    chosen += [d["spec"]["selector"]["matchLabels"] for d in of_kind(documents, "PodDisruptionBudget").values()]
+    for selector in chosen:
+        if "cnpg.io/cluster" not in selector:
+            assert sum(selector.items() <= pod["metadata"]["labels"].items() for pod in pods) == 1, selector
+    for service in of_kind(documents, "Service").values():
+        if "cnpg.io/cluster" not in service["spec"]["selector"]:
+            [pod] = [pod for pod in pods if service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()]
+            named = {port["name"] for port in pod["spec"]["containers"][0]["ports"]}
+            assert {port["targetPort"] for port in service["spec"]["ports"]} <= named
+
+
+def test_the_way_of_a_request_leads_through_services():
+    documents = resources(render("cluster"))
+    ports = {f"{name}:{d['spec']['ports'][0]['port']}" for name, d in of_kind(documents, "Service").items()}
+    workloads = of_kind(documents, "Deployment", "Job")
+    told = yaml.safe_dump(pod_of(workloads["cdb-nginx"])["containers"][0]["args"])
+    assert set(re.findall(r"--(?:lookups|others)=(\S+)", told)) == {"cdb-lookups:8000", "cdb-others:8000"} <= ports
+    for pool in ("lookups", "others"):
+        environment = environment_of(workloads[f"cdb-{pool}"])
+        assert environment["DATABASE_URL"] == f"postgresql://cdb@cdb-pgbouncer:6432/cdb_{pool}"
+        assert environment["DATABASE_REPLICA_URLS"] == f"postgresql://cdb@cdb-pgbouncer:6432/cdb_{pool}_replica_1"
+    assert "cdb-pgbouncer:6432" in ports
+    # Past PgBouncer, to the services that the operator makes.
+    for name, workload in workloads.items():
+        if name == "cdb-pgbouncer" or "migrate" in name:
+            assert environment_of(workload)["DATABASE_URL"] == "postgresql://cdb@cdb-db-rw:5432/cdb"
+    assert environment_of(workloads["cdb-pgbouncer"])["DATABASE_REPLICA_URLS"] == "postgresql://cdb@cdb-db-ro:5432/cdb"
+
+
+def test_each_of_several_replicas_is_one_server():
+    documents = resources(render("everything"))
+    urls = environment_of(of_kind(documents, "Deployment")["cdb-pgbouncer"])["DATABASE_REPLICA_URLS"].split(",")
+    hosts = [re.search(r"@(.*):5432", url)[1] for url in urls]
+    services = of_kind(documents, "Service")
+    chosen = [services[host]["spec"]["selector"]["cnpg.io/instanceName"] for host in hosts]
+    assert chosen == ["cdb-db-1", "cdb-db-2", "cdb-db-3"]
+    assert {services[host]["spec"]["selector"]["cnpg.io/instanceRole"] for host in hosts} == {"replica"}
+
+
+def test_postgresql_gets_the_settings_of_deploy():
+    """The chart reads deploy/postgresql.conf itself and has the rules of its table once more."""
+    cluster = of_kind(resources(render("cluster")), "Cluster")["cdb-db"]
+    sizes = postgresql.sizes(4096) | {"CONNECTIONS": 50 + 3 * (24 + 16)}
+    text = (DEPLOY / "postgresql.conf").read_text()
+    for name, size in sizes.items():
+        text = text.replace(f"@{name}@", str(size))
+    settings = dict(postgresql.SETTING.findall(text))
+    assert settings and settings.items() <= cluster["spec"]["postgresql"]["parameters"].items()
+
+
+def test_an_upgrade_migrates_before_it_replaces_pods():
+    installed, upgraded = (
+        next(iter(of_kind(resources(render("cluster", *more)), "Job").values())) for more in ([], ["--is-upgrade"])
+    )
+    # A hook would wait for a database that is made afterwards.
+    assert "annotations" not in installed["metadata"]
+    assert upgraded["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"
+
+
+def test_a_job_of_another_version_has_another_name():
+    names = [set(of_kind(resources(render("cluster", f"--set=image.tag={tag}")), "Job")) for tag in ("v1", "v2")]
+    assert names[0] != names[1]
