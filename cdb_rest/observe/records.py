@@ -114,7 +114,7 @@ class Records:
 
 
 def _is_probe(exchange: Exchange) -> bool:
-    return exchange.path.startswith("/health/")
+    return exchange.path.startswith(("/health/", "/metrics"))
 
 
 def _path(exchange: Exchange) -> str:

@@ -43,11 +43,16 @@ class Watch:
         elif newest is not None and position > newest:
             # It got there on a way of its own: no replica has what its primary has not.
             self.replica.leave("it is ahead of the primary")
+        elif self._system is None:
+            self.replica.leave("the primary has never said which database it is")
+        elif newest is None:
+            # Nobody can tell how far it is behind, and for frozen tags, the only ones that can be answered now, nobody needs to.
+            self.replica.enter()
         else:
             self._judge(position)
 
     def _look_at_primary(self) -> int | None:
-        """The position of the primary's log, or None where it does not answer: replicas of frozen tags go on."""
+        """The position of the primary's log, or None where it does not answer."""
         seen = monotonic()
         try:
             position, self._system = self._ask(DEFAULT_DB_ALIAS, PRIMARY_STATE)

@@ -132,7 +132,7 @@ def test_guesses_at_a_password_are_few_and_everything_else_goes_on(served, opera
 
 @pytest.fixture(scope="module")
 def secured(needs_packages, new_directory):
-    """The production shape behind the nginx with HTTPS that docs/operations.md shows; the port of that one, and the service."""
+    """The production shape behind the nginx with HTTPS that docs/security.md shows; the port of that one, and the service."""
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed (apt-get install openssl)")
 
@@ -158,7 +158,7 @@ def _start_front(directory, port, service_port):
     )  # fmt: skip
     hashed = subprocess.run(["openssl", "passwd", "-apr1", "s3cret"], capture_output=True, text=True, check=True).stdout
     (directory / "cdb.passwords").write_text(f"expert:{hashed}")
-    [shown] = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/operations.md").read_text(), re.DOTALL)
+    [shown] = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
     replaced = {
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl", "127.0.0.1:8000": f"127.0.0.1:{service_port}",
         "/etc/ssl/certs/cdb.pem": f"{directory}/cdb.pem", "/etc/ssl/private/cdb.key": f"{directory}/cdb.key",

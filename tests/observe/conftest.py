@@ -1,22 +1,28 @@
 """The service's WSGI application as it is stacked for gunicorn, in this process and on the test's own connection."""
 
 import io
+import json
+import logging.config
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
+from cdb import env, logs
 from cdb_rest.api.kept_first import KeptFirst
 from cdb_rest.api.lookup_first import LookupFirst
 from cdb_rest.api.routes import spellings
 from cdb_rest.api.views.lookup import LookupView
-from cdb_rest.observe.exchange import Exchange
+from cdb_rest.observe.exchange import Exchange, current
 from cdb_rest.observe.observed import Observed
+from cdb_rest.observe.records import Records
 
 PREFIX = "/api/cdb_rest/"
+LOOKUP = PREFIX + "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"
 
 
 class Told:
@@ -81,3 +87,48 @@ def make_service() -> Callable[..., Service]:
 def service(make_service: Callable[..., Service]) -> Service:
     """The service."""
     return make_service()
+
+
+class Written:
+    """What was written."""
+
+    def __init__(self, path):
+        self.path = path
+
+    @property
+    def text(self):
+        return self.path.read_text() if self.path.exists() else ""
+
+    def __call__(self, **wanted):
+        """The records that have these values."""
+        found = [json.loads(line) for line in self.text.splitlines()]
+        return [record for record in found if all(record.get(name) == value for name, value in wanted.items())]
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
+    """Sets records up as the settings ask, other ones than usual, and returns what is written."""
+
+    def set_up(**changes):
+        changes = {"CDB_LOG_FILE": str(tmp_path / "log"), "CDB_LOG_FORMAT": "json"} | changes
+        values = env.read() | changes
+        monkeypatch.setattr(env, "read", lambda: values)
+        logging.config.dictConfig(logs.configuration())
+        current.set(None)
+        return Written(tmp_path / "log")
+
+    yield set_up
+    monkeypatch.undo()
+    logs.configuration()
+    logging.config.dictConfig(settings.LOGGING)
+
+
+@pytest.fixture
+def ask(make_service, records):
+    """The service, and its records."""
+
+    def make(**changes):
+        written = records(**changes)
+        return make_service([Records()]), written
+
+    return make

@@ -4,67 +4,14 @@ import json
 import logging
 import logging.config
 import os
-import threading
 from datetime import datetime
 
 import pytest
 import structlog
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from cdb import env, logs
-from cdb_rest.observe.exchange import current
-from cdb_rest.observe.lines import Lines
-from cdb_rest.observe.records import Records
-from tests.observe.conftest import PREFIX
-
-LOOKUP = PREFIX + "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"
-
-
-class Written:
-    """What was written."""
-
-    def __init__(self, path):
-        self.path = path
-
-    @property
-    def text(self):
-        return self.path.read_text() if self.path.exists() else ""
-
-    def __call__(self, **wanted):
-        """The records that have these values."""
-        found = [json.loads(line) for line in self.text.splitlines()]
-        return [record for record in found if all(record.get(name) == value for name, value in wanted.items())]
-
-
-@pytest.fixture
-def records(tmp_path, monkeypatch):
-    """Sets records up as the settings ask, other ones than usual, and returns what is written."""
-
-    def set_up(**changes):
-        changes = {"CDB_LOG_FILE": str(tmp_path / "log"), "CDB_LOG_FORMAT": "json"} | changes
-        values = env.read() | changes
-        monkeypatch.setattr(env, "read", lambda: values)
-        logging.config.dictConfig(logs.configuration())
-        current.set(None)
-        return Written(tmp_path / "log")
-
-    yield set_up
-    monkeypatch.undo()
-    logs.configuration()
-    logging.config.dictConfig(settings.LOGGING)
-
-
-@pytest.fixture
-def ask(make_service, records):
-    """The service, and its records."""
-
-    def make(**changes):
-        written = records(**changes)
-        return make_service([Records()]), written
-
-    return make
+from tests.observe.conftest import LOOKUP, PREFIX
 
 
 @pytest.mark.django_db(transaction=True)
@@ -214,59 +161,3 @@ def test_whatever_is_recorded_becomes_a_line(records, value):
     logging.getLogger("cdb").warning("%s", value)
     structlog.get_logger().warning("event", value=value)
     assert len(written()) == 2
-
-
-@pytest.mark.django_db
-def test_a_full_disk_fails_nobody(ask, build):
-    build.tag()
-    service, _ = ask(CDB_LOG_FILE="/dev/full")
-    assert service("GET", LOOKUP)[0] == 200
-    logging.getLogger("cdb").error("lost")
-
-
-def test_a_pipe_that_nobody_reads_fails_nobody(records):
-    reading, writing = os.pipe()
-    records(CDB_LOG_FILE=f"/dev/fd/{writing}")
-    logging.getLogger("cdb").error("read")
-    assert b'"read"' in os.read(reading, 4096)
-    os.close(reading)
-    logging.getLogger("cdb").error("lost")
-    os.close(writing)
-
-
-def test_a_file_that_can_not_be_opened_leaves_standard_error(tmp_path, capfd):
-    Lines(tmp_path / "missing" / "log").msg(b"line\n")
-    assert capfd.readouterr().err == "line\n"
-
-
-def test_a_file_that_was_renamed_is_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("cdb_rest.observe.lines.LOOK_SECONDS", 0)
-    lines = Lines(tmp_path / "log")
-    lines.msg(b"1\n")
-    (tmp_path / "log").rename(tmp_path / "log.1")
-    lines.msg(b"2\n")
-    assert ((tmp_path / "log.1").read_text(), (tmp_path / "log").read_text()) == ("1\n", "2\n")
-    assert (tmp_path / "log").stat().st_mode & 0o777 == 0o600
-
-
-def test_lines_of_threads_do_not_mix_while_the_file_is_renamed(tmp_path, monkeypatch):
-    monkeypatch.setattr("cdb_rest.observe.lines.LOOK_SECONDS", 0.001)
-    lines = Lines(tmp_path / "log")
-
-    def write(thread):
-        for number in range(500):
-            lines.msg(f"{thread}-{number} {'x' * 500}\n".encode())
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for turn in range(20):
-        if (tmp_path / "log").exists():
-            (tmp_path / "log").rename(tmp_path / f"log.{turn}")
-    for thread in threads:
-        thread.join()
-    found = [line for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
-    assert sorted(line.split()[0] for line in found) == sorted(
-        f"{thread}-{number}" for thread in range(4) for number in range(500)
-    )
-    assert all(line.endswith("x" * 500) for line in found)

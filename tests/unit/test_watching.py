@@ -98,5 +98,5 @@ def test_panels_do_not_cover_each_other():
 
 def test_the_rows_are_those_that_the_manual_names():
     rows = [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"]
-    manual = (ROOT / "docs" / "operations.md").read_text()
+    manual = (ROOT / "docs" / "monitoring.md").read_text()
     assert all(re.search(rf"\b{row}\b", manual, re.IGNORECASE) for row in rows), rows
