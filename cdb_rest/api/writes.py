@@ -78,11 +78,8 @@ def answer_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
     if not KEY.fullmatch(key):
         message = f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID."
         raise InvalidInputError(message, {KEY_HEADER: [message]})
-    try:
-        route = type(request.parser_context["view"]).__name__
-        content = orjson.dumps([route, request.data], option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError as error:
-        raise InvalidInputError(f"The body can't be compared with a later one: {error}.") from error
+    route = type(request.parser_context["view"]).__name__
+    content = orjson.dumps([route, request.data], option=orjson.OPT_SORT_KEYS)
     digest = hashlib.sha256(content).hexdigest()
     return _respond(answer_once(key=key, request_digest=digest, make=lambda: dump(make()).decode()))
 
