@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from django.db import Error as DatabaseError
 from psycopg2.errors import UndefinedTable
 
-from cdb import database
+from cdb import database, security
 from cdb.env import ConfigurationError
 from cdb.serving import postgresql
 
@@ -52,6 +52,9 @@ def _database(arguments: list[str]) -> Iterator[None]:
     if not arguments or arguments[0] in WITHOUT_DATABASE or HELP_FLAGS.intersection(arguments):
         yield
         return
+    is_production = arguments[0] == "serve"
+    if is_production:
+        security.check_production()
     # The embedded server is sized for production where it is for that.
-    with database.available(postgresql.options() if arguments[0] == "serve" else None):
+    with database.available(postgresql.options() if is_production else None):
         yield

@@ -16,6 +16,12 @@ from cdb.env import ConfigurationError
 LOCAL_NAMES = {"localhost", "127.0.0.1", "[::1]"}
 
 
+def check_production() -> None:
+    """Raise `ConfigurationError` where DEBUG is on."""
+    if env.read()["DEBUG"]:
+        raise ConfigurationError("make serve is for production; make run is where DEBUG belongs")
+
+
 def secret_key() -> str:
     """The configured key, or the one that this data directory keeps.
 

@@ -79,6 +79,8 @@ def make_service() -> Callable[..., Service]:
     request_started.disconnect(close_old_connections)
     request_finished.disconnect(close_old_connections)
     yield Service
+    # As gunicorn's worker does when its thread turns to something else.
+    current.set(None)
     request_started.connect(close_old_connections)
     request_finished.connect(close_old_connections)
 

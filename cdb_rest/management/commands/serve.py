@@ -32,8 +32,6 @@ class Command(ServingCommand):
         )
 
     def serve(self, **options: Any) -> None:
-        if env.read()["DEBUG"]:
-            raise ConfigurationError("make serve is for production; make run is where DEBUG belongs")
         for name in PACKAGES:
             find(name)
         if options["prepare"]:
