@@ -56,13 +56,20 @@ def settings() -> dict[str, Any]:
 
 def replica_urls() -> list[str]:
     """The libpq URLs of the streaming replicas."""
-    # A URL may have commas of its own, between several hosts.
+    # A URL may have commas of its own, between several hosts, which is said to be wrong where it is parsed.
     return [url.strip() for url in re.split(r",(?=\s*postgres)", env.read()["DATABASE_REPLICA_URLS"]) if url.strip()]
 
 
 def replica_parts() -> list[dict[str, str]]:
-    """The same as libpq understands them. Raises `ConfigurationError` where one is no such URL."""
-    return [_parse(url, "DATABASE_REPLICA_URLS") for url in replica_urls()]
+    """The same as libpq understands them. Raises `ConfigurationError` where one is no such URL, or names several servers."""
+    replicas = [_parse(url, "DATABASE_REPLICA_URLS") for url in replica_urls()]
+    for named in replicas:
+        # One could be asked how far it is, and another one, which is behind, for the rows.
+        if "," in named.get("host", "") + named.get("hostaddr", ""):
+            raise ConfigurationError(
+                "DATABASE_REPLICA_URLS must name one server in each URL; give each server a URL of its own"
+            )
+    return replicas
 
 
 def replica_settings() -> dict[str, dict[str, Any]]:

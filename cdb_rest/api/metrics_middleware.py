@@ -15,4 +15,4 @@ class MetricsMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return metrics(request) if request.path_info.rstrip("/") == "/metrics" else self.get_response(request)
+        return metrics(request) if request.path_info == "/metrics" else self.get_response(request)

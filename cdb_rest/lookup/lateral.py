@@ -41,8 +41,8 @@ def look_up(question: Question, known: Known = NOTHING, *, with_window: bool = F
     """
     parameters = {"tag": question.tag} | _parameters(question)
     parameters |= {"known": list(known.versions), "known_modified": known.modified, "with_window": with_window}
-    [(version, status, modified, text, since, until)] = ask(CALL, parameters, counts.LOOKUPS_STARTED.inc)
-    counts.LOOKUPS_FINISHED.inc()
+    [(version, status, modified, text, since, until)] = ask(CALL, parameters, _count_started)
+    counts.LOOKUPS_FINISHED.inc(1)
     if version is None:
         raise GlobalTagNotFoundError(question.tag)
     window = None
@@ -69,6 +69,10 @@ def statement_parameters(question: Question) -> dict:
     if tag_id is None:
         raise GlobalTagNotFoundError(question.tag)
     return {"tag_id": tag_id, "moment": question.moment.combined} | _parameters(question)
+
+
+def _count_started() -> None:
+    counts.LOOKUPS_STARTED.inc(1)
 
 
 def _parameters(question: Question) -> dict:

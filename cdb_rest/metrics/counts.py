@@ -6,7 +6,7 @@ routes are patterns of paths, never paths.
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 
-from cdb_rest.metrics.values import Number
+from cdb_rest.metrics.values import Number, number_of
 
 values.ValueClass = Number
 
@@ -49,9 +49,14 @@ VERDICTS = _counter(
 )
 ERRORS = _counter("cdb_errors_total", "Errors that clients were told, by their stable code.", "code")
 
-LOOKUPS_REACHED = _counter("cdb_lookups_reached_total", "Lookups that reached the code that answers them.")
-LOOKUPS_STARTED = _counter("cdb_lookups_started_total", "Queries of lookups that got a connection and were sent.")
-LOOKUPS_FINISHED = _counter("cdb_lookups_finished_total", "Queries of lookups that the database has answered.")
+# Numbers at once: a lookup has no time to lose.
+LOOKUPS_REACHED = number_of(_counter("cdb_lookups_reached_total", "Lookups that reached the code that answers them."))
+LOOKUPS_STARTED = number_of(
+    _counter("cdb_lookups_started_total", "Queries of lookups that got a connection and were sent.")
+)
+LOOKUPS_FINISHED = number_of(
+    _counter("cdb_lookups_finished_total", "Queries of lookups that the database has answered.")
+)
 
 QUEUE = Histogram(
     "cdb_queue_seconds",

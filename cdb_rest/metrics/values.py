@@ -5,6 +5,7 @@ some layers, which all requests together pay for. These are told about a fork in
 are the client's, and so is all that reads them.
 """
 
+import logging
 import os
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -16,6 +17,8 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
 from cdb_rest.metrics.slots import Slots
+
+logger = logging.getLogger(__name__)
 
 DOUBLE_BYTES = 8
 
@@ -95,9 +98,17 @@ class Number:
     def _find(self) -> None:
         file = self._files.get(self._prefix)
         if file is None:
-            file = _File(self._slots.path(self._prefix)) if self._slots else _Memory()
-            self._files[self._prefix] = file
+            file = self._files[self._prefix] = self._open()
         self._file, self._place = file, file.place_of(self._key)
+
+    def _open(self) -> _File | _Memory:
+        if self._slots:
+            try:
+                return _File(self._slots.path(self._prefix))
+            except OSError as error:
+                # Requests are answered all the same; what this process counts, nobody reads.
+                logger.warning("%s of this process are not counted: %s", self._prefix, error)
+        return _Memory()
 
     def inc(self, amount: float) -> None:
         """Add to the number."""

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import select
 import threading
 from pathlib import Path
 from time import monotonic
@@ -10,6 +11,8 @@ from time import monotonic
 STANDARD_ERROR = 2
 # How long records may go on into a file that was renamed.
 LOOK_SECONDS = 1.0
+# How long a reader of standard error may be late, once; until it reads again, nobody waits for it.
+LATE_MILLISECONDS = 1000
 
 
 class Lines:
@@ -26,11 +29,14 @@ class Lines:
         self._next_look = 0.0
         self._lock = threading.Lock()
         self._torn = False
+        self._was_stuck = False
 
     def msg(self, line: bytes) -> None:
         """Write a line that ends as lines do."""
         if self._path and monotonic() >= self._next_look:
             self._look()
+        if self._descriptor == STANDARD_ERROR and self._is_stuck():
+            return
         try:
             written = os.write(self._descriptor, b"\n" + line if self._torn else line)
         except OSError:
@@ -39,6 +45,13 @@ class Lines:
 
     # The names by which structlog's loggers call it.
     log = debug = info = warning = error = critical = fatal = exception = msg
+
+    def _is_stuck(self) -> bool:
+        """Whether standard error is a full pipe, in which a request would wait as long as nobody reads."""
+        poller = select.poll()
+        poller.register(STANDARD_ERROR, select.POLLOUT)
+        self._was_stuck = not poller.poll(0 if self._was_stuck else LATE_MILLISECONDS)
+        return self._was_stuck
 
     def _look(self) -> None:
         """Open the file, if the path does not lead to the one that is open."""

@@ -1,5 +1,6 @@
 """Looking after the replicas, in threads of the serving process: which answer, and how far they are behind."""
 
+import logging
 import threading
 from collections import deque
 from time import monotonic, sleep
@@ -10,6 +11,8 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 from cdb_rest import named_sql
 from cdb_rest.deadlines import hurry
 from cdb_rest.replicas.replica import ANSWER_SECONDS, Replica
+
+logger = logging.getLogger(__name__)
 
 PRIMARY_STATE = named_sql.load("primary_state")
 REPLICA_STATE = named_sql.load("replica_state")
@@ -91,6 +94,11 @@ def start(replica: Replica) -> threading.Thread:
 
 def _keep_looking(watch: Watch) -> None:
     while True:
-        watch.look()
-        watch.replica.tell()
+        try:
+            watch.look()
+            watch.replica.tell()
+        except Exception as error:
+            # Such as no descriptor being left. Nobody would start this thread again, and what it said last would stay.
+            watch.replica.leave(error)
+            logger.exception("looking after %s failed", watch.replica.alias)
         sleep(LOOK_SECONDS)

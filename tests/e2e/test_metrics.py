@@ -160,7 +160,9 @@ def test_who_is_neither_here_nor_in_a_private_network_sees_nothing_of_it(three):
         configuration.write_text(text.replace("allow 127.0.0.0/8;", "allow 127.0.0.1;"))
         nginx.send_signal(signal.SIGHUP)
         eventually(lambda: asked_from(three, "127.0.0.2", "/metrics")[0], 404)
-        assert json.loads(asked_from(three, "127.0.0.2", "/metrics")[2])["code"] == "route_not_found"
+        for spelling in ("/metrics", "/metrics/", "/metrics//", "/metrics%2F", "/%6Detrics"):
+            status, _, text_of_it = asked_from(three, "127.0.0.2", spelling)
+            assert status == 404 and json.loads(text_of_it)["code"] == "route_not_found", spelling
         assert asked_from(three, "127.0.0.1", "/metrics")[0] == 200
     finally:
         configuration.write_text(text)

@@ -14,7 +14,6 @@ from tests.e2e.test_freshness import CachingReader
 
 LOOKUP = "payloadiovs/?gtName={}&majorIOV=9000000&minorIOV=0"
 WITHIN_SECONDS = 30
-# Each statement in one line of the log.
 TELLING = {"log_statement": "all"}
 
 
@@ -205,6 +204,20 @@ def test_one_that_says_nothing_is_not_waited_for_for_long(pair):
     finally:
         pair.standby.thaw()
     pair.wait_until_in()
+
+
+def test_an_answer_that_it_refuses_is_given_by_the_primary_and_keeps_nobody_else_from_it(pair):
+    before = len(pair.lines("takes no part"))
+    with contextlib.closing(psycopg2.connect(pair.standby.url)) as connection, connection.cursor() as cursor:
+        # As many exports run there as may.
+        cursor.execute("SELECT pg_advisory_lock(1163416659, slot) FROM generate_series(1, 20) AS slot")
+        for _ in range(5):
+            request = b"GET /api/cdb_rest/global-tags/tiny/export HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            assert raw(pair.service.port, request)[0] == 200
+        statements = Statements(pair)
+        pair.client.get(LOOKUP.format("tiny"))
+        assert statements.count("FROM cdb_answer(") == (0, 1)
+    assert len(pair.lines("takes no part")) == before
 
 
 def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks_something(pair):

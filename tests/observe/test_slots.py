@@ -1,6 +1,7 @@
 """The files that processes count into: one set for each at a time, carried on by whoever comes after."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,4 +114,11 @@ def test_files_grow_when_they_must(start, tmp_path):
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry, str(tmp_path))
     assert registry.get_sample_value("cdb_errors_total", {"code": "code4999"}) == 1
+    process.kill()
+
+
+def test_a_process_that_finds_no_place_for_its_files_counts_for_nobody_and_goes_on(start, tmp_path):
+    process = start().tell(5)
+    shutil.rmtree(tmp_path)
+    process.tell("fork").tell("many").tell(5)
     process.kill()

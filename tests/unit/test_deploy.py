@@ -52,6 +52,9 @@ def test_each_pool_has_its_share_of_each_replica(monkeypatch):
     [
         ("mysql://x", "DATABASE_REPLICA_URLS must look like"),
         ("postgresql://x/y?sslmode=require", "same TLS parameters"),
+        ("postgresql://a,b/y", "one server in each URL"),
+        ("postgresql:///y?host=/a,/b", "one server in each URL"),
+        ("postgresql:///y?hostaddr=10.0.0.1,10.0.0.2", "one server in each URL"),
     ],
 )
 def test_unusable_replicas_are_named(monkeypatch, url, reason):

@@ -91,7 +91,7 @@ def answer_lookup(question: Question, extras: Extras, meta: Mapping[str, Any]) -
 
     Raises `GlobalTagNotFoundError`.
     """
-    counts.LOOKUPS_REACHED.inc()
+    counts.LOOKUPS_REACHED.inc(1)
     asked = (question.tag, *question.moment, question.only_valid, question.as_objects, question.mode.value)
     digest = digest_of(*asked, extras.window, extras.canonical)
     found = reading.look_up(question, read_known(meta, digest), with_window=extras.window)

@@ -1,0 +1,43 @@
+"""Records on standard error, which somebody reads, or does not."""
+
+import subprocess
+import sys
+import time
+
+from cdb.env import ROOT
+
+RECORDS = 5000
+PROGRAM = f"""
+from cdb_rest.observe.lines import Lines
+lines = Lines(None)
+for number in range({RECORDS}):
+    lines.msg(b"%d %s\\n" % (number, b"x" * 200))
+"""
+
+
+def start():
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, stderr=subprocess.PIPE, bufsize=0)
+
+
+def numbers(text):
+    return [int(line.split()[0]) for line in text.splitlines()]
+
+
+def test_nobody_waits_for_a_reader_that_has_gone_to_sleep():
+    with start() as process:
+        try:
+            assert process.wait(30) == 0
+            # Those that it finds when it wakes are whole, and the first ones.
+            found = numbers(process.stderr.read())
+            assert found == list(range(len(found))) and 100 < len(found) < RECORDS
+        finally:
+            process.kill()
+
+
+def test_one_that_is_slow_gets_everything():
+    with start() as process:
+        found = b""
+        while piece := process.stderr.read(65536):
+            found += piece
+            time.sleep(0.02)
+        assert numbers(found) == list(range(RECORDS))
