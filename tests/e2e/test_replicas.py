@@ -109,12 +109,13 @@ def pair(new_directory):
 def test_the_replica_does_the_reading(pair, path, words):
     pair.standby.wait_until_caught_up()
     statements = Statements(pair)
+    request = f"GET /api/cdb_rest/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     for _ in range(20):
-        status, _, body = raw(
-            pair.service.port, f"GET /api/cdb_rest/{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        )
+        status, _, body = raw(pair.service.port, request)
         assert status == 200 and len(body) > 50
-    assert statements.count(words) == (0, 20)
+    primary, replica = statements.count(words)
+    # What needs the latest position goes to the primary while anything at all is on its way, be it of the server's own.
+    assert primary + replica == 20 and replica >= (20 if path.startswith("payloadiovs") else 10)
 
 
 def test_frozen_tags_cost_the_primary_nothing_and_others_a_look_at_their_state(pair):
