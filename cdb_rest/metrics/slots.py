@@ -107,6 +107,7 @@ class Slots:
     def _lock(self, number: int) -> bool:
         try:
             fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
-        except OSError:
+        except (BlockingIOError, PermissionError):
+            # POSIX lets a lock that somebody has be told by either; anything else is no lock at all.
             return False
         return True

@@ -88,10 +88,6 @@ class LineHandler(logging.Handler):
         super().__init__()
         self._lines = lines
 
-    def createLock(self) -> None:  # noqa: N802
-        """Have none: lines need none."""
-        self.lock = None
-
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; one that can't be put into words is reported as Python does it."""
         try:

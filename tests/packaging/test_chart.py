@@ -99,6 +99,14 @@ def test_every_container_is_confined(values):
             assert "memory" in container["resources"]["limits"]
 
 
+def test_a_database_that_is_away_takes_no_pod_out_of_service():
+    workloads = of_kind(resources(render("cluster")), "Deployment")
+    for name in ("cdb-lookups", "cdb-others"):
+        [container, *_] = pod_of(workloads[name])["containers"]
+        paths = [container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")]
+        assert paths == ["/health/ready", "/health/live", "/health/live"]
+
+
 def test_who_needs_no_secret_has_none():
     workloads = of_kind(resources(render("cluster")), "Deployment")
 

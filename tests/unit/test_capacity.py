@@ -148,7 +148,16 @@ def test_the_table_and_the_document_say_the_same():
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--cores", "0"], ["--memory", "0"], ["--service-time-ms", "0"], ["--users", "-1"], ["--think-time", "-1"]],
+    [
+        ["--cores", "0"],
+        ["--memory", "0"],
+        ["--service-time-ms", "0"],
+        ["--users", "-1"],
+        ["--think-time", "-1"],
+        ["--memory", "nan"],
+        ["--memory", "inf"],
+        ["--think-time", "inf"],
+    ],
 )
 def test_what_is_no_machine_is_refused(arguments):
     with pytest.raises(CommandError):

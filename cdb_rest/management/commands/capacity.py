@@ -1,6 +1,7 @@
 """manage.py capacity"""
 
 import json
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -47,6 +48,8 @@ class Command(BaseCommand):
     def handle(
         self, *, cores: int, memory: float, service_time_ms: float, users: int, think_time: float, **options: Any
     ) -> None:
+        if not all(map(math.isfinite, (memory, service_time_ms, think_time))):
+            raise CommandError("Memory and times are finite numbers.")
         if cores < 1 or memory <= 0 or service_time_ms <= 0 or users < 0 or think_time < 0:
             raise CommandError(
                 "A machine has cores and memory, a service takes its time, and nobody is less than nobody."
