@@ -104,8 +104,17 @@ def _say(one: Played) -> None:
     cells = one.row.cells()
     text = one.row.skipped or ", ".join(f"{name} {cells[name]}" for name in COLUMNS[1:])
     print(f"  {text}", flush=True)
+    if one.replica_reads:
+        print(f"    {_replica_text(one)}", flush=True)
     for wording in one.wordings[:10]:
         print(f"    {wording}", flush=True)
+
+
+def _replica_text(one: Played) -> str:
+    """What the replica answered itself, and what it left to the primary because it was behind, or failed."""
+    return "reads from the replica: " + ", ".join(
+        f"{outcome} {count:,}" for outcome, count in sorted(one.replica_reads.items())
+    )
 
 
 def _write(directory: Path, played: list[Played]) -> None:
@@ -117,7 +126,11 @@ def _write(directory: Path, played: list[Played]) -> None:
         writer.writeheader()
         writer.writerows(rows)
     (directory / "chaos.json").write_text(json.dumps(rows, indent=2) + "\n")
-    since = "\n".join(f"- {one.row.fault}: {one.row.what}; recovery counts from: {one.row.since}." for one in played)
+    since = "\n".join(
+        f"- {one.row.fault}: {one.row.what}; recovery counts from: {one.row.since}."
+        + (f" {_replica_text(one).capitalize()}." if one.replica_reads else "")
+        for one in played
+    )
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     report = f"# Faults under load, {date}\n\n{table([one.row for one in played])}\n\n{EXPLANATION}\n{since}\n"
     (directory / "chaos.md").write_text(report)

@@ -1,7 +1,11 @@
 """Playing a fault: tags of its own, clients before, during and after it, and what they found."""
 
 import time
+import urllib.request
+from collections import Counter
 from dataclasses import dataclass
+
+from prometheus_client.parser import text_string_to_metric_families
 
 from loadtests.chaos.clients import (
     PROCESSES,
@@ -32,13 +36,15 @@ SETTLE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Played:
-    """A fault that was played: its row, the requests, when it began and when what failed was back, and wordings."""
+    """A fault that was played: its row, the requests, when it began and when what failed was back, wordings, and what became of
+    reads from replicas."""
 
     row: Row
     records: list[Record]
     began: float
     returned: float
     wordings: list[str]
+    replica_reads: Counter[str]
 
 
 def prepare(serving: Serving) -> FrozenTag:
@@ -55,6 +61,7 @@ def play(
 ) -> Played:
     """Put the fault in and take it away while clients ask, and hold everything that they got against what it has to be."""
     row = Row(fault.name, fault.what, fault.since)
+    reads_before = _replica_reads(serving)
     scene = Scene(serving.port, frozen, _written_tag(serving, f"written{number:03d}"), None)
     crew = Crew(
         scene,
@@ -80,7 +87,16 @@ def play(
     lost = scene.written.lost(document)
     if not row.skipped:
         row = judge(row, log, returned=returned, lost=len(lost))
-    return Played(row, log.records, began, returned, [*log.wordings, *lost])
+    reads = _replica_reads(serving) - reads_before
+    return Played(row, log.records, began, returned, [*log.wordings, *lost], reads)
+
+
+def _replica_reads(serving: Serving) -> Counter[str]:
+    """What became of reads from replicas so far, as /metrics tells: served, behind, failed."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{serving.port}/metrics", timeout=60) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+    samples = (sample for family in families for sample in family.samples if sample.name == "cdb_replica_reads_total")
+    return sum((Counter({sample.labels["outcome"]: int(sample.value)}) for sample in samples), Counter())
 
 
 def _written_tag(serving: Serving, name: str) -> WrittenTag:
