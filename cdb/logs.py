@@ -24,8 +24,6 @@ def configuration() -> dict[str, Any]:
     """The configuration of Python's `logging`, in the form of its `dictConfig`; sets structlog up to the same."""
     values = env.read()
     level = getattr(logging, values["CDB_LOG_LEVEL"].upper())
-    # Of libraries, what somebody may have to act on.
-    least = max(logging.WARNING, level)
     path = values["CDB_LOG_FILE"]
     lines = Lines(Path(path) if path not in ("", "-") else None)
     processors = _processors(values["CDB_LOG_FORMAT"], is_for_people=values["DEBUG"] or _is_read_by_people(path))
@@ -35,6 +33,13 @@ def configuration() -> dict[str, Any]:
         logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
+    return _of_logging(lines, processors, level)
+
+
+def _of_logging(lines: Lines, processors: list[Any], level: int) -> dict[str, Any]:
+    """Who may write from which level on, and that all of it goes the same way as structlog's."""
+    # Of libraries, what somebody may have to act on.
+    least = max(logging.WARNING, level)
     return {
         "version": 1,
         "disable_existing_loggers": False,

@@ -87,15 +87,26 @@ class Standby:
         """Stop it in good order."""
         self._process.stop()
 
-    def freeze(self) -> None:
-        """Let it take connections and say nothing."""
-        for process in self._processes():
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Inside the block it takes connections and says nothing."""
+        processes = self._processes()
+        for process in processes:
             process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                process.send_signal(signal.SIGCONT)
 
-    def thaw(self) -> None:
-        """Let it go on."""
-        for process in self._processes():
-            process.send_signal(signal.SIGCONT)
+    @contextlib.contextmanager
+    def lagging(self) -> Iterator[None]:
+        """Inside the block it gets all and replays nothing; others may let it replay meanwhile."""
+        self.lag()
+        try:
+            yield
+        finally:
+            self.go_on()
 
     def lag(self) -> None:
         """Let it replay nothing, though it gets all."""

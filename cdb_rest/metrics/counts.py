@@ -27,13 +27,16 @@ def _gauge(name: str, meaning: str, *labels: str, together: str = "livesum") -> 
     return Gauge(name, meaning, labels, registry=REGISTRY, multiprocess_mode=together)
 
 
+def _histogram(name: str, meaning: str, label: str, buckets: tuple[float, ...]) -> Histogram:
+    return Histogram(name, meaning, [label], registry=REGISTRY, buckets=buckets)
+
+
 REQUESTS = _counter("cdb_requests_total", "Requests that were answered.", "route", "method", "status")
-REQUEST_SECONDS = Histogram(
+REQUEST_SECONDS = _histogram(
     "cdb_request_duration_seconds",
     "How long requests took in the application, to the end of their answers.",
-    ["route"],
-    registry=REGISTRY,
-    buckets=SECONDS,
+    "route",
+    SECONDS,
 )
 IN_PROGRESS = _gauge("cdb_requests_in_progress", "Requests that threads are at work on.", "pool")
 BROKEN_OFF = _counter("cdb_answers_broken_off_total", "Answers that an error ended after they had begun.", "route")
@@ -58,13 +61,7 @@ LOOKUPS_FINISHED = number_of(
     _counter("cdb_lookups_finished_total", "Queries of lookups that the database has answered.")
 )
 
-QUEUE = Histogram(
-    "cdb_queue_seconds",
-    "How long requests waited for a thread.",
-    ["pool"],
-    registry=REGISTRY,
-    buckets=QUEUE_SECONDS,
-)
+QUEUE = _histogram("cdb_queue_seconds", "How long requests waited for a thread.", "pool", QUEUE_SECONDS)
 REFUSALS = _counter("cdb_queue_refusals_total", "Requests refused because they had waited too long.", "pool")
 
 CHANGES = _counter("cdb_changes_total", "Changes of global tags that were committed, by their action.", "action")

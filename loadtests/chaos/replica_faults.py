@@ -29,21 +29,15 @@ def _start_again(stage: Stage) -> float:
 
 def freeze_replica(stage: Stage) -> float:
     """Stopped, so that it takes connections and says nothing."""
-    stage.standby.freeze()
-    try:
+    with stage.standby.frozen():
         time.sleep(stage.seconds)
-    finally:
-        stage.standby.thaw()
     return time.monotonic()
 
 
 def hold_replica_back(stage: Stage) -> float:
     """It gets all that is written and replays nothing, and then all at once."""
-    stage.standby.lag()
-    try:
+    with stage.standby.lagging():
         time.sleep(stage.seconds)
-    finally:
-        stage.standby.go_on()
     return time.monotonic()
 
 

@@ -14,6 +14,7 @@ import pytest
 from cdb import directories
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ROOT
+from tests.e2e.pooler import pooler
 from tests.e2e.service import JobClient, free_port
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
@@ -105,31 +106,9 @@ def test_a_replica_counts_by_itself(gunicorn, service, small):
 @pytest.mark.parametrize("admin", ["cdb", "nobody"])
 @pytest.mark.skipif(not shutil.which("pgbouncer"), reason="pgbouncer is not installed (apt-get install pgbouncer)")
 def test_behind_a_pool_its_size_counts_if_it_tells(gunicorn, service, new_directory, admin):
-    port, directory = free_port(), new_directory()
-    sockets = service.data / "postgres" / "socket"
-    (directory / "users.txt").write_text('"cdb" ""\n')
-    (directory / "pgbouncer.ini").write_text(
-        f"[databases]\ncdb = host={sockets} dbname=cdb user=cdb pool_size=5\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = trust\n"
-        f"auth_file = {directory}/users.txt\npool_mode = transaction\nadmin_users = {admin}\n"
-        "ignore_startup_parameters = extra_float_digits,options\n"
-    )
-    owner = sockets.stat()
-    as_root = os.geteuid() == 0
-    directory.chmod(0o755)
-    pool = subprocess.Popen(
-        ["pgbouncer", "-q", str(directory / "pgbouncer.ini")],
-        user=owner.st_uid if as_root else None,
-        group=owner.st_gid if as_root else None,
-        extra_groups=[] if as_root else None,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(1)
-    try:
-        status, lines = gunicorn(f"postgresql://cdb@127.0.0.1:{port}/cdb")
-    finally:
-        pool.terminate()
-        pool.wait(10)
+    settings = f"admin_users = {admin}\nignore_startup_parameters = extra_float_digits,options"
+    with pooler(service, new_directory(), of_database="pool_size=5", settings=settings) as url:
+        status, lines = gunicorn(url)
     assert status == 200
     assert [line for line in lines if "takes 5 (PgBouncer's pool_size 5)" not in line] == []
     assert len(lines) == (1 if admin == "cdb" else 0)

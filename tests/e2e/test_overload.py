@@ -33,14 +33,6 @@ def occupied(service):
         assert [write.result()[0] for write in writes] == [200, 200]
 
 
-@pytest.fixture
-def small(fresh):
-    return fresh(
-        CDB_WORKERS="1", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="1", CDB_LOCK_TIMEOUT_SECONDS="30",
-        CDB_LOOKUP_TIMEOUT_SECONDS="30",
-    ).start()  # fmt: skip
-
-
 def test_a_request_that_waits_too_long_for_a_thread_is_told_to_come_again(small):
     connection = http.client.HTTPConnection("127.0.0.1", small.port, timeout=10)
     with occupied(small):

@@ -1,15 +1,13 @@
 """The service behind a real PgBouncer in transaction mode, where statements of one client meet many server connections."""
 
-import os
 import shutil
-import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.e2e.exporting import TAG, Watcher, begun, wait_until
-from tests.e2e.service import JobClient, free_port
+from tests.e2e.pooler import pooler
+from tests.e2e.service import JobClient
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("pgbouncer"), reason="pgbouncer is not installed (apt-get install pgbouncer)"
@@ -19,32 +17,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def pooled(service, fresh, new_directory):
     """A service that reaches the database of `service` through a pool of two server connections."""
-    port = free_port()
-    directory = new_directory()
-    sockets = service.data / "postgres" / "socket"
-    (directory / "users.txt").write_text('"cdb" ""\n')
-    (directory / "pgbouncer.ini").write_text(
-        f"[databases]\ncdb = host={sockets} dbname=cdb user=cdb\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = trust\n"
-        f"auth_file = {directory}/users.txt\npool_mode = transaction\ndefault_pool_size = 2\n"
-    )
-    # Like PostgreSQL it refuses to be root; the server's account may enter the socket's directory.
-    owner = sockets.stat()
-    as_root = os.geteuid() == 0
-    directory.chmod(0o755)
-    pool = subprocess.Popen(
-        ["pgbouncer", str(directory / "pgbouncer.ini")],
-        user=owner.st_uid if as_root else None,
-        group=owner.st_gid if as_root else None,
-        extra_groups=[] if as_root else None,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(1)
-    assert pool.poll() is None
-    yield fresh("pooled", DATABASE_URL=f"postgresql://cdb@127.0.0.1:{port}/cdb", SCENARIO="none").start()
-    pool.terminate()
-    pool.wait(10)
+    with pooler(service, new_directory(), settings="default_pool_size = 2") as url:
+        yield fresh("pooled", DATABASE_URL=url, SCENARIO="none").start()
 
 
 def test_lookups_writes_and_streams_share_two_server_connections(pooled, service):

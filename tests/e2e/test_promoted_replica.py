@@ -3,8 +3,8 @@
 import signal
 
 from loadtests.standby import Standby
+from tests.e2e.replicated import Pair
 from tests.e2e.service import Service
-from tests.e2e.test_replicas import Pair
 
 
 def test_one_that_was_made_a_primary_is_not_read_from(new_directory):

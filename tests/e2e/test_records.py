@@ -51,14 +51,6 @@ def test_a_request_whose_body_can_not_be_read(service):
     assert events == ["started", "finished"]
 
 
-@pytest.fixture
-def small(fresh):
-    return fresh(
-        CDB_WORKERS="1", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="1", CDB_LOCK_TIMEOUT_SECONDS="30",
-        CDB_LOOKUP_TIMEOUT_SECONDS="30",
-    ).start()  # fmt: skip
-
-
 def test_a_request_that_waits_too_long_for_a_thread(small):
     with occupied(small):
         request = f"GET /api/cdb_rest/{LOOKUP} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: waits-1\r\n\r\n"

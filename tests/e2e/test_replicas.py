@@ -9,67 +9,9 @@ import pytest
 
 from loadtests.standby import Standby
 from tests.e2e.faults import frozen_database
+from tests.e2e.replicated import LOOKUP, TELLING, Pair, Statements, tell
 from tests.e2e.service import JobClient, Service, raw
 from tests.e2e.test_freshness import CachingReader
-
-LOOKUP = "payloadiovs/?gtName={}&majorIOV=9000000&minorIOV=0"
-WITHIN_SECONDS = 30
-TELLING = {"log_statement": "all"}
-
-
-class Pair:
-    """A service and its replica, with a frozen tag, an unlocked one, and clients for both."""
-
-    def __init__(self, service, standby):
-        self.service, self.standby = service, standby
-        self.client = JobClient(service.port)
-
-    def insert(self, number):
-        row = {"global_tag": "fresh", "payload_type": "Fresh", "payload_url": str(number), "checksum": "c"}
-        status, answer = self.client.call("POST", "payload-iovs/insert", row | {"since": [number, 0]})
-        assert status == 200, answer
-
-    def lines(self, beginning):
-        return [line for line in self.service.lines if beginning in line]
-
-    def is_in(self):
-        """Whether the last that was said about the replica is that it takes part."""
-        said = self.lines("part in reading")
-        return bool(said) and "takes part in reading" in said[-1]
-
-    def wait_until_in(self, expected=True):
-        # Asking is what makes a process look after its replicas.
-        deadline = time.monotonic() + WITHIN_SECONDS
-        while self.is_in() != expected:
-            assert time.monotonic() < deadline, self.service.lines
-            self.client.get(LOOKUP.format("tiny"))
-            time.sleep(0.1)
-
-
-class Statements:
-    """Counts what two servers log of the statements that they are sent."""
-
-    def __init__(self, pair):
-        self._files = (pair.service.data / "postgres" / "server.log", pair.standby.log)
-        self._sizes = [file.stat().st_size for file in self._files]
-
-    def count(self, words):
-        """How many statements with these words each was sent since the making: the primary and the replica."""
-        found = []
-        for file, size in zip(self._files, self._sizes, strict=True):
-            with file.open("rb") as log:
-                log.seek(size)
-                found.append(sum(words.encode() in line for line in log))
-        return tuple(found)
-
-
-def tell(url):
-    """Let a server that runs log its statements."""
-    with contextlib.closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
-        connection.autocommit = True
-        for name, value in TELLING.items():
-            cursor.execute(f"ALTER SYSTEM SET {name} = '{value}'")
-        cursor.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="module")
@@ -128,16 +70,13 @@ def test_frozen_tags_cost_the_primary_nothing_and_others_a_look_at_their_state(p
 
 def read_while_written(pair, disturb, rounds):
     """Let readers read while rows are written and `disturb` is called with each round's number; returns the readers."""
-    acknowledged, done = [1], threading.Event()
-    lookup = LOOKUP.format("fresh")
+    acknowledged, done = [pair.newest()], threading.Event()
     readings = [
-        (lookup, lambda rows: int(rows[0][1])),
+        (LOOKUP.format("fresh"), lambda rows: int(rows[0][1])),
         ("globalTag/fresh?light", lambda item: item["payload_iov_count"]),
         ("globalTags", lambda items: next(i["payload_iov_count"] for i in items if i["name"] == "fresh")),
         ("global-tags/fresh/changes?page_size=1&ordering=-revision", lambda page: page["count"] - 1),
     ]
-    first = pair.client.get(lookup)
-    acknowledged[0] = int(first[0][1])
     readers = [
         CachingReader(pair.service.port, *readings[number % len(readings)], acknowledged, done, caches=number >= 4)
         for number in range(2 * len(readings))
@@ -172,13 +111,10 @@ def test_nobody_reads_less_than_was_acknowledged_also_from_a_replica_that_stops_
 
 
 def test_one_that_stays_behind_is_left_out_and_comes_back_by_itself(pair):
-    pair.standby.lag()
-    try:
-        pair.insert(int(pair.client.get(LOOKUP.format("fresh"))[0][1]) + 1)
+    with pair.standby.lagging():
+        pair.insert(pair.newest() + 1)
         pair.wait_until_in(False)
         assert "s behind" in pair.lines("takes no part")[-1]
-    finally:
-        pair.standby.go_on()
     pair.wait_until_in()
 
 
@@ -195,15 +131,12 @@ def test_when_it_ends_in_the_middle_of_reading_nobody_notices_and_it_comes_back_
 
 
 def test_one_that_says_nothing_is_not_waited_for_for_long(pair):
-    pair.standby.freeze()
-    try:
+    with pair.standby.frozen():
         begin = time.monotonic()
         assert pair.client.get(LOOKUP.format("tiny"))
         # Two seconds for the replica, and as much again for a busy machine.
         assert time.monotonic() - begin < 5
         pair.wait_until_in(False)
-    finally:
-        pair.standby.thaw()
     pair.wait_until_in()
 
 
@@ -222,9 +155,8 @@ def test_an_answer_that_it_refuses_is_given_by_the_primary_and_keeps_nobody_else
 
 def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks_something(pair):
     expected = pair.client.get(LOOKUP.format("tiny"))
-    pair.standby.lag()
-    try:
-        pair.insert(int(pair.client.get(LOOKUP.format("fresh"))[0][1]) + 1)
+    with pair.standby.lagging():
+        pair.insert(pair.newest() + 1)
         with frozen_database(pair.service):
             # Longer than it may be behind, where somebody could tell.
             time.sleep(4)
@@ -232,8 +164,6 @@ def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks
                 assert pair.client.call("GET", LOOKUP.format("tiny")) == (200, expected)
             status, answer = pair.client.call("GET", LOOKUP.format("fresh"))
             assert (status, answer["code"]) == (504, "database_unavailable")
-    finally:
-        pair.standby.go_on()
     pair.wait_until_in()
 
 
