@@ -10,6 +10,8 @@ from pathlib import Path
 
 from cdb.env import ConfigurationError
 
+# Memory that looks like a file system, on the machines that have it.
+MEMORY = Path("/dev/shm")  # noqa: S108
 # A socket's path must fit into 107 bytes, with a name such as "/pool/.s.PGSQL.6432" at its end.
 LONGEST_SOCKET_DIRECTORY = 85
 

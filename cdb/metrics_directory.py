@@ -5,12 +5,9 @@ from pathlib import Path
 
 from cdb import directories, env
 
-# Memory that looks like a file system: counting costs no disk, and a full one does not hurt.
-MEMORY = Path("/dev/shm")  # noqa: S108
-
 
 def path() -> Path:
-    """Where it is: in memory where the machine has such a place, else under CDB_DATA_DIR."""
+    """Where it is: in memory where the machine has such a place, so that counting costs no disk, else under CDB_DATA_DIR."""
     values = env.read()
     return path_of(values["CDB_DATA_DIR"], values["PORT"])
 
@@ -18,7 +15,7 @@ def path() -> Path:
 def path_of(data: Path, port: int) -> Path:
     """The same for the service of that data directory and port."""
     wanted = data / f"metrics-{port}"
-    return MEMORY / f"cdb-metrics-{directories.digest(wanted)}" if MEMORY.is_dir() else wanted
+    return directories.MEMORY / f"cdb-metrics-{directories.digest(wanted)}" if directories.MEMORY.is_dir() else wanted
 
 
 def renew() -> None:

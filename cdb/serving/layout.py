@@ -12,8 +12,6 @@ from pathlib import Path
 from cdb import directories, env, postgres_binaries
 from cdb.env import ConfigurationError
 
-# Memory that looks like a file system: on another one than the cache, so that a full disk can't cut an answer short.
-MEMORY = Path("/dev/shm")  # noqa: S108
 # A socket's queue takes 4,096 connections on most machines, and lookups come in thousands.
 SOCKETS = {"lookups": 3, "others": 1}
 # What neither nginx's nor PgBouncer's configuration, nor a URL, takes for anything but a part of a path.
@@ -41,8 +39,13 @@ def sockets_of(pool: str) -> list[Path]:
 
 
 def temporary() -> Path:
-    """Where answers are collected before they go into the cache: in memory, where the machine has such a place."""
-    return MEMORY / f"cdb-{directories.digest(directory())}" if MEMORY.is_dir() else directory() / "temporary"
+    """Where answers are collected before they go into the cache: in memory, where the machine has such a place. That is another
+    file system than the cache's, so that a full disk can't cut an answer short."""
+    return (
+        directories.MEMORY / f"cdb-{directories.digest(directory())}"
+        if directories.MEMORY.is_dir()
+        else directory() / "temporary"
+    )
 
 
 def nginx_account() -> pwd.struct_passwd | None:

@@ -13,8 +13,9 @@ from cdb.serving.pools import pools
 from cdb_rest import named_sql
 
 LIMITS = named_sql.load("connection_limits")
-# PgBouncer's own database, and the question that it answers there.
-CONSOLE, POOLS = "pgbouncer", "SHOW DATABASES"
+POOLS = named_sql.load("pgbouncer_databases")
+# PgBouncer's own database, whose only table it is itself.
+CONSOLE = "pgbouncer"
 
 
 def warnings_of_serve() -> list[str]:

@@ -33,7 +33,6 @@ class Source:
         self._read = read
         self._thread: threading.Thread | None = None
         self._found: list[Metric] = []
-        self._seconds = 0.0
 
     def begin(self) -> None:
         """Ask, unless the last answer is still due."""
