@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cdb.env import ROOT, ConfigurationError
-from loadtests.bench import machine, sizes, wrk
-from loadtests.bench.database import PGBENCH
+from loadtests.bench import sizes, wrk
 from loadtests.bench.parts import (
     clone,
     crosscheck,
@@ -25,9 +24,11 @@ from loadtests.bench.parts import (
     strategies,
     workers,
 )
-from loadtests.bench.report import Report
-from loadtests.bench.result import Result
 from loadtests.bench.rig import Rig
+from loadtests.database import PGBENCH
+from loadtests.reporting import machine
+from loadtests.reporting.report import Report
+from loadtests.reporting.result import Result
 
 # In the order in which they run: those that write most come last.
 PARTS = {

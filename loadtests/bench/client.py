@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from loadtests.bench.service import PREFIX
+from loadtests.service import PREFIX
 
 TIMEOUT_SECONDS = 1800
 LARGEST = 2**31 - 1

@@ -11,10 +11,11 @@ from typing import Any
 
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.bench import usage, wrk
-from loadtests.bench.database import Database, pgbench
-from loadtests.bench.service import Service, Settings, manage
+from loadtests import usage
+from loadtests.bench import wrk
 from loadtests.bench.sizes import Sizes
+from loadtests.database import Database, pgbench
+from loadtests.service import Service, Settings, manage
 
 GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
 # A run that is not so much faster than the one before it says that nothing is left to bring into memory; this many runs at most.

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from loadtests.bench.figures import percentile
+from loadtests.reporting.figures import percentile
 
 # Jobs beyond the files that a process may open would not be jobs.
 SPARE_FILES = 64

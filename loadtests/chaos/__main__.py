@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 from cdb import env
-from loadtests.bench.service import ServiceError, Settings
 from loadtests.chaos.drawing import draw
 from loadtests.chaos.faults import FAULTS as PLAIN_FAULTS
 from loadtests.chaos.play import Played, play, prepare
@@ -20,6 +19,7 @@ from loadtests.chaos.replica_faults import REPLICA_FAULTS
 from loadtests.chaos.service import Serving
 from loadtests.chaos.stage import Fault
 from loadtests.chaos.verdict import COLUMNS, table
+from loadtests.service import ServiceError, Settings
 from loadtests.standby import Standby
 
 FAULTS = PLAIN_FAULTS + REPLICA_FAULTS

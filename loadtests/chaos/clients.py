@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from loadtests.bench.service import ServiceError
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.wire import Asker, DroppedError, Reply
+from loadtests.service import ServiceError
 
 ANSWERED, REFUSED, DROPPED, WRONG = "answered", "504", "dropped", "wrong"
 # Processes are started anew, because forks of one with threads are not safe.

@@ -7,9 +7,9 @@ from collections import Counter
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from loadtests.bench.plots import COLOURS
 from loadtests.chaos.clients import ANSWERED
 from loadtests.chaos.play import Played
+from loadtests.reporting.plots import COLOURS
 
 COLUMNS = 3
 

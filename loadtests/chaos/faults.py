@@ -15,9 +15,9 @@ import psutil
 import psycopg2
 
 from loadtests.bench import wrk
-from loadtests.bench.service import ServiceError
 from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, Crew, leave, read_nested
 from loadtests.chaos.stage import Fault, SkippedError, Stage
+from loadtests.service import ServiceError
 
 KILLS = 3
 FLOOD_CONNECTIONS = 4000

@@ -13,7 +13,7 @@ import psutil
 import psycopg2
 
 from cdb.env import ROOT
-from loadtests.bench.service import ServiceError, Settings
+from loadtests.service import ServiceError, Settings
 
 START_SECONDS = 120
 STOP_SECONDS = 60

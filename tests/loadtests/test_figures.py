@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from loadtests.bench.client import database_time, moments
-from loadtests.bench.figures import Spread, number, percentile, ratio
-from loadtests.bench.result import Target
+from loadtests.reporting.figures import Spread, number, percentile, ratio
+from loadtests.reporting.result import Target
 
 
 @pytest.mark.parametrize(("share", "expected"), [(1, 1), (50, 50), (50.1, 51), (95, 95), (99, 99), (100, 100)])

@@ -5,10 +5,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from loadtests.bench import plots
-from loadtests.bench.figures import Spread
-from loadtests.bench.report import Report, write_csv
-from loadtests.bench.result import Result, Table, Target
+from loadtests.reporting import plots
+from loadtests.reporting.figures import Spread
+from loadtests.reporting.report import Report, write_csv
+from loadtests.reporting.result import Result, Table, Target
 
 POINTS = [(1, 2.0, 3.0), (10, 4.0, 9.0), (1000, 5.0, 50.0)]
 

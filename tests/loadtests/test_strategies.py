@@ -10,7 +10,7 @@ import pytest
 
 from loadtests.bench.client import Client, lookups
 from loadtests.bench.parts.strategies import KNOWN, OWN, json_in, routes, verdicts_table
-from loadtests.bench.result import Result
+from loadtests.reporting.result import Result
 
 
 @contextlib.contextmanager

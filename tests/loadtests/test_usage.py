@@ -7,8 +7,8 @@ import time
 
 import psutil
 
-from loadtests.bench.service import Settings, run_command
-from loadtests.bench.usage import family_cpu, measured, peak_of
+from loadtests.service import Settings, run_command
+from loadtests.usage import family_cpu, measured, peak_of
 
 BURN = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
 

@@ -4,13 +4,14 @@ import threading
 import time
 from typing import Any
 
-from loadtests.bench import plots, usage
+from loadtests import usage
 from loadtests.bench.client import Client
-from loadtests.bench.database import text_of
-from loadtests.bench.figures import Spread, ratio
-from loadtests.bench.result import Result, Table, Target
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import Service, running
+from loadtests.database import text_of
+from loadtests.reporting import plots
+from loadtests.reporting.figures import Spread, ratio
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import Service, running
 
 TITLE = "Clone"
 CLONE = "bench-clone"

@@ -5,11 +5,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from loadtests.bench.result import Result, Table, Target
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import running
 from loadtests.bench.wrk import Load
 from loadtests.bench.wrk import run as run_wrk
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import running
 
 TITLE = "Cross-check with the access log"
 CONNECTIONS = 8

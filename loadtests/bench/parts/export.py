@@ -9,12 +9,13 @@ from typing import Any
 
 from cdb import postgres_binaries
 from cdb_rest import named_sql
-from loadtests.bench import plots, usage
-from loadtests.bench.figures import Spread, ratio
-from loadtests.bench.result import Result, Table, Target
+from loadtests import usage
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import Service, running
 from loadtests.bench.wrk import MissingProgramError
+from loadtests.reporting import plots
+from loadtests.reporting.figures import Spread, ratio
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import Service, running
 
 TITLE = "Export"
 CONNECTIONS = 4

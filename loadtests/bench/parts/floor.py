@@ -5,14 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loadtests.bench import plots
 from loadtests.bench.client import Client, lookups
-from loadtests.bench.database import text_of
-from loadtests.bench.figures import Spread, ratio
 from loadtests.bench.parts import strategies
-from loadtests.bench.result import Result, Table, Target
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import Service, running
+from loadtests.database import text_of
+from loadtests.reporting import plots
+from loadtests.reporting.figures import Spread, ratio
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import Service, running
 
 TITLE = "Distance to the floor"
 HTTP, FLOOR = "HTTP, the service's own lookup", "floor: pgbench calls the same function"

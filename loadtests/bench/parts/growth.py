@@ -5,13 +5,14 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from loadtests.bench import plots, wrk
+from loadtests.bench import wrk
 from loadtests.bench.client import LARGEST, Answer, Client, lookups
-from loadtests.bench.database import Database
-from loadtests.bench.figures import percentile, ratio
-from loadtests.bench.result import Result, Table, Target
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import Service, ServiceError, Settings, manage, run_command, running
+from loadtests.database import Database
+from loadtests.reporting import plots
+from loadtests.reporting.figures import percentile, ratio
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import Service, ServiceError, Settings, manage, run_command, running
 
 TITLE = "Growth"
 NAME = "bench_growth"

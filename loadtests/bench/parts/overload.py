@@ -8,12 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loadtests.bench import plots, usage
-from loadtests.bench.figures import percentile, ratio
-from loadtests.bench.result import Result, Table, Target
+from loadtests import usage
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import Service, running
 from loadtests.bench.wrk import run as run_wrk
+from loadtests.reporting import plots
+from loadtests.reporting.figures import percentile, ratio
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import Service, running
 
 TITLE = "Overload"
 # nginx lets so many wait; all beyond are told to come again.

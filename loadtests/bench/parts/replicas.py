@@ -1,11 +1,11 @@
 """What a streaming replica takes off the primary: CPU of both for a lookup, in a tag that may change and in a frozen one."""
 
-from loadtests.bench import usage
-from loadtests.bench.figures import Spread, ratio
+from loadtests import usage
 from loadtests.bench.parts.serving import FROZEN, make_tags
-from loadtests.bench.result import Result, Table, Target
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import Service, running
+from loadtests.reporting.figures import Spread, ratio
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import Service, running
 from loadtests.standby import Standby
 
 TITLE = "Read replicas"

@@ -4,12 +4,12 @@ import re
 import time
 from pathlib import Path
 
-from loadtests.bench import plots
-from loadtests.bench.database import Database
-from loadtests.bench.figures import Spread, ratio
-from loadtests.bench.result import Result, Table, Target
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import manage
+from loadtests.database import Database
+from loadtests.reporting import plots
+from loadtests.reporting.figures import Spread, ratio
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import manage
 
 TITLE = "Seeding"
 NAME = "bench_seed"

@@ -6,10 +6,10 @@ from typing import Any
 
 from loadtests.bench import storm
 from loadtests.bench.client import Client
-from loadtests.bench.figures import Spread, ratio
-from loadtests.bench.result import Result, Table, Target
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import Service, running
+from loadtests.reporting.figures import Spread, ratio
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import Service, running
 
 TITLE = "Serving as in production"
 WITH, WITHOUT = "make serve: nginx, gunicorn, PgBouncer", "make run: gunicorn alone"

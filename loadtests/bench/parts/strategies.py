@@ -5,12 +5,12 @@ import math
 from typing import Any
 
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.bench import plots
 from loadtests.bench.client import Answer, Client, lookups
-from loadtests.bench.figures import percentile
-from loadtests.bench.result import Result, Table
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import Service, ServiceError, manage, running
+from loadtests.reporting import plots
+from loadtests.reporting.figures import percentile
+from loadtests.reporting.result import Result, Table
+from loadtests.service import Service, ServiceError, manage, running
 
 TITLE = "Strategies"
 # The names that the service is expected to list, for those that are there without being listed.

@@ -1,9 +1,9 @@
 """Answers a second against the number of gunicorn processes and of client connections."""
 
-from loadtests.bench import plots
-from loadtests.bench.result import Result, Table
 from loadtests.bench.rig import Rig
-from loadtests.bench.service import running
+from loadtests.reporting import plots
+from loadtests.reporting.result import Result, Table
+from loadtests.service import running
 
 TITLE = "Workers and connections"
 INTRO = (

@@ -7,8 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from loadtests.bench.figures import number
-from loadtests.bench.result import Result, Table, Target
+from loadtests.reporting.figures import number
+from loadtests.reporting.result import Result, Table, Target
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1280px; margin: 2em auto; padding: 0 1em; color: #1a1a1a; }

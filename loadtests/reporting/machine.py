@@ -11,8 +11,8 @@ import psutil
 
 from cdb.embedded_postgres import OPTIONS
 from cdb.env import ROOT
-from loadtests.bench.database import Database
-from loadtests.bench.result import Table
+from loadtests.database import Database
+from loadtests.reporting.result import Table
 
 
 def facts(database: Database, settings: dict[str, str]) -> Table:

@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
-from loadtests.bench.figures import Spread, number
-from loadtests.bench.result import Plot
+from loadtests.reporting.figures import Spread, number
+from loadtests.reporting.result import Plot
 
 # Told apart by people who see few colours, and in grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c6d31", "#7f7f7f", "#a50026")
