@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run serve setup setup-dev test soak bench bench-seed chaos lint format requirements package-tools image-check
+.PHONY: help run serve setup setup-dev test soak bench bench-seed chaos load lint format requirements package-tools image-check
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -39,6 +39,9 @@ bench-seed: setup-dev ## measure seeding alone, against a bare COPY
 
 chaos: setup-dev ## put faults into the service under load, and print what its clients saw; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
+
+load: setup-dev ## put load on the service and report: CAMPAIGN=smoke by default, ARGS='--host URL' for a deployment
+	@exec .venv/bin/python -m loadtests campaign $(or $(CAMPAIGN),smoke) $(ARGS)
 
 package-tools: ## fetch what the tests of the chart and of compose.yaml need, into .tools; needs Go
 	@tests/packaging/tools.sh

@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    _prepare_process()
+    prepare_process()
     begin = time.monotonic()
     directory = options.directory.resolve()
     rig = Rig(directory / "data", options.sizes)
@@ -113,7 +113,7 @@ def _measure(rig: Rig, parts: dict[str, Callable[[Rig], Result]], results: list[
     return code
 
 
-def _prepare_process() -> None:
+def prepare_process() -> None:
     """Be told to end by SIGTERM as by Ctrl-C, also in the background of a shell, and let nothing of libpq's environment divert
     our connections."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

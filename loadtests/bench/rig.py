@@ -1,79 +1,28 @@
-"""What every part works with: the data directory, the embedded server, the sizes, progress, and measured load."""
+"""What every part works with: the sizes, and measured load."""
 
-import contextlib
 import os
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from cdb.embedded_postgres import EmbeddedPostgres
-from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests import usage
 from loadtests.bench import wrk
-from loadtests.bench.sizes import Sizes
-from loadtests.database import Database, pgbench
-from loadtests.service import Service, Settings, manage
+from loadtests.bench.sizes import FULL, Sizes
+from loadtests.database import pgbench
+from loadtests.rig import Rig as PlainRig
+from loadtests.service import Service
 
-GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
 # A run that is not so much faster than the one before it says that nothing is left to bring into memory; this many runs at most.
 WARM_GAIN, WARM_RUNS = 1.1, 10
 SETTLE_SECONDS = 0.2
-TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
 
 
 @dataclass
-class Rig:
+class Rig(PlainRig):
     """One run of the bench."""
 
-    data: Path
-    sizes: Sizes
-    _server: EmbeddedPostgres = field(init=False)
-    _ready: set[str] = field(default_factory=set)
-    most_client_share: float = 0.0
-
-    def __post_init__(self) -> None:
-        self._server = EmbeddedPostgres(self.data / "postgres")
-
-    @contextlib.contextmanager
-    def running_database(self) -> Iterator[None]:
-        """Keep the embedded server up from one service to the next."""
-        self._server.acquire()
-        try:
-            yield
-        finally:
-            self._server.release()
-
-    @property
-    def settings(self) -> Settings:
-        """Of a service on the main database."""
-        return Settings(self.data, {})
-
-    @property
-    def database(self) -> Database:
-        """The main one, with the scenarios."""
-        return Database(self._server.url)
-
-    def say(self, line: str) -> None:
-        """One line of progress."""
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
-        sys.stderr.flush()
-
-    def seed(self, *scenarios: str) -> None:
-        """Make sure that the scenarios are there; a tag with the right counts is taken as it is, because the same rows
-        would come again."""
-        for name in scenarios:
-            if name in self._ready:
-                continue
-            scenario = SCENARIOS[name]
-            if not self.database.value(TABLES):
-                manage(self.settings, "migrate", "--verbosity", "0")
-            if self.database.value(GOOD_TAG, (name, scenario.payload_types)) != scenario.iovs:
-                self.say(f"seeding {name}: {scenario.iovs:,} IOVs")
-                manage(self.settings, "seed_scenario", name, "--layout", "random", "--reset", "--yes")
-            self._ready.add(name)
+    sizes: Sizes = FULL
+    most_client_share: float = field(default=0.0, init=False)
 
     def load(self, service: Service, url: str, *, connections: int, seconds: int, **options: Any) -> dict[str, Any]:
         """A run of wrk with what it cost: a row for tables and CSV files. Rates in answers a second, CPU in milliseconds

@@ -1,0 +1,1 @@
+"""`make load`: one question each, answered by load from locust and told as a report."""

@@ -1,0 +1,57 @@
+"""What a campaign hands to the report."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadtests.recording.reading import Recording
+from loadtests.reporting.result import Plot, Table, Target
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What was seen of the server meanwhile: rows with `time` (seconds since the epoch) and any of these columns.
+
+    `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes, `files.<program>`, `threads.<program>`,
+    `cpu.machine` in cores, `disk.read` and `disk.write` in bytes a second, `connections.<state>` and `waits.<event>` of
+    PostgreSQL, and of the service `in_progress.<pool>`, `answers.<status>` and `errors.<code>` a second.
+    """
+
+    rows: list[dict[str, float]] = field(default_factory=list)
+
+    def column(self, name: str) -> tuple[list[float], list[float]]:
+        """Times and values of a column, where it is there."""
+        found = [(row["time"], row[name]) for row in self.rows if name in row]
+        return [when for when, _ in found], [value for _, value in found]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Load under one label: what was recorded, the server's signals, and by how much its counters rose, by the name and labels
+    that Prometheus knows (`cdb_requests_total{method="GET",…}`); without `detailed` the report has one line of it in a table."""
+
+    label: str
+    recording: Recording
+    signals: Signals = field(default_factory=Signals)
+    counters: dict[str, float] = field(default_factory=dict)
+    detailed: bool = True
+
+
+@dataclass
+class Findings:
+    """`summary` is the one sentence with the one number; `figures` are what `compare` compares: named figures (with their unit,
+    such as "tiny, random: answers/s"), each with the value of every repetition. `targets` decide whether the campaign passed."""
+
+    summary: str = ""
+    question: str = ""
+    targets: list[Target] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    plots: list[Plot] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    figures: dict[str, list[float]] = field(default_factory=dict)
+    raw: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every target was measured and met."""
+        return all(target.met for target in self.targets)

@@ -1,0 +1,76 @@
+"""Runs locust without its web UI, as a process of its own, and reads what it wrote down."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cdb.env import ROOT
+from loadtests.recording.reading import Recording
+from loadtests.service import ServiceError, Settings
+
+# locust says by these that it did what it was told to; 1 is that some requests failed, which the recording knows better.
+GOOD_CODES = (0, 1)
+# After the end of the test, for answers that are under way.
+END_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Load:
+    """What locust is told: user classes (with weights, if they are not all alike), how many users in all, how many begin each
+    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes."""
+
+    users: Mapping[str, int]
+    count: int
+    seconds: float | None = None
+    spawn_rate: float | None = None
+    options: Mapping[str, str | int | float] = field(default_factory=dict)
+    shape: str | None = None
+    processes: int = 1
+
+    def arguments(self, host: str, directory: Path) -> list[str]:
+        """The command line after `locust`."""
+        words = ["-f", str(ROOT / "loadtests" / "locustfile.py"), "--headless", "--only-summary", "--host", host]
+        words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
+        words += ["--record", str(directory)]
+        if self.seconds is not None:
+            words += ["--run-time", f"{max(1, round(self.seconds))}s"]
+        if self.processes > 1:
+            words += ["--processes", str(self.processes)]
+        if self.shape:
+            words += ["--shape", self.shape]
+        for name, weight in self.users.items():
+            words += ["--config-users", f'{{"user_class_name": "{name}", "weight": {weight}}}']
+        for name, value in self.options.items():
+            words += [f"--{name}", str(value)]
+        return [*words, *self.users]
+
+
+def run(host: str, load: Load, directory: Path) -> Recording:
+    """Put the load on `host`; what locust says is in `locust.log` in the directory, which is made.
+
+    Raises `ServiceError` with the last line of that if locust fails.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    log = directory / "locust.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "locust", *load.arguments(host, directory)],
+            cwd=ROOT, env=Settings(directory, {}).environment(), stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = process.wait(None if load.seconds is None else load.seconds + END_SECONDS)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    if code not in GOOD_CODES:
+        lines = log.read_text().strip().splitlines() or ["no output"]
+        raise ServiceError(f"locust failed ({code}): {lines[-1]}")
+    return Recording.read(directory)

@@ -1,0 +1,38 @@
+"""The service's own counts, as it tells Prometheus."""
+
+import urllib.request
+from collections.abc import Mapping
+
+from prometheus_client.parser import text_string_to_metric_families
+
+TIMEOUT_SECONDS = 10
+
+
+def read(url: str) -> dict[str, float]:
+    """Every sample of `/metrics` by its name and labels; empty where the service does not tell us."""
+    try:
+        with urllib.request.urlopen(f"{url}/metrics", timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
+            text = answer.read().decode()
+    except OSError:
+        return {}
+    return {
+        sample_name(sample.name, sample.labels): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def sample_name(name: str, labels: Mapping[str, str] | None = None) -> str:
+    """A sample as Prometheus writes it: `name{label="value",…}`, labels by name."""
+    inside = ",".join(f'{key}="{value}"' for key, value in sorted((labels or {}).items()))
+    return f"{name}{{{inside}}}" if inside else name
+
+
+def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """By how much each sample rose or fell, where it changed."""
+    return {name: value - before.get(name, 0.0) for name, value in after.items() if value != before.get(name, 0.0)}
+
+
+def total(counters: Mapping[str, float], name: str) -> float:
+    """The sum over all labels of a metric."""
+    return sum(value for key, value in counters.items() if key == name or key.startswith(f"{name}{{"))

@@ -1,0 +1,30 @@
+"""What can become of a request, in the words of reports."""
+
+OK = "success"
+# Status and form were right, and the content was not.
+WRONG = "wrong answer"
+NO_RESPONSE = "no response"
+NOT_FOUND = "404"
+CLIENT_ERROR = "4xx"
+# The service says that it is overloaded; clients come again.
+OVERLOADED = "504"
+SERVER_ERROR = "5xx"
+# The generator had too many requests in progress to start this one.
+NOT_SENT = "not sent"
+
+OUTCOMES = (OK, WRONG, NO_RESPONSE, NOT_FOUND, CLIENT_ERROR, OVERLOADED, SERVER_ERROR, NOT_SENT)
+
+
+def of_status(status: int, expected: int) -> str:
+    """The outcome by the HTTP status alone, 0 standing for none; what is neither expected nor an error is a wrong answer."""
+    if status == expected:
+        return OK
+    if status == 0:
+        return NO_RESPONSE
+    if status == 404:
+        return NOT_FOUND
+    if status == 504:
+        return OVERLOADED
+    if 400 <= status < 500:
+        return CLIENT_ERROR
+    return SERVER_ERROR if status >= 500 else WRONG

@@ -1,0 +1,94 @@
+"""Writes what a process of the generator met: a row for each request, and one for each second about the process itself.
+
+Each process has two files in the directory of a recording, `requests-<host>-<pid>.csv` and `generator-<host>-<pid>.csv`.
+"""
+
+import csv
+import os
+import socket
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import gevent
+import psutil
+
+SAMPLE_SECONDS = 1.0
+# The clock of the loop's lag: a late tick means that requests were late as well, and answers noticed late.
+TICK_SECONDS = 0.05
+
+
+class Request(NamedTuple):
+    """A request, or a whole job (`method` is then JOB, and `rows` the number of its requests).
+
+    `due`, `begin` and `end` are seconds since the epoch: when it was to begin, when it did, and when its answer was there to the
+    last byte. They differ in the first two where jobs start at a given rate and the generator is late. `status` is 0 where there
+    was none, `rows` -1 where an answer has none.
+    """
+
+    due: float
+    begin: float
+    end: float
+    user: str
+    name: str
+    method: str
+    status: int
+    outcome: str
+    rows: int
+    bytes: int
+    detail: str
+
+
+class Sample(NamedTuple):
+    """A second of the generator: when it ended (seconds since the epoch), the process's CPU in cores, the longest lag of its
+    loop in milliseconds, users, and jobs in progress."""
+
+    time: float
+    cpu: float
+    lag_ms: float
+    users: int
+    in_progress: int
+
+
+class Writer:
+    """Writes into a directory, which is made, until it is closed."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        name = f"{socket.gethostname()}-{os.getpid()}.csv"
+        self._requests = (directory / f"requests-{name}").open("w", newline="")
+        self._samples = (directory / f"generator-{name}").open("w", newline="")
+        self._request_rows, self._sample_rows = csv.writer(self._requests), csv.writer(self._samples)
+        self._request_rows.writerow(Request._fields)
+        self._sample_rows.writerow(Sample._fields)
+        self.users = 0
+        self.in_progress = 0
+        self._sampling = gevent.spawn(self._sample)
+
+    def add(self, request: Request) -> None:
+        """Keep one request."""
+        self._request_rows.writerow(request)
+
+    def close(self) -> None:
+        """Write down what there is."""
+        self._sampling.kill()
+        self._requests.close()
+        self._samples.close()
+
+    def _sample(self) -> None:
+        process = psutil.Process()
+        times, begin, longest = process.cpu_times(), time.perf_counter(), 0.0
+        while True:
+            tick = time.perf_counter()
+            gevent.sleep(TICK_SECONDS)
+            now = time.perf_counter()
+            longest = max(longest, now - tick - TICK_SECONDS)
+            if now - begin < SAMPLE_SECONDS:
+                continue
+            before, times = times, process.cpu_times()
+            cpu = (times.user + times.system - before.user - before.system) / (now - begin)
+            row = Sample(time.time(), round(cpu, 4), round(longest * 1000, 3), self.users, self.in_progress)
+            self._sample_rows.writerow(row)
+            self._requests.flush()
+            self._samples.flush()
+            begin, longest = now, 0.0

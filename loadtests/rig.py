@@ -1,0 +1,66 @@
+"""The data directory, its embedded server, and scenarios in it: what bench and campaigns start from."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb_rest.scenarios.definitions import SCENARIOS
+from loadtests.database import Database
+from loadtests.service import Settings, manage
+
+GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
+TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
+
+
+@dataclass
+class Rig:
+    """One run of a program that measures."""
+
+    data: Path
+    _server: EmbeddedPostgres = field(init=False)
+    _ready: set[str] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._server = EmbeddedPostgres(self.data / "postgres")
+
+    @contextlib.contextmanager
+    def running_database(self) -> Iterator[None]:
+        """Keep the embedded server up from one service to the next."""
+        self._server.acquire()
+        try:
+            yield
+        finally:
+            self._server.release()
+
+    @property
+    def settings(self) -> Settings:
+        """Of a service on the main database."""
+        return Settings(self.data, {})
+
+    @property
+    def database(self) -> Database:
+        """The main one, with the scenarios."""
+        return Database(self._server.url)
+
+    def say(self, line: str) -> None:
+        """One line of progress."""
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+        sys.stderr.flush()
+
+    def seed(self, *scenarios: str) -> None:
+        """Make sure that the scenarios are there; a tag with the right counts is taken as it is, because the same rows
+        would come again."""
+        for name in scenarios:
+            if name in self._ready:
+                continue
+            scenario = SCENARIOS[name]
+            if not self.database.value(TABLES):
+                manage(self.settings, "migrate", "--verbosity", "0")
+            if self.database.value(GOOD_TAG, (name, scenario.payload_types)) != scenario.iovs:
+                self.say(f"seeding {name}: {scenario.iovs:,} IOVs")
+                manage(self.settings, "seed_scenario", name, "--layout", "random", "--reset", "--yes")
+            self._ready.add(name)
