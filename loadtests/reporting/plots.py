@@ -152,7 +152,7 @@ def surface(
         norm = (LogNorm if wide else Normalize)(low, high)
         image = axes.imshow(cells, cmap="cividis", norm=norm, aspect="auto")
         for (row, column), value in numpy.ndenumerate(cells):
-            pale = not math.isfinite(value) or (float(norm(value)) if high > low else 0) > 0.55
+            pale = not math.isfinite(value) or (float(norm(value)) if high > low else 0) > 0.45
             shown = number(float(value)) if math.isfinite(value) else "–"
             axes.text(column, row, shown, ha="center", va="center", color="black" if pale else "white")
         axes.set_xticks(range(len(columns)), [_label(name) for name in columns])
