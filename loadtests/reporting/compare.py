@@ -213,9 +213,14 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         if name not in EXPECTED and pair[0] != pair[1]:
             told.append(f"Warning: {name} is not the same: {pair[0]} and {pair[1]}.")
     one, other = _labelled(before), _labelled(after)
-    for label in one:
-        if label in other and one[label]["settings"] != other[label]["settings"]:
-            told.append(f"Warning: the load of {label} is not the same.")
+    for label in [label for label in one if label in other]:
+        settings = one[label]["settings"], other[label]["settings"]
+        changed = [
+            f"{name} {settings[0].get(name, 'unknown')} and {settings[1].get(name, 'unknown')}"
+            for name in _both(*settings)
+            if settings[0].get(name) != settings[1].get(name)
+        ]
+        told += [f"Warning: the load of {label} is not the same: {', '.join(changed)}."] if changed else []
     return told
 
 
