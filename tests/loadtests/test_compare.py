@@ -6,7 +6,7 @@ import pytest
 
 from loadtests.__main__ import main
 from loadtests.campaigns.findings import Findings, Run
-from loadtests.reporting import campaign, compare, noise
+from loadtests.reporting import campaign, changes, compare, noise
 from loadtests.reporting.result import Table
 from tests.loadtests.recorded import read, steady, written
 from tests.loadtests.test_report import Checker
@@ -37,16 +37,16 @@ def reports(tmp_path_factory):
 
 
 def verdicts(reports, before, after):
-    rows = compare.rows_of(compare.read(reports[before]), compare.read(reports[after]))
+    rows = changes.rows_of(compare.read(reports[before]), compare.read(reports[after]))
     return {row.name: row.verdict for row in rows}
 
 
 def test_what_did_not_change_is_left_alone(reports):
     for after in ("before", "again"):
         found = verdicts(reports, "before", after)
-        assert len(found) == 3 + 7
-        assert set(found.values()) <= {compare.UNCHANGED, compare.UNKNOWN}
-        assert [name for name, verdict in found.items() if verdict == compare.UNKNOWN] in (
+        assert len(found) == 3 + 8
+        assert set(found.values()) <= {changes.UNCHANGED, changes.UNKNOWN}
+        assert [name for name, verdict in found.items() if verdict == changes.UNKNOWN] in (
             ["steady, lookup, max: ms"],
             ["gone: ms", "steady, lookup, max: ms"],
         )
@@ -54,11 +54,11 @@ def test_what_did_not_change_is_left_alone(reports):
 
 def test_a_tenth_is_found(reports):
     found = verdicts(reports, "before", "slower")
-    assert found["tiny: answers/s"] == found["steady, lookup: requests/s"] == compare.UNCHANGED
+    assert found["tiny: answers/s"] == found["steady, lookup: requests/s"] == changes.UNCHANGED
     for name in ("tiny: ms", "steady, lookup, p50: ms", "steady, lookup, p90: ms", "steady, lookup, p95: ms"):
         assert found[name] == "slower", name
         assert verdicts(reports, "slower", "before")[name] == "faster", name
-    assert (found["gone: ms"], found["new: ms"]) == (compare.ONLY_BEFORE, compare.ONLY_AFTER)
+    assert (found["gone: ms"], found["new: ms"]) == (changes.ONLY_BEFORE, changes.ONLY_AFTER)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,18 @@ def test_repetitions(before, after, real):
     assert noise.of_repetitions(before, after).real is real
 
 
+@pytest.mark.parametrize(
+    ("failed", "real"), [((0, 0), False), ((0, 3), False), ((0, 100), True), ((100, 110), False), ((100, 10), True)]
+)
+def test_shares_of_failures(failed, real):
+    assert noise.of_shares(failed, (10_000, 10_000)).real is real
+
+
+def test_of_shares_a_little_is_much():
+    assert noise.of_repetitions([100, 100, 100, 100], [98, 98.1, 98, 97.9]).real is False
+    assert noise.of_repetitions([100, 100, 100, 100], [98, 98.1, 98, 97.9], least=0).real is True
+
+
 def test_ranks():
     assert noise.rank_test([1, 2, 3, 4], [5, 6, 7, 8]) == pytest.approx(2 / 70)
     assert noise.rank_test([1, 1, 1, 1], [1, 1, 1, 1]) == 1
@@ -99,7 +111,7 @@ def test_the_files_and_the_terminal(reports, tmp_path, capsys):
     checker.feed(page)
     assert (checker.open, checker.fetched, checker.seen.count("svg")) == ([], [], 1)
     text = " ".join(checker.text)
-    for row in compare.rows_of(*(compare.read(reports[name]) for name in ("before", "slower"))):
+    for row in changes.rows_of(*(compare.read(reports[name]) for name in ("before", "slower"))):
         assert f"| {' | '.join(row.cells)} |" in markdown
         assert all(cell in text for cell in row.cells)
     for warning in (
