@@ -38,7 +38,7 @@ def _findings(name: str, findings: Findings) -> Result:
     """What the campaign found itself, and a line for each run."""
     result = Result(name, "Findings", notes=findings.notes, plots=findings.plots, raw=findings.raw)
     result.targets, result.tables = findings.targets, list(findings.tables)
-    if len(findings.runs) > 1:
+    if len(findings.runs) > 1 or not all(run.detailed for run in findings.runs):
         result.tables.append(runs.table_of(findings.runs))
     return result
 

@@ -8,7 +8,7 @@ from loadtests.__main__ import main
 from loadtests.campaigns.findings import Findings, Run
 from loadtests.reporting import campaign, changes, compare, noise
 from loadtests.reporting.result import Table
-from tests.loadtests.recorded import read, steady, written
+from tests.loadtests.recorded import read, steady
 from tests.loadtests.test_report import Checker
 
 FIGURES = {"tiny: answers/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
@@ -144,13 +144,3 @@ def test_what_cannot_be_compared_is_said_in_one_line(reports, tmp_path, capsys, 
 def test_campaigns_that_ask_different_questions(reports, capsys):
     assert main(["compare", str(reports["before"]), str(reports["hammer"])]) == 1
     assert capsys.readouterr().err == "load: different campaigns can't be compared: threads and hammer\n"
-
-
-def test_the_page_of_a_recording(tmp_path, capsys):
-    directory = written(tmp_path / "recording", steady(1, seconds=3))
-    assert main(["report", str(directory)]) == 0
-    path = directory / "report.html"
-    assert capsys.readouterr().out == f"{path}\n"
-    assert "100.00 % of 300 requests were answered rightly" in path.read_text()
-    assert main(["report", str(tmp_path / "nowhere")]) == 1
-    assert capsys.readouterr().err == f"load: no request was recorded in {tmp_path / 'nowhere'}\n"
