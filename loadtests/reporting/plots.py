@@ -1,40 +1,26 @@
-"""Drawing: a handful of plots, each returned as the text of an SVG element."""
+"""Drawing: a handful of plots, each returned as the text of an SVG element and, where it is asked for, as a picture."""
 
-import io
-import re
-from collections.abc import Callable, Sequence
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
 
-import matplotlib
-
-matplotlib.use("svg")
-
-from matplotlib import pyplot
+import numpy
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+from matplotlib.colors import LogNorm, Normalize
 
+from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, look, plot, readable, rows, scales
 from loadtests.reporting.figures import Spread, number
 from loadtests.reporting.result import Plot
 
-# Told apart by people who see few colours, and in grey.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c6d31", "#7f7f7f", "#a50026")
-MARKERS = "osD^vP*Xph"
+__all__ = ["COLOURS", "bands", "bars", "lines", "percentiles", "ratios", "scaling", "shares", "surface"]
 
-pyplot.rcParams.update(
-    {
-        "svg.fonttype": "none",
-        # The same figures give the same file.
-        "svg.hashsalt": "cdb",
-        "font.family": "sans-serif",
-        "font.size": 9,
-        "axes.grid": True,
-        "grid.color": "#dddddd",
-        "axes.axisbelow": True,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-    }
-)
+# Values that differ by more than this factor are told apart by a logarithmic scale of colours.
+LOG_RANGE = 20
+# More places than that on an axis would run into each other.
+MOST_TICKS = 12
+# More rows than that would not fit on a page.
+MOST_ROWS = 50
+# Where an axis of ratios has its numbers.
+RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 2, 3, 5, 10, 20, 50, 100)
 
 Points = Sequence[tuple[float, float]]
 
@@ -53,10 +39,10 @@ def lines(
 
     def draw(axes: Axes) -> None:
         for index, (name, points) in enumerate(series.items()):
-            axes.plot(*zip(*points, strict=True), label=name, linewidth=1.4, **_look(index))
-        _scales(axes, x, y, log_x=log_x, log_y=log_y, ticks=ticks)
+            axes.plot(*zip(*points, strict=True), label=name, linewidth=1.4, **look(index))
+        scales(axes, x, y, log_x=log_x, log_y=log_y, ticks=ticks)
 
-    return _plot(title, draw)
+    return plot(title, draw)
 
 
 def bands(
@@ -74,11 +60,11 @@ def bands(
     def draw(axes: Axes) -> None:
         for index, (name, points) in enumerate(series.items()):
             places, middle, high = zip(*points, strict=True)
-            axes.plot(places, middle, label=name, **_look(index))
-            axes.fill_between(places, middle, high, color=_look(index)["color"], alpha=0.15, linewidth=0)
-        _scales(axes, x, y, log_x=log_x, log_y=log_y, ticks=ticks)
+            axes.plot(places, middle, label=name, **look(index))
+            axes.fill_between(places, middle, high, color=look(index)["color"], alpha=0.15, linewidth=0)
+        scales(axes, x, y, log_x=log_x, log_y=log_y, ticks=ticks)
 
-    return _plot(title, draw)
+    return plot(title, draw)
 
 
 def bars(title: str, values: dict[str, Spread], *, x: str, log_x: bool = False) -> Plot:
@@ -101,10 +87,10 @@ def bars(title: str, values: dict[str, Spread], *, x: str, log_x: bool = False) 
         axes.set_xlabel(x)
         if log_x:
             axes.set_xscale("log")
-            _readable(axes.xaxis)
-        _rows(axes, names)
+            readable(axes.xaxis)
+        rows(axes, names)
 
-    return _plot(title, draw, height=0.9 + 0.42 * len(values))
+    return plot(title, draw, height=0.9 + 0.42 * len(values))
 
 
 def percentiles(title: str, values: dict[str, tuple[float, float, float]], *, x: str) -> Plot:
@@ -118,53 +104,129 @@ def percentiles(title: str, values: dict[str, tuple[float, float, float]], *, x:
             axes.plot(middle, place, "o", color=COLOURS[0], label="p50" if not place else None)
             axes.plot(high, place, "|", color="black", markersize=12, label="p95" if not place else None)
             axes.plot(highest, place, ">", color=COLOURS[1], markersize=5, label="p99" if not place else None)
-        _scales(axes, x, "", log_x=True, log_y=False)
-        _rows(axes, names)
+        scales(axes, x, "", log_x=True, log_y=False)
+        rows(axes, names)
 
-    return _plot(title, draw, height=1.0 + 0.3 * len(values))
-
-
-def _look(index: int) -> dict[str, Any]:
-    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
+    return plot(title, draw, height=1.0 + 0.3 * len(values))
 
 
-def _scales(axes: Axes, x: str, y: str, *, log_x: bool, log_y: bool, ticks: Sequence[int] = ()) -> None:
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    for is_log, set_scale, axis in ((log_x, axes.set_xscale, axes.xaxis), (log_y, axes.set_yscale, axes.yaxis)):
-        if is_log:
-            set_scale("log")
-            _readable(axis)
-    if ticks:
-        axes.xaxis.set_major_locator(FixedLocator(ticks))
-        axes.xaxis.set_minor_locator(NullLocator())
-    if not log_y and y:
-        axes.set_ylim(bottom=0)
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+def scaling(
+    title: str,
+    series: Mapping[str, Sequence[tuple[float, Sequence[float]]]],
+    *,
+    x: str,
+    y: str,
+    log_x: bool = True,
+    log_y: bool = True,
+) -> Plot:
+    """Of each name a line of medians with whiskers from the least to the most: (x, the values of all repetitions)."""
+
+    def draw(axes: Axes) -> None:
+        for index, (name, points) in enumerate(series.items()):
+            places = [place for place, values in points if values]
+            spreads = [Spread.of(values) for _, values in points if values]
+            whiskers = [[one.median - one.low for one in spreads], [one.high - one.median for one in spreads]]
+            middles = [one.median for one in spreads]
+            axes.errorbar(places, middles, yerr=whiskers, label=name, linewidth=1.4, capsize=3, **look(index))
+        places = sorted({place for points in series.values() for place, _ in points})
+        few = log_x and len(places) <= MOST_TICKS
+        scales(axes, x, y, log_x=log_x, log_y=log_y, ticks=places if few else ())
+
+    return plot(title, draw)
 
 
-def _readable(axis: Axis) -> None:
-    """Plain numbers, which are read faster than powers of ten; more of them where there are few decades."""
-    low, high = axis.get_view_interval()
-    few = high < 1_000 * low
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,), numticks=20))
-    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
-    axis.set_minor_formatter("")
+def surface(
+    title: str,
+    row_names: Sequence[str | float],
+    columns: Sequence[str | float],
+    values: Sequence[Sequence[float | None]],
+    *,
+    x: str,
+    y: str,
+    unit: str = "",
+) -> Plot:
+    """A table as colours with the number in each cell: `values[row][column]`, None where there is none; the first row is on top.
+    `x` says what the columns are, `y` what the rows are, `unit` what the numbers are in."""
+    cells = numpy.array([[math.nan if value is None else value for value in row] for row in values], dtype=float)
+    known = cells[numpy.isfinite(cells)]
+    wide = known.size and known.min() > 0 and known.max() > LOG_RANGE * known.min()
+
+    def draw(axes: Axes) -> None:
+        low, high = (known.min(), known.max()) if known.size else (0, 1)
+        norm = (LogNorm if wide else Normalize)(low, high)
+        image = axes.imshow(cells, cmap="cividis", norm=norm, aspect="auto")
+        for (row, column), value in numpy.ndenumerate(cells):
+            pale = not math.isfinite(value) or (float(norm(value)) if high > low else 0) > 0.45
+            shown = number(float(value)) if math.isfinite(value) else "–"
+            axes.text(column, row, shown, ha="center", va="center", color="black" if pale else "white")
+        axes.set_xticks(range(len(columns)), [_label(name) for name in columns])
+        axes.set_yticks(range(len(row_names)), [_label(name) for name in row_names])
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+        axes.grid(visible=False)
+        axes.figure.colorbar(image, ax=axes, label=unit, pad=0.02)
+
+    return plot(title, draw, height=1.6 + 0.42 * len(row_names))
 
 
-def _rows(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(-0.6, len(names) - 0.4)
+def shares(title: str, values: Mapping[str, Mapping[str, float]], *, x: str = "share of requests, %") -> Plot:
+    """Of each row one bar of what it is made of, by kind, in shares of one; beside it the share of the kind that comes first.
+    What the recording calls outcomes has the same colours everywhere."""
+
+    def draw(axes: Axes) -> None:
+        kinds = list(dict.fromkeys(kind for row in values.values() for kind in row))
+        names = list(values)[::-1]
+        left = numpy.zeros(len(names))
+        for index, kind in enumerate(kinds):
+            widths = numpy.array([values[name].get(kind, 0.0) * 100 for name in names])
+            colour = OUTCOME_COLOURS.get(kind, COLOURS[index % len(COLOURS)])
+            axes.barh(range(len(names)), widths, left=left, color=colour, height=0.7, label=kind)
+            left += widths
+        for place, name in enumerate(names):
+            share = f"{values[name].get(kinds[0], 0.0):.2%}".replace("%", " %")
+            axes.annotate(share, (100, place), xytext=(4, 0), textcoords="offset points", va="center")
+        axes.grid(visible=False, axis="y")
+        axes.set_xlim(0, 100)
+        axes.set_xlabel(x)
+        rows(axes, names)
+        axes.legend(loc="center left", bbox_to_anchor=(1.1, 0.5), frameon=False)
+
+    return plot(title, draw, height=1.0 + 0.32 * len(values))
 
 
-def _plot(title: str, draw: Callable[[Axes], None], height: float = 3.6) -> Plot:
-    figure, axes = pyplot.subplots(figsize=(9, height))
-    try:
-        draw(axes)
-        axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
-        text = io.StringIO()
-        figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
-    finally:
-        pyplot.close(figure)
-    # An SVG inside of HTML has no declaration of its own.
-    return Plot(title, re.sub(r"^.*?(?=<svg)", "", text.getvalue(), count=1, flags=re.DOTALL))
+def ratios(
+    title: str, values: Mapping[str, tuple[float, float, float, str]], *, x: str, unchanged: Sequence[str] = ()
+) -> Plot:
+    """Of each name a dot with its interval on a logarithmic axis, and what is said of it: (ratio, low, high, verdict), those that
+    are `unchanged` in grey. Of more than can be read, those that are farthest from 1."""
+    farthest = sorted(values, key=lambda name: -abs(math.log(values[name][0])))[:MOST_ROWS]
+    names = [name for name in values if name in farthest][::-1]
+    shown = title if len(names) == len(values) else f"{title} ({len(names)} of {len(values)} that differ most)"
+
+    def draw(axes: Axes) -> None:
+        verdicts = [one for one in dict.fromkeys(values[name][3] for name in names) if one not in unchanged]
+        for place, name in enumerate(names):
+            ratio, low, high, verdict = values[name]
+            colour = COLOURS[verdicts.index(verdict)] if verdict in verdicts else "#7f7f7f"
+            whiskers = [[ratio - low], [high - ratio]]
+            axes.errorbar(ratio, place, xerr=whiskers, fmt="o", color=colour, capsize=3, markersize=4)
+            place_of_word = {"xytext": (1.01, place), "textcoords": axes.get_yaxis_transform(), "va": "center"}
+            axes.annotate(verdict, (1, place), xycoords=axes.get_yaxis_transform(), color=colour, **place_of_word)
+        axes.axvline(1, color="black", linewidth=1)
+        ends = [values[name][part] for name in names for part in (1, 2)]
+        scales(
+            axes,
+            x,
+            "",
+            log_x=True,
+            log_y=False,
+            ticks=[one for one in RATIOS if min(0.9, *ends) <= one <= max(1.1, *ends)],
+        )
+        axes.set_xlim(min(0.9, *ends) / 1.03, max(1.1, *ends) * 1.03)
+        rows(axes, names)
+
+    return plot(shown, draw, height=1.0 + 0.26 * len(names))
+
+
+def _label(name: str | float) -> str:
+    return name if isinstance(name, str) else f"{name:,g}" if name < 1e6 else f"{name:,.0f}"

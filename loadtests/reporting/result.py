@@ -1,5 +1,6 @@
 """What a part hands to the report."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +16,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure as the text of an SVG element."""
+    """A figure as the text of an SVG element, and what makes a PNG of it."""
 
     title: str
     svg: str
+    png: Callable[[], bytes] = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)
