@@ -1,11 +1,15 @@
 """A web server that counts for itself what the load generator says it asked."""
 
 import shutil
+import tempfile
 import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+
+from tests.e2e.service import Service
 
 BODY = b"[]"
 
@@ -51,3 +55,17 @@ def server():
         yield counting
         counting.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def load_service():
+    """`manage.py run` with its example tag, for all tests of users and of the web UI."""
+    # pytest's own directories are closed to other accounts, the database server's among them.
+    directory = Path(tempfile.mkdtemp(prefix="cdb-load-"))
+    running = Service(directory / "data")
+    try:
+        yield running.start()
+        running.stop()
+    finally:
+        running.kill_everything()
+        shutil.rmtree(directory, ignore_errors=True)
