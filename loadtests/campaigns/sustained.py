@@ -1,0 +1,104 @@
+"""Whether a service sustained a rate at which jobs were started: what that means, said once."""
+
+from dataclasses import dataclass
+
+import numpy
+
+from loadtests.recording.outcome import NOT_SENT, OK
+from loadtests.recording.reading import Recording
+from loadtests.reporting.summaries import percentiles_of
+
+# Of the offered rate that may be missing from the answered one: jobs that the edges of the window cut.
+LOSS = 0.02
+LEAST_LOSS_JOBS = 3
+# The queue may be longer at the end of the window than at its beginning by what is offered in so many seconds: by Little's law
+# jobs take that much longer then.
+GROWTH_SECONDS = 0.1
+LEAST_GROWTH_JOBS = 5
+# The generator was late if this many percent of the jobs did not begin within these milliseconds.
+LATE_PERCENT = 1.0
+LATE_MS = 100.0
+LOOK_SECONDS = 0.1
+
+MEANING = (
+    "A rate is sustained if, in the window after the first seconds of a step, jobs were answered rightly at no less than "
+    f"{100 - 100 * LOSS:g} % of the rate at which they were due (or {LEAST_LOSS_JOBS} jobs fewer, where that is more); no "
+    "request of the whole step failed (504 is a failure, and so is a job that the generator had no room to start); the number of "
+    f"jobs in progress, by a straight line through it, did not grow by more than what is due in {GROWTH_SECONDS:g} s (or "
+    f"{LEAST_GROWTH_JOBS} jobs); 95 % of the jobs ended within the bound, counted from when they were due, not from when "
+    f"they began; and the generator was on time: {100 - LATE_PERCENT:g} % of its jobs began within {LATE_MS:g} ms of being due."
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What was measured at one rate, in the window: jobs a second that were due and that were answered rightly, times of jobs
+    in ms from when they were due, failed requests and jobs not sent in all of the step, jobs in progress (mean, and growth
+    from one end of the window to the other), how late jobs began (ms, p99); `begin` and `end` of the window are seconds since
+    the epoch. `faults` says what kept the rate from being sustained, in words."""
+
+    offered: float
+    answered: float
+    requests: float
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    failures: int
+    in_progress: float
+    growth: float
+    late: float
+    begin: float
+    end: float
+    faults: tuple[str, ...]
+    was_late: bool
+
+    @property
+    def sustained(self) -> bool:
+        """Whether nothing spoke against it."""
+        return not self.faults
+
+
+def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) -> Step:
+    """The window from `begin` to `end` (seconds after the recording's origin) of a step; `bound_ms` is what 95 % of the jobs must
+    keep. Raises `ValueError` if no job was due in it."""
+    whole, seconds = recording.jobs, end - begin
+    jobs = whole.where((whole.due >= begin) & (whole.due < end))
+    if not len(jobs):
+        raise ValueError("no job was due in the window")
+    sent = jobs.where(jobs.outcomes != NOT_SENT)
+    ended = whole.where((whole.end >= begin) & (whole.end < end) & (whole.outcomes == OK))
+    requests = recording.requests
+    failures = int((requests.outcomes != OK).sum() + (whole.outcomes == NOT_SENT).sum())
+    times = percentiles_of(sent.milliseconds)
+    late = percentiles_of((sent.begin - sent.due) * 1000)["p99_ms"] or 0.0
+    mean, growth = in_progress(whole, begin, end)
+    offered, answered = len(jobs) / seconds, len(ended) / seconds
+    faults = []
+    if answered < offered - max(LOSS * offered, LEAST_LOSS_JOBS / seconds):
+        faults.append(f"answered {answered:.1f}/s of {offered:.1f}/s")
+    if failures:
+        faults.append(f"{failures:,} failures")
+    if growth > max(GROWTH_SECONDS * offered, LEAST_GROWTH_JOBS):
+        faults.append(f"{growth:.0f} more jobs in progress")
+    if times["p95_ms"] is None or times["p95_ms"] > bound_ms:
+        faults.append(f"p95 {times['p95_ms'] or 0:.0f} ms" if len(sent) else "nothing was sent")
+    if late > LATE_MS:
+        faults.append(f"the generator was {late:.0f} ms late")
+    return Step(
+        offered, answered, float(((requests.due >= begin) & (requests.due < end)).sum()) / seconds, times["p50_ms"],
+        times["p95_ms"], times["p99_ms"], failures, mean, growth, late, recording.origin + begin, recording.origin + end,
+        tuple(faults), late > LATE_MS,
+    )  # fmt: skip
+
+
+def in_progress(jobs: Recording, begin: float, end: float) -> tuple[float, float]:
+    """How many jobs were due and had not ended: the mean over a window, and by how many a straight line through them rises."""
+    sent = jobs.outcomes != NOT_SENT
+    moments = numpy.arange(begin, end, LOOK_SECONDS)
+    started = numpy.searchsorted(numpy.sort(jobs.due[sent]), moments, side="right")
+    ended = numpy.searchsorted(numpy.sort(jobs.end[sent]), moments, side="right")
+    open_jobs = started - ended
+    if len(moments) < 2:
+        return float(open_jobs.mean()), 0.0
+    slope = numpy.polyfit(moments, open_jobs, 1)[0]
+    return float(open_jobs.mean()), float(slope * (end - begin))
