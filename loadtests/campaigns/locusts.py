@@ -53,7 +53,8 @@ class Load:
         for name, weight in self.users.items():
             words += ["--config-users", f'{{"user_class_name": "{name}", "weight": {weight}}}']
         for name, value in self.options.items():
-            words += [f"--{name}", str(value)]
+            # Some are switches.
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
         return [*words, *self.users]
 
 

@@ -138,11 +138,13 @@ class _Search:
         run = self.stage.load(label, self._load(rate, seconds), detailed=False)
         self.runs.append(run)
         begin = self.ask.step_seconds * LEAD_SHARE
-        step = judge(run.recording, begin=begin, end=float(run.recording.due.max()), bound_ms=self.ask.bound_ms)
+        # Not the second requests of jobs, which are due when the first ones have been answered.
+        end = float(run.recording.jobs.due.max())
+        step = judge(run.recording, begin=begin, end=end, bound_ms=self.ask.bound_ms)
         told = "sustained" if step.sustained else "; ".join(step.faults)
         self.stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {told}")
         return Tried(step, run, Watched.of(run, step.begin, step.end))
 
     def _load(self, rate: float, seconds: float) -> Load:
-        options = {"scenario": self.scenario, "layout": "random", **self.ask.options}
+        options = {"global-tag": self.scenario, **self.ask.options}
         return self.generator.load({"ReconstructionJob": 1}, rate, seconds, options)
