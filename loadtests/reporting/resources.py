@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from loadtests.campaigns.findings import Run
-from loadtests.reporting.canvas import COLOURS, WIDTH, beside, drawn
+from loadtests.reporting.canvas import COLOURS, WIDTH, beside, drawn, readable
 from loadtests.reporting.result import Plot
 from loadtests.reporting.timelines import TIME, by_second, rates
 
@@ -110,6 +110,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_ylabel(panel.label)
     if panel.logarithmic:
         axes.set_yscale("log")
+        readable(axes.yaxis)
     else:
         axes.set_ylim(bottom=0)
     beside(axes)

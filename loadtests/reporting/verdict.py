@@ -50,7 +50,7 @@ class Generator:
         if self.lag_ms is not None and self.lag_ms > LAG_MS:
             told.append(f"its loop stood still for {number(self.lag_ms)} ms")
         if self.not_sent:
-            told.append(f"{self.not_sent:,} jobs were not started, because too many were in progress")
+            told.append(f"of the jobs {self.not_sent:,} were not started, because too many were in progress")
         return told
 
     def __str__(self) -> str:
