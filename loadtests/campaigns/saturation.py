@@ -90,8 +90,9 @@ def run(stage: Stage) -> Findings:
 
 @dataclass
 class Tried:
-    """One step: what it came to, its run, and what was watched in its window."""
+    """One step: the rate that was asked for, what it came to, its run, and what was watched in its window."""
 
+    rate: float
     step: Step
     run: Run
     watched: Watched
@@ -143,7 +144,7 @@ class _Search:
         step = judge(run.recording, begin=begin, end=end, bound_ms=self.ask.bound_ms)
         told = "sustained" if step.sustained else "; ".join(step.faults)
         self.stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {told}")
-        return Tried(step, run, Watched.of(run, step.begin, step.end))
+        return Tried(rate, step, run, Watched.of(run, step.begin, step.end))
 
     def _load(self, rate: float, seconds: float) -> Load:
         options = {"global-tag": self.scenario, **self.ask.options}

@@ -1,5 +1,6 @@
 """The report of the saturation campaign: verdicts with their evidence, steps, plots."""
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,8 +33,7 @@ class Outcome:
     @property
     def tries(self) -> list[Any]:
         """All steps of all searches, by rate."""
-        every = [(rate, tried) for found in self.found for rate, _, tried in found.tries]
-        return [tried for _, tried in sorted(every, key=lambda item: item[0])]
+        return sorted((tried for found in self.found for _, _, tried in found.tries), key=lambda tried: tried.rate)
 
     @property
     def held(self) -> list[Any]:
@@ -177,25 +177,26 @@ def _steps_table(outcome: Outcome) -> Table:
 def _plots(outcome: Outcome, verdict: Verdict | None) -> list[Plot]:
     tries, name = outcome.tries, outcome.scenario
     mark = _mark(outcome, verdict)
+    # Each step is a point; the lines go through the medians of those at one rate.
     times: Points = {
-        label: [(tried.step.offered, getattr(tried.step, label)) for tried in tries if getattr(tried.step, label)]
+        label: [(tried.rate, getattr(tried.step, label)) for tried in tries if getattr(tried.step, label)]
         for label in ("p50", "p95", "p99")
     }
     rates: Points = {
-        "answered rightly": [(tried.step.offered, tried.step.answered) for tried in tries],
-        "as due": [(tried.step.offered, tried.step.offered) for tried in tries],
+        "answered rightly": [(tried.rate, tried.step.answered) for tried in tries],
+        "as due": [(tried.rate, tried.rate) for tried in tries],
     }
     return [
         _curves(f"{name}: answered against due", rates, "jobs/s", mark),
         _curves(f"{name}: times of jobs, from when they were due", times, "ms", mark, log_y=True),
         _curves(f"{name}: processors", _cpu(tries), "cores", mark),
-        _curves(f"{name}: jobs in progress", {"mean": [(one.step.offered, one.step.in_progress) for one in tries]}, "jobs", mark),
+        _curves(f"{name}: jobs in progress", {"mean": [(one.rate, one.step.in_progress) for one in tries]}, "jobs", mark),
     ]  # fmt: skip
 
 
 def _cpu(tries: Sequence[Any]) -> Points:
     def points(read: Callable[[Watched], float | None]) -> list[tuple[float, float]]:
-        values = [(tried.step.offered, read(tried.watched)) for tried in tries]
+        values = [(tried.rate, read(tried.watched)) for tried in tries]
         return [(offered, value) for offered, value in values if value is not None]
 
     names = {name for tried in tries for name, cores in tried.watched.programs().items() if cores >= LEAST_CORES}
@@ -208,12 +209,10 @@ def _mark(outcome: Outcome, verdict: Verdict | None) -> Callable[[Axes], None]:
 
     def mark(axes: Axes) -> None:
         if outcome.held:
-            axes.axvline(outcome.held[0].step.offered, color="black", linestyle="--", linewidth=1, label="held")
+            axes.axvline(outcome.held[0].rate, color="black", linestyle="--", linewidth=1, label="held")
         if outcome.broken and verdict:
-            label = f"broke: {_resource(verdict.evidence[0]) if verdict.void else verdict.resource}"
-            axes.axvline(
-                outcome.broken.step.offered, color=canvas.COLOURS[9], linestyle=":", linewidth=1.4, label=label
-            )
+            label = f"broke: {verdict.resource.split(',')[0]}"
+            axes.axvline(outcome.broken.rate, color=canvas.COLOURS[9], linestyle=":", linewidth=1.4, label=label)
 
     return mark
 
@@ -221,8 +220,11 @@ def _mark(outcome: Outcome, verdict: Verdict | None) -> Callable[[Axes], None]:
 def _curves(title: str, series: Points, y: str, mark: Callable[[Axes], None], *, log_y: bool = False) -> Plot:
     def draw(axes: Axes) -> None:
         for index, (name, points) in enumerate(series.items()):
-            if points:
-                axes.plot(*zip(*points, strict=True), label=name, linewidth=1.2, **canvas.look(index))
+            places = sorted({place for place, _ in points})
+            middle = [statistics.median(value for at, value in points if at == place) for place in places]
+            look = canvas.look(index)
+            axes.plot(places, middle, color=look["color"], linewidth=1.2)
+            axes.plot(*zip(*points, strict=True), linestyle="none", label=name, **look)
         mark(axes)
         canvas.scales(axes, OFFERED, y, log_x=False, log_y=log_y)
 

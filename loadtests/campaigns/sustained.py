@@ -11,22 +11,20 @@ from loadtests.reporting.summaries import percentiles_of
 # Of the offered rate that may be missing from the answered one: jobs that the edges of the window cut.
 LOSS = 0.02
 LEAST_LOSS_JOBS = 3
-# The queue may be longer at the end of the window than at its beginning by what is offered in so many seconds: by Little's law
-# jobs take that much longer then.
-GROWTH_SECONDS = 0.1
+# Of the bound on times: the queue may be longer at the end of the window than at its beginning by what is due in this time (by
+# Little's law jobs take that much longer then), and the generator was late if more of its jobs than one in a hundred were.
+MARGIN = 0.25
 LEAST_GROWTH_JOBS = 5
-# The generator was late if this many percent of the jobs did not begin within these milliseconds.
-LATE_PERCENT = 1.0
-LATE_MS = 100.0
 LOOK_SECONDS = 0.1
 
 MEANING = (
     "A rate is sustained if, in the window after the first seconds of a step, jobs were answered rightly at no less than "
     f"{100 - 100 * LOSS:g} % of the rate at which they were due (or {LEAST_LOSS_JOBS} jobs fewer, where that is more); no "
     "request of the whole step failed (504 is a failure, and so is a job that the generator had no room to start); the number of "
-    f"jobs in progress, by a straight line through it, did not grow by more than what is due in {GROWTH_SECONDS:g} s (or "
-    f"{LEAST_GROWTH_JOBS} jobs); 95 % of the jobs ended within the bound, counted from when they were due, not from when "
-    f"they began; and the generator was on time: {100 - LATE_PERCENT:g} % of its jobs began within {LATE_MS:g} ms of being due."
+    "jobs in progress, by a straight line through it, did not grow from the beginning to the end of the window by more than "
+    f"what is due in {100 * MARGIN:g} % of the bound (or {LEAST_GROWTH_JOBS} jobs); 95 % of the jobs ended within the bound, "
+    "counted from when they were due, not from when they began; and the generator was on time: 99 % of its jobs began within "
+    f"{100 * MARGIN:g} % of the bound after they were due."
 )
 
 
@@ -73,21 +71,21 @@ def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) ->
     late = percentiles_of((sent.begin - sent.due) * 1000)["p99_ms"] or 0.0
     mean, growth = in_progress(whole, begin, end)
     offered, answered = len(jobs) / seconds, len(ended) / seconds
-    faults = []
+    margin_ms, faults = MARGIN * bound_ms, []
     if answered < offered - max(LOSS * offered, LEAST_LOSS_JOBS / seconds):
         faults.append(f"answered {answered:.1f}/s of {offered:.1f}/s")
     if failures:
         faults.append(f"{failures:,} failures")
-    if growth > max(GROWTH_SECONDS * offered, LEAST_GROWTH_JOBS):
+    if growth > max(margin_ms / 1000 * offered, LEAST_GROWTH_JOBS):
         faults.append(f"{growth:.0f} more jobs in progress")
     if times["p95_ms"] is None or times["p95_ms"] > bound_ms:
         faults.append(f"p95 {times['p95_ms'] or 0:.0f} ms" if len(sent) else "nothing was sent")
-    if late > LATE_MS:
+    if late > margin_ms:
         faults.append(f"the generator was {late:.0f} ms late")
     return Step(
         offered, answered, float(((requests.due >= begin) & (requests.due < end)).sum()) / seconds, times["p50_ms"],
         times["p95_ms"], times["p99_ms"], failures, mean, growth, late, recording.origin + begin, recording.origin + end,
-        tuple(faults), late > LATE_MS,
+        tuple(faults), late > margin_ms,
     )  # fmt: skip
 
 

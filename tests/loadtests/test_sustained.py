@@ -71,9 +71,9 @@ def test_a_job_that_could_not_be_sent_is_a_failure(tmp_path):
 
 
 def test_a_late_generator_is_no_proof(tmp_path):
-    step = judged(tmp_path, jobs(200, late=0.15))
+    step = judged(tmp_path, jobs(400, late=0.3))
     assert step.was_late
-    assert step.faults == ("the generator was 150 ms late",)
+    assert step.faults == ("the generator was 300 ms late",)
 
 
 def test_a_window_without_jobs(tmp_path):
