@@ -1,6 +1,7 @@
 """Runs locust without its web UI, as a process of its own, and reads what it wrote down."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdb.env import ROOT
+from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
 from loadtests.service import ServiceError, Settings
 
@@ -22,7 +24,9 @@ END_SECONDS = 120
 @dataclass(frozen=True)
 class Load:
     """What locust is told: user classes (with weights, if they are not all alike), how many users in all, how many begin each
-    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes."""
+    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes.
+    Options that are not given are locust's own, but for the scenario of the global tag and its layout, which are what `Rig.seed`
+    seeds. Of classes in `fixed` there are so many users, and of the others, by weight, what is left of `count`."""
 
     users: Mapping[str, int]
     count: int
@@ -31,6 +35,7 @@ class Load:
     options: Mapping[str, str | int | float] = field(default_factory=dict)
     shape: str | None = None
     processes: int = 1
+    fixed: Mapping[str, int] = field(default_factory=dict)
 
     def settings(self) -> dict[str, str]:
         """The same for reports, without what is not set."""
@@ -41,7 +46,10 @@ class Load:
 
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
-        words = ["-f", str(ROOT / "loadtests" / "locustfile.py"), "--headless", "--only-summary", "--host", host]
+        words = ["-f", str(ROOT / "loadtests" / "locustfile.py")]
+        # The last one of several such options would be the only one, and it takes all words up to the next option.
+        words += ["--config-users", *(json.dumps(told) for told in self._config())]
+        words += ["--headless", "--only-summary", "--host", host]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
         words += ["--record", str(directory)]
         if self.seconds is not None:
@@ -50,12 +58,19 @@ class Load:
             words += ["--processes", str(self.processes)]
         if self.shape:
             words += ["--shape", self.shape]
-        for name, weight in self.users.items():
-            words += ["--config-users", f'{{"user_class_name": "{name}", "weight": {weight}}}']
-        for name, value in self.options.items():
+        for name, value in (self._content() | dict(self.options)).items():
             # Some are switches.
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-        return [*words, *self.users]
+        return [*words, *self.users, *(name for name in self.fixed if name not in self.users)]
+
+    def _content(self) -> dict[str, str]:
+        """What `Rig.seed` put into the tag, so that answers can be checked."""
+        tag = str(self.options.get("global-tag", ""))
+        return {"layout": "random"} | ({"scenario": tag} if tag in SCENARIOS else {})
+
+    def _config(self) -> list[dict[str, str | int]]:
+        weights = [{"user_class_name": name, "weight": weight} for name, weight in self.users.items()]
+        return weights + [{"user_class_name": name, "fixed_count": count} for name, count in self.fixed.items()]
 
 
 def run(host: str, load: Load, directory: Path) -> Recording:
