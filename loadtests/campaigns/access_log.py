@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy
 
-# nginx writes what it has collected once a second.
-FLUSH_SECONDS = 3.0
+# nginx writes what it has collected once a second; twice that is enough.
+FLUSH_SECONDS = 2.0
 PREFIX = "/api/"
 
 
@@ -48,7 +48,7 @@ class AccessLog:
     @classmethod
     def grown(cls, path: Path, offset: int, count: int) -> "AccessLog":
         """The same when it has at least so many requests, or after some seconds as it is."""
-        deadline = time.monotonic() + FLUSH_SECONDS
+        deadline = time.monotonic() + 2 * FLUSH_SECONDS
         while True:
             log = cls.read(path, offset)
             if len(log) >= count or time.monotonic() > deadline:

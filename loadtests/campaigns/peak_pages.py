@@ -1,5 +1,6 @@
 """The report of the campaign peak: when jobs ended, how many a second, and the client's account against the server's."""
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -127,14 +128,17 @@ def _passed_on(burst: Burst) -> int:
 
 
 def _notes(first: Burst, jobs: int, together: int) -> list[str]:
-    busiest = max((sample.cpu for sample in first.run.recording.samples), default=0.0)
+    samples = first.run.recording.samples
+    busiest = max((sample.cpu for sample in samples), default=0.0)
+    lag = statistics.median([sample.lag_ms for sample in samples]) if samples else 0.0
     waited = first.times()["client"]
     notes = [
         f"{jobs:,} jobs are due at one moment, when the first of them begins. {together:,} connections are open at a time: the "
         f"first {together:,} jobs began within {first.begun(together):.1f} s, each of the others when one before it had ended. A "
         "job is two requests, each over a new connection. When jobs had ended is counted from the common moment.",
-        f"The busiest second of a process of the generator took {busiest:.2f} of a core. At 0.8 and more, answers are noticed "
-        "late, and the client's times are longer than the server's by the generator's own fault.",
+        f"The busiest second of a process of the generator took {busiest:.2f} of a core, and in half of the "
+        f"seconds its loop was late by {lag:,.0f} ms and more. By so much, answers are noticed late, and the client's times are "
+        "longer than the server's by the generator's own fault.",
     ]
     if first.log is not None and len(first.log):
         apart = _percentile(waited, 50) - _percentile(first.log.seconds * 1000, 50)

@@ -147,5 +147,5 @@ class _Search:
         return Tried(rate, step, run, Watched.of(run, step.begin, step.end))
 
     def _load(self, rate: float, seconds: float) -> Load:
-        options = {"global-tag": self.scenario, **self.ask.options}
+        options = {"scenario": self.scenario, "layout": "random", **self.ask.options}
         return self.generator.load({"ReconstructionJob": 1}, rate, seconds, options)
