@@ -9,6 +9,9 @@ from loadtests.campaigns.locusts import Load
 # Python's share of a core from which on answers are noticed late.
 FULL = 0.8
 MOST_USERS = 100
+CONSTANT = "at a constant rate"
+# Until the first job, of the time that locust is given.
+START_SECONDS = 2.0
 
 
 @dataclass
@@ -25,7 +28,12 @@ class Generator:
         return True
 
     def load(self, users: Mapping[str, int], rate: float, seconds: float, options: Mapping[str, str]) -> Load:
-        """So many jobs a second, of all users together, each of whom starts them at the same rate."""
+        """So many jobs a second, of all users together, each of whom starts them at the same rate: at a constant rate exactly as
+        many jobs as are due in these seconds, at random as many as come in the time that locust is given."""
         count = max(self.processes, min(MOST_USERS, round(rate)))
-        told = {"start-jobs": "at a constant rate", **options, "jobs-per-second": f"{rate / count:.6g}"}
-        return Load(users=users, count=count, seconds=seconds, options=told, processes=self.processes)
+        each = rate / count
+        told = {"start-jobs": CONSTANT, **options, "jobs-per-second": f"{each:.6g}", "start-together": True}
+        if told["start-jobs"] != CONSTANT:
+            return Load(users, count, seconds=seconds + START_SECONDS, options=told, processes=self.processes)
+        told["jobs-per-user"] = max(1, round(each * seconds))
+        return Load(users, count, options=told, processes=self.processes)

@@ -8,7 +8,7 @@ import argparse
 from dataclasses import dataclass, field, replace
 
 from loadtests.campaigns.findings import Findings, Run
-from loadtests.campaigns.generator import Generator
+from loadtests.campaigns.generator import CONSTANT, Generator
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.saturation_pages import Outcome, findings_of
 from loadtests.campaigns.search import Found, Plan, search
@@ -31,7 +31,7 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     add = parser.add_argument
     add("--scenario", nargs="+", metavar="NAME", help=f"scenarios (default: {SCENARIOS}; tiny with --quick)")
     add("--pattern", default="random", help="the moments that jobs ask about (default: random)")
-    add("--start-jobs", default="at a constant rate", choices=("at a constant rate", "at random"), help="of each user")
+    add("--start-jobs", default=CONSTANT, choices=(CONSTANT, "at random"), help="of each user")
     add("--start", type=float, default=50.0, metavar="RATE", help="jobs a second of the first step (default: 50)")
     add("--factor", type=float, default=1.4, help="of each step (default: 1.4)")
     add("--step", type=float, default=15.0, metavar="SECONDS", help="length of a step (default: 15)")
@@ -69,13 +69,13 @@ class Ask:
             int(told("processes", 1)),
         )  # fmt: skip
         if stage.quick:
-            ask.plan = Plan(10.0, 2.0, 20.0, precision=1.5, hold_seconds=4.0, holds=2)
+            ask.plan = Plan(10.0, 2.0, 20.0, precision=1.5, hold_seconds=4.0, least=5.0, holds=2)
             ask.step_seconds, ask.repetitions = 3.0, 1
         return ask
 
 
 _DEFAULTS = {"start": 50.0, "factor": 1.4, "most": 5_000.0, "hold": 60.0}
-_PASSED_ON = {"pattern": "random", "start-jobs": "at a constant rate"}
+_PASSED_ON = {"pattern": "random", "start-jobs": CONSTANT}
 
 
 def run(stage: Stage) -> Findings:
@@ -136,11 +136,12 @@ class _Search:
 
     def _once(self, rate: float, purpose: str, seconds: float) -> Tried:
         label = f"{self.scenario} {len(self.runs) + 1}: {purpose}, {rate:.1f} jobs/s"
-        run = self.stage.load(label, self._load(rate, seconds), detailed=False)
+        load = self._load(rate, seconds)
+        run = self.stage.load(label, load, detailed=False)
         self.runs.append(run)
-        begin = self.ask.step_seconds * LEAD_SHARE
-        # Not the second requests of jobs, which are due when the first ones have been answered.
-        end = float(run.recording.jobs.due.max())
+        # Users begin together, each somewhere in the first of its intervals, and the first of them are the first to have done.
+        interval = load.count / rate
+        begin, end = self.ask.step_seconds * LEAD_SHARE, seconds - interval
         step = judge(run.recording, begin=begin, end=end, bound_ms=self.ask.bound_ms)
         told = "sustained" if step.sustained else "; ".join(step.faults)
         self.stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {told}")
