@@ -6,8 +6,6 @@ import json
 import numpy
 import pytest
 
-from cdb.env import ConfigurationError
-from cdb.serving.program import PACKAGES, find
 from loadtests.campaigns import peak, saturation
 from loadtests.campaigns.access_log import AccessLog, size_of
 from loadtests.campaigns.findings import Run, Signals
@@ -21,13 +19,8 @@ JOBS, TOGETHER = 300, 60
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    for name in PACKAGES:
-        try:
-            find(name)
-        except ConfigurationError as error:
-            pytest.skip(str(error))
-    return tmp_path_factory.mktemp("open")
+def directory(needs_packages, open_directory):
+    return open_directory
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,6 @@ import time
 import psycopg2
 import pytest
 
-from cdb.env import ConfigurationError
-from cdb.serving.program import PACKAGES, find
 from loadtests import usage
 from loadtests.campaigns import metrics, signals
 from loadtests.campaigns.locusts import Load
@@ -29,14 +27,8 @@ WORKERS = 2
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
-    for name in PACKAGES:
-        try:
-            find(name)
-        except ConfigurationError as error:
-            pytest.skip(str(error))
-    directory = tmp_path_factory.mktemp("signals")
-    stage = Stage(directory / "data", output=directory / "output")
+def stage(needs_packages, open_directory):
+    stage = Stage(open_directory / "data", output=open_directory / "output")
     stage.data.mkdir()
     with stage.running_database(), stage.serving(scenarios=("tiny",), CDB_WORKERS=str(WORKERS)):
         yield stage
