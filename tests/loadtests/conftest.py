@@ -11,6 +11,7 @@ import pytest
 
 from cdb.env import ConfigurationError
 from cdb.serving.program import PACKAGES, find
+from tests.e2e.service import Service
 
 BODY = b"[]"
 
@@ -74,3 +75,17 @@ def open_directory():
     directory = Path(tempfile.mkdtemp(prefix="cdb-load-"))
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def load_service():
+    """`manage.py run` with its example tag, for all tests of users and of the web UI."""
+    # pytest's own directories are closed to other accounts, the database server's among them.
+    directory = Path(tempfile.mkdtemp(prefix="cdb-load-"))
+    running = Service(directory / "data")
+    try:
+        yield running.start()
+        running.stop()
+    finally:
+        running.kill_everything()
+        shutil.rmtree(directory, ignore_errors=True)
