@@ -11,9 +11,16 @@ from loadtests.reporting.result import Plot, Table, Target
 class Signals:
     """What was seen of the server meanwhile: rows with `time` (seconds since the epoch) and any of these columns.
 
-    `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes, `files.<program>`, `threads.<program>`,
-    `cpu.machine` in cores, `disk.read` and `disk.write` in bytes a second, `connections.<state>` and `waits.<event>` of
-    PostgreSQL, and of the service `in_progress.<pool>`, `answers.<status>` and `errors.<code>` a second.
+    Of processes: `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes (what is resident and its own; pages of
+    a parent that were not written since count for each; PostgreSQL's shared memory counts once), `files.<program>`,
+    `threads.<program>`, `processes.<program>`. Programs are nginx, gunicorn-lookups, gunicorn-others (gunicorn with `run`),
+    pgbouncer, postgres, serve, generator, rig, and for CPU also other, all that is left.
+    Of the machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes a second,
+    `disk.busy` and what else `loadtests/signals/machine.py` names.
+    Of PostgreSQL: `connections.<state>`, and of the active ones `waits.<type>:<event>`, or `waits.none` for those that compute.
+    Of the service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, and a second `answers.<status>`, `errors.<code>`,
+    `refusals.<pool>`, `lookups.reached`, `.started`, `.finished`, and what else `loadtests/signals/counts.py` names.
+    A sample that could not be had is left out.
     """
 
     rows: list[dict[str, float]] = field(default_factory=list)

@@ -1,6 +1,8 @@
 """The service's own counts, as it tells Prometheus."""
 
+import re
 import urllib.request
+from collections import defaultdict
 from collections.abc import Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -8,10 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 TIMEOUT_SECONDS = 10
 
 
-def read(url: str) -> dict[str, float]:
-    """Every sample of `/metrics` by its name and labels; empty where the service does not tell us."""
+def read(url: str, seconds: float = TIMEOUT_SECONDS) -> dict[str, float]:
+    """Every sample of `/metrics` by its name and labels; empty where the service does not tell us, or not in time."""
     try:
-        with urllib.request.urlopen(f"{url}/metrics", timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
+        with urllib.request.urlopen(f"{url}/metrics", timeout=seconds) as answer:  # noqa: S310
             text = answer.read().decode()
     except OSError:
         return {}
@@ -36,3 +38,12 @@ def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[
 def total(counters: Mapping[str, float], name: str) -> float:
     """The sum over all labels of a metric."""
     return sum(value for key, value in counters.items() if key == name or key.startswith(f"{name}{{"))
+
+
+def by_label(counters: Mapping[str, float], name: str, label: str) -> dict[str, float]:
+    """The sums over all other labels of a metric, by the value of this one."""
+    wanted, sums = re.compile(rf'[{{,]{label}="([^"]*)"'), defaultdict(float)
+    for key, value in counters.items():
+        if key.startswith(f"{name}{{") and (found := wanted.search(key)):
+            sums[found[1]] += value
+    return dict(sums)

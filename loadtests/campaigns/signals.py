@@ -1,36 +1,91 @@
 """Watches the service while load is on it."""
 
 import contextlib
+import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from loadtests import usage
 from loadtests.campaigns.findings import Signals
+from loadtests.signals import machine, programs
+from loadtests.signals.connections import Connections
+from loadtests.signals.counts import Counts
+from loadtests.signals.machine import Machine
+from loadtests.signals.programs import Programs
 
 if TYPE_CHECKING:
     from loadtests.campaigns.stage import Stage
 
 INTERVAL_SECONDS = 1.0
 
+Read = Callable[[], dict[str, float]]
+
 
 @contextlib.contextmanager
 def sampled(stage: "Stage") -> Iterator[Signals]:
-    """Fills what it yields, once a second, until the block ends."""
-    signals, over = Signals(), threading.Event()
-    thread = threading.Thread(target=_sample, args=(stage, signals, over), daemon=True)
-    thread.start()
-    try:
-        yield signals
-    finally:
-        over.set()
-        thread.join()
+    """Fills what it yields, once a second, until the block ends. Of a deployment it sees only what it tells Prometheus, and
+    the generator. What can't be read is left out; it never ends a run."""
+    watch = _Watch()
+    with contextlib.ExitStack() as stack:
+        sources = [Counts(stage.url).read]
+        if stage.service is not None:
+            connections = Connections(stage.database.url)
+            stack.callback(connections.close)
+            sources.append(connections.read)
+        sources.append(_of_machine(stage))
+        threads = [threading.Thread(target=watch.follow, args=(read,), daemon=True) for read in sources]
+        for thread in threads:
+            thread.start()
+        try:
+            yield watch.signals
+        finally:
+            watch.over.set()
+            for thread in threads:
+                thread.join()
+            watch.signals.rows.sort(key=lambda row: row["time"])
 
 
-def _sample(stage: "Stage", signals: Signals, over: threading.Event) -> None:
-    busy, when = usage.whole_cpu(), time.monotonic()
-    while not over.wait(INTERVAL_SECONDS):
-        before, since = busy, when
-        busy, when = usage.whole_cpu(), time.monotonic()
-        signals.rows.append({"time": time.time(), "cpu.machine": (busy - before) / (when - since)})
+def _of_machine(stage: "Stage") -> Read:
+    roots = {os.getpid(): programs.RIG}
+    if stage.service is None:
+        return Programs(roots).read
+    roots[stage.service.process.pid] = programs.SERVE
+    with contextlib.suppress(OSError, ValueError):
+        roots[usage.postmaster(stage.data / "postgres" / "data").pid] = programs.POSTGRES
+    ours, whole = Programs(roots), Machine()
+
+    def read() -> dict[str, float]:
+        columns = ours.read() | whole.read()
+        return columns | machine.others(columns)
+
+    return read
+
+
+class _Watch:
+    """Rows by the second, into which each source writes when it has its answer, so that none waits for another."""
+
+    def __init__(self) -> None:
+        self.signals, self.over = Signals(), threading.Event()
+        self._begin, self._epoch = time.monotonic(), time.time()
+        self._rows: dict[int, dict[str, float]] = {}
+        self._lock = threading.Lock()
+
+    def follow(self, read: Read) -> None:
+        """Read again and again; what is late is left out until the next whole second."""
+        tick = 0
+        while True:
+            # Whatever goes wrong with watching must not end what is watched.
+            with contextlib.suppress(Exception):
+                self._write(tick, read())
+            tick = max(tick + 1, int((time.monotonic() - self._begin) / INTERVAL_SECONDS) + 1)
+            if self.over.wait(max(0.0, self._begin + tick * INTERVAL_SECONDS - time.monotonic())):
+                return
+
+    def _write(self, tick: int, columns: dict[str, float]) -> None:
+        with self._lock:
+            if columns and tick not in self._rows:
+                self._rows[tick] = {"time": self._epoch + tick * INTERVAL_SECONDS}
+                self.signals.rows.append(self._rows[tick])
+            self._rows.get(tick, {}).update(columns)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cdb.env import ConfigurationError
+from cdb.serving.program import PACKAGES, find
 from tests.e2e.service import Service
 
 BODY = b"[]"
@@ -55,6 +57,24 @@ def server():
         yield counting
         counting.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def needs_packages():
+    """Skips where nginx or PgBouncer is missing."""
+    for name in PACKAGES:
+        try:
+            find(name)
+        except ConfigurationError as error:
+            pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def open_directory():
+    """Outside of pytest's own, which each start of pytest closes to other accounts, nginx's and the database's among them."""
+    directory = Path(tempfile.mkdtemp(prefix="cdb-load-"))
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

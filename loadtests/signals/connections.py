@@ -1,0 +1,55 @@
+"""Sessions of PostgreSQL by state, and what those that work wait for."""
+
+from collections import defaultdict
+
+import psycopg2
+from psycopg2.extensions import connection as Connection  # noqa: N812
+
+from loadtests.database import text_of
+
+# The columns are there from the first row on, so that plots have zeros where nothing was.
+STATES = ("active", "idle", "idle_in_transaction")
+NOT_WAITING = "waits.none"
+CONNECT_SECONDS = 2
+STATEMENT_MILLISECONDS = 900
+
+
+class Connections:
+    """Columns of PostgreSQL, over a connection of its own that is not counted and is opened again after an error."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._statement = text_of("signal_connections")
+        self._connection: Connection | None = None
+
+    def read(self) -> dict[str, float]:
+        """`connections.<state>`, and of the active ones `waits.<type>:<event>`, or `waits.none` for those that compute. Raises
+        `psycopg2.Error` while there is no answer."""
+        columns: dict[str, float] = defaultdict(float)
+        columns |= {f"connections.{state}": 0.0 for state in STATES} | {NOT_WAITING: 0.0}
+        for state, wait, count in self._rows():
+            columns[f"connections.{state.replace(' ', '_')}"] += count
+            if wait is not None:
+                columns[f"waits.{wait}"] += count
+        return dict(columns)
+
+    def close(self) -> None:
+        """Give the connection up."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _rows(self) -> list[tuple[str, str | None, int]]:
+        try:
+            if self._connection is None:
+                self._connection = psycopg2.connect(
+                    self._url, connect_timeout=CONNECT_SECONDS, application_name="cdb-load",
+                    options=f"-c statement_timeout={STATEMENT_MILLISECONDS}",
+                )  # fmt: skip
+                self._connection.autocommit = True
+            with self._connection.cursor() as cursor:
+                cursor.execute(self._statement)
+                return cursor.fetchall()
+        except psycopg2.Error:
+            self.close()
+            raise

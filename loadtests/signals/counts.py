@@ -1,0 +1,84 @@
+"""What the service tells of itself, as columns: gauges as they are, counters by the second."""
+
+import time
+from collections.abc import Mapping
+
+from loadtests.campaigns import metrics
+
+# Somebody else's questions, our own among them, which are no load.
+WATCHING = ("/metrics", "/health/live", "/health/ready")
+TIMEOUT_SECONDS = 4
+# Column, metric, label that is part of the column's name.
+GAUGES = (
+    ("in_progress", "cdb_requests_in_progress", "pool"),
+    ("thread_limit", "cdb_threads", "pool"),
+    ("pool_size", "cdb_pgbouncer_pool_size", "database"),
+    ("connection_limit", "cdb_database_max_connections", None),
+)
+COUNTERS = (
+    ("answers", "cdb_requests_total", "status"),
+    ("errors", "cdb_errors_total", "code"),
+    ("refusals", "cdb_queue_refusals_total", "pool"),
+    ("lookups.reached", "cdb_lookups_reached_total", None),
+    ("lookups.started", "cdb_lookups_started_total", None),
+    ("lookups.finished", "cdb_lookups_finished_total", None),
+    ("nginx.requests", "cdb_nginx_requests_total", None),
+    ("nginx.dropped", "cdb_nginx_dropped_total", None),
+)
+BY_STATE = (("pgbouncer.clients", "cdb_pgbouncer_clients"), ("pgbouncer.servers", "cdb_pgbouncer_servers"))
+
+
+class Counts:
+    """Columns of the service at an address, whichever machine that is on."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._before: dict[str, float] = {}
+        self._when = 0.0
+
+    def read(self) -> dict[str, float]:
+        """`in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`, `pgbouncer.clients.<state>`,
+        `pgbouncer.servers.<state>`, `nginx.connections`; since the last call (none at the first one), a second:
+        `answers.<status>`, `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started` and `.finished`,
+        `nginx.requests` and `.dropped`; and the mean wait for a thread, `queue_ms.<pool>`. Empty without an answer."""
+        samples, now = metrics.read(self._url, TIMEOUT_SECONDS), time.monotonic()
+        if not samples:
+            return {}
+        columns = dict(_gauges(samples))
+        if self._before:
+            # A service that was started again counts from nought.
+            rises = {name: max(0.0, value - self._before.get(name, 0.0)) for name, value in samples.items()}
+            columns |= _rates(rises, now - self._when) | _queueing(rises)
+        self._before, self._when = samples, now
+        return columns
+
+
+def _gauges(samples: Mapping[str, float]) -> dict[str, float]:
+    found = _named(samples, GAUGES)
+    for column, metric in BY_STATE:
+        found |= {f"{column}.{state}": value for state, value in metrics.by_label(samples, metric, "state").items()}
+    connections = metrics.by_label(samples, "cdb_nginx_connections", "state")
+    return found | ({"nginx.connections": sum(connections.values())} if connections else {})
+
+
+def _rates(rises: Mapping[str, float], seconds: float) -> dict[str, float]:
+    load = {name: value for name, value in rises.items() if not any(f'route="{path}"' in name for path in WATCHING)}
+    return {name: value / seconds for name, value in _named(load, COUNTERS).items()}
+
+
+def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | None], ...]) -> dict[str, float]:
+    found = {}
+    for column, metric, label in wanted:
+        if label is not None:
+            values = metrics.by_label(samples, metric, label)
+            found |= {f"{column}.{key}": value for key, value in values.items()}
+        elif metric in samples:
+            found[column] = samples[metric]
+    return found
+
+
+def _queueing(rises: Mapping[str, float]) -> dict[str, float]:
+    """Milliseconds that requests waited for a thread, of those that got one meanwhile."""
+    waited = metrics.by_label(rises, "cdb_queue_seconds_sum", "pool")
+    counted = metrics.by_label(rises, "cdb_queue_seconds_count", "pool")
+    return {f"queue_ms.{pool}": 1000 * waited.get(pool, 0.0) / count for pool, count in counted.items() if count}

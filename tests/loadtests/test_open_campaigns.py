@@ -1,0 +1,180 @@
+"""Campaigns in which jobs do not wait for each other, as small as they get, on a real service, and on one that is a formula."""
+
+import contextlib
+import json
+
+import numpy
+import pytest
+
+from loadtests.campaigns import peak, saturation
+from loadtests.campaigns.access_log import AccessLog, size_of
+from loadtests.campaigns.findings import Run, Signals
+from loadtests.campaigns.peak_pages import Burst, findings_of
+from loadtests.campaigns.stage import Stage
+from loadtests.recording.outcome import OK, OVERLOADED, WRONG
+from tests.loadtests import recorded
+
+pytestmark = pytest.mark.xdist_group("open_campaigns")
+JOBS, TOGETHER = 300, 60
+
+
+@pytest.fixture(scope="module")
+def directory(needs_packages, open_directory):
+    return open_directory
+
+
+@pytest.fixture(scope="module")
+def database(directory):
+    """Keeps the server up from one campaign to the next."""
+    stage = Stage(directory / "data")
+    stage.data.mkdir()
+    with stage.running_database():
+        stage.seed("tiny")
+        yield
+
+
+@pytest.fixture
+def stage(directory, database, tmp_path):
+    return lambda **options: Stage(directory / "data", output=tmp_path, quick=True, options=options)
+
+
+def target(findings, words):
+    [found] = [target for target in findings.targets if words in target.name]
+    return found
+
+
+@pytest.mark.slow
+def test_saturation_ends_with_a_rate_that_held(stage):
+    findings = saturation.run(stage(at_least="5"))
+    assert findings.passed, findings.targets
+    [held] = findings.figures["tiny: sustained jobs/s"]
+    assert held == pytest.approx(target(findings, "rate that held").value)
+    assert 5 <= held <= 25
+    assert "nothing ran out" in findings.summary
+    evidence = {row[0]: row[1] for row in findings.tables[1].rows}
+    assert 0 < evidence["the machine's processors"] <= 1.05
+    assert 0 < evidence["the generator"] < 1
+    assert evidence["PgBouncer's pool of connections"] == 0
+    assert [row["sustained"] for row in findings.raw] == [True] * len(findings.raw)
+    assert len(findings.plots) == 4
+    assert sum(run.detailed for run in findings.runs) == 1
+
+
+@pytest.mark.slow
+def test_all_accounts_of_a_peak_agree(stage):
+    findings = peak.run(stage(jobs=str(JOBS), together=str(TOGETHER)))
+    assert findings.passed, findings.targets
+    [run] = findings.runs
+    jobs = run.recording.jobs
+    assert len(jobs) == JOBS
+    # All that may begin together do, before the first of them is answered.
+    assert numpy.sort(jobs.begin)[TOGETHER - 1] < numpy.sort(jobs.begin)[TOGETHER]
+    counts = findings.tables[1].rows[0]
+    assert counts[1:] == (2 * JOBS,) * 5
+    shares, client, nginx, gunicorn = zip(*(row[1:5] for row in findings.tables[2].rows), strict=True)
+    assert shares[-1] == "100 %"
+    # nginx rounds to milliseconds, and looks at its clock now and then.
+    for early, late in ((gunicorn, nginx), (nginx, client)):
+        assert all(inside <= around + 5 for inside, around in zip(early, late, strict=True))
+    assert sum(row["jobs ended"] for row in findings.raw) == JOBS
+
+
+class Formula(Stage):
+    """A service that answers `capacity` jobs a second, one after the other, with 5 ms beside its own; its processors are in use
+    by as much. The generator takes so many cores for each job."""
+
+    capacity, cores_for_a_job, failing = 333.0, 0.001, False
+
+    @contextlib.contextmanager
+    def serving(self, **_):
+        yield
+
+    def say(self, _):
+        pass
+
+    def load(self, label, load, *, detailed=True):
+        rate = load.count * float(load.options["jobs-per-second"])
+        due = numpy.arange(load.count * load.options["jobs-per-user"]) / rate
+        ends = due + 0.005
+        for place, moment in enumerate(due):
+            ends[place] = max(moment, ends[place - 1] - 0.005 if place else 0) + 1 / self.capacity + 0.005
+        times = zip(due.tolist(), ((ends - due) * 1000).tolist(), strict=True)
+        jobs = [recorded.job(moment, took, outcome=WRONG if self.failing else OK) for moment, took in times]
+        cores, seconds = rate * self.cores_for_a_job / load.processes, int(ends[-1]) + 1
+        recording = recorded.read(self.output / label, jobs, recorded.samples(seconds, cpu=min(1.0, cores)))
+        used = {"cpu.machine": 2 * min(1.0, rate / self.capacity), "cpu.postgres.user": min(1.0, rate / self.capacity)}
+        return Run(label, recording, Signals([{"time": recorded.START + second, **used} for second in range(seconds)]))
+
+
+def test_the_capacity_of_a_service_that_is_known_is_found(tmp_path):
+    formula = Formula(tmp_path, output=tmp_path, options={"scenario": "tiny", "hold": "20", "repetitions": "3"})
+    findings = saturation.run(formula)
+    assert findings.passed, findings.targets
+    rates = findings.figures["tiny: sustained jobs/s"]
+    assert len(rates) == 3
+    assert all(0.94 * formula.capacity < rate <= 1.01 * formula.capacity for rate in rates)
+    assert "what ran out is the machine's processors, most of it postgres" in findings.summary
+    # The first held rate and the one that broke are shown whole.
+    assert sum(run.detailed for run in findings.runs) == 2
+
+
+def test_a_generator_that_is_full_gets_help_and_then_the_verdict_is_void(tmp_path):
+    formula = Formula(tmp_path, output=tmp_path, options={"scenario": "tiny", "repetitions": "1", "hold": "15"})
+    formula.capacity, formula.cores_for_a_job = 300.0, 0.02
+    findings = saturation.run(formula)
+    assert target(findings, "void").value == 1
+    assert not findings.passed
+    assert "void, since what ran out is the generator, not the service" in findings.summary
+
+
+@pytest.mark.parametrize("failing", [True, False])
+def test_where_no_rate_holds_the_campaign_fails(tmp_path, failing):
+    formula = Formula(tmp_path, output=tmp_path, options={"scenario": "tiny", "bound": "1000" if failing else "4"})
+    formula.failing = failing
+    findings = saturation.run(formula)
+    assert not findings.passed
+    assert findings.summary == "tiny: no rate held"
+
+
+def line(second, took, uri="/api/cdb_rest/globalTags", status=200, upstream="0.010"):
+    row = {"time": f"2026-11-21T18:59:{second:02d}+00:00", "uri": uri, "status": status, "request_time": took}
+    return (json.dumps(row | {"upstream_response_time": upstream}) + "\n").encode()
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "access.log"
+    path.write_bytes(line(1, 9.0))
+    return path
+
+
+def test_the_log_is_read_from_a_place_on_and_without_its_unfinished_line(log):
+    offset = size_of(log)
+    with log.open("ab") as file:
+        file.write(line(2, 0.5) + line(3, 0.1, uri="/metrics") + line(4, 20.0, status=504, upstream="-"))
+        file.write(line(5, 1.5, upstream="0.200, 0.300 : 0.100") + line(6, 0.1)[:-20])
+    found = AccessLog.read(log, offset)
+    assert found.seconds.tolist() == [0.5, 20.0, 1.5]
+    assert found.statuses.tolist() == [200, 504, 200]
+    assert (found.ends - found.ends[0]).tolist() == [0, 2, 3]
+    assert found.passed_on.upstream.tolist() == pytest.approx([0.01, 0.6])
+
+
+def test_a_log_that_is_not_there(tmp_path):
+    assert size_of(tmp_path / "access.log") == 0
+    assert len(AccessLog.grown(tmp_path / "access.log", 0, 0)) == 0
+
+
+def test_what_the_accounts_do_not_agree_about_is_a_failed_campaign(tmp_path, log):
+    rows = [recorded.job(0, 900), recorded.request(0, 400), recorded.request(0.4, 500, outcome=OVERLOADED)]
+    run = Run("burst", recorded.read(tmp_path / "run", rows), counters={'cdb_requests_total{status="200"}': 3.0})
+    burst = Burst(run, AccessLog.read(log))
+    assert (burst.until(50), burst.until(100)) == (pytest.approx(0.9), pytest.approx(0.9))
+    findings = findings_of([burst], scenario="tiny", jobs=2, together=1, within=0.5)
+    assert {one.name: one.value for one in findings.targets if not one.met} == {
+        "jobs that did not come to an end": 1,
+        "requests that were not answered rightly": 1,
+        "until all had ended": pytest.approx(0.9),
+        "answers by the client's count, less those in nginx's log": 1,
+        "requests that nginx passed on, less those that gunicorn counted": 2,
+    }

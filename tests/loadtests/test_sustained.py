@@ -1,0 +1,230 @@
+"""What counts as sustained, how the highest such rate is searched, and which resource is said to have run out."""
+
+import itertools
+from dataclasses import dataclass
+
+import pytest
+
+from loadtests.campaigns.findings import Signals
+from loadtests.campaigns.generator import Generator
+from loadtests.campaigns.resources import NOTHING, decide
+from loadtests.campaigns.search import Plan, search
+from loadtests.campaigns.sustained import judge
+from loadtests.campaigns.watched import Watched
+from loadtests.recording.outcome import NOT_SENT, OVERLOADED, WRONG
+from loadtests.recording.writer import Sample
+from tests.loadtests import recorded
+
+RATE, SECONDS = 50, 10
+
+
+def jobs(milliseconds=20, late=0.0):
+    """One each 20 ms: `milliseconds` may depend on when it is due."""
+    taken = milliseconds if callable(milliseconds) else lambda _: milliseconds
+    for place in range(RATE * SECONDS):
+        due = place / RATE
+        yield recorded.job(due, taken(due))._replace(begin=recorded.START + due + late)
+        yield recorded.request(due, taken(due) / 2)
+
+
+def judged(tmp_path, rows):
+    return judge(recorded.read(tmp_path / "run", rows), begin=2.0, end=float(SECONDS), bound_ms=1_000)
+
+
+def test_a_service_that_keeps_up_sustains_the_rate(tmp_path):
+    step = judged(tmp_path, jobs())
+    assert step.sustained, step.faults
+    assert (step.offered, step.answered) == (pytest.approx(RATE, rel=0.01), pytest.approx(RATE, rel=0.01))
+    assert step.requests == pytest.approx(RATE, rel=0.01)
+    assert (step.p50, step.p99) == (pytest.approx(20, abs=0.1), pytest.approx(20, abs=0.1))
+    # Little's law: 50 jobs a second of 20 ms each.
+    assert step.in_progress == pytest.approx(1, abs=0.5)
+    assert step.begin == recorded.START + 2
+
+
+def test_a_queue_that_grows_is_not_sustained_though_all_is_answered_quickly_enough(tmp_path):
+    step = judged(tmp_path, jobs(lambda due: 20 + due * 40))
+    assert step.p95 < 500
+    assert any("more jobs in progress" in fault for fault in step.faults)
+    assert step.growth == pytest.approx(0.32 * RATE, rel=0.25)
+
+
+def test_answers_that_come_too_late_are_not_sustained(tmp_path):
+    assert judged(tmp_path, jobs(1_500)).faults == ("p95 1500 ms",)
+
+
+def test_a_service_that_answers_less_than_is_due(tmp_path):
+    step = judged(tmp_path, jobs(lambda due: 20 if due < 2 else 20 + (due - 2) * 1_000))
+    assert step.answered == pytest.approx(RATE / 2, rel=0.1)
+    assert step.faults[0].startswith("answered 2")
+
+
+@pytest.mark.parametrize("outcome", [OVERLOADED, WRONG])
+def test_one_failure_is_one_too_many_also_in_the_first_seconds(tmp_path, outcome):
+    step = judged(tmp_path, [*jobs(), recorded.request(0.5, 10, outcome=outcome)])
+    assert step.faults == ("1 failures",)
+
+
+def test_a_job_that_could_not_be_sent_is_a_failure(tmp_path):
+    step = judged(tmp_path, [*jobs(), recorded.job(5.0, 0, outcome=NOT_SENT)])
+    assert step.faults == ("1 failures",)
+
+
+def test_a_late_generator_is_no_proof(tmp_path):
+    step = judged(tmp_path, jobs(400, late=0.3))
+    assert step.was_late
+    assert step.faults == ("the generator was 300 ms late",)
+
+
+def test_a_step_that_was_over_before_its_window_is_no_proof(tmp_path):
+    step = judge(recorded.read(tmp_path / "run", [recorded.job(0, 10)]), begin=2.0, end=10.0, bound_ms=1_000)
+    assert step.was_late
+    assert not step.sustained
+
+
+@dataclass(frozen=True)
+class Result:
+    sustained: bool
+
+
+PLAN = Plan(start=50, factor=1.4, most=5_000, precision=1.05, hold_seconds=60)
+
+
+def searched(sustains, plan=PLAN):
+    asked = []
+
+    def at(rate, purpose, seconds):
+        asked.append((rate, purpose, seconds))
+        return Result(sustains(rate, purpose))
+
+    return search(at, plan), asked
+
+
+@pytest.mark.parametrize("capacity", [20, 51, 333, 1_000])
+def test_the_search_ends_within_its_precision_of_the_capacity(capacity):
+    found, asked = searched(lambda rate, _: rate <= capacity)
+    assert capacity / PLAN.precision <= found.held <= capacity < found.broke <= found.held * PLAN.precision
+    assert asked[-1] == (found.held, "holding", 60)
+    assert found.last(found.held).sustained
+    assert not found.last(found.broke).sustained
+
+
+def test_a_rate_that_does_not_hold_is_lowered():
+    found, _ = searched(lambda rate, purpose: rate <= (300 if purpose == "holding" else 333))
+    assert 300 * 0.95 <= found.held <= 300
+
+
+def test_one_hiccup_does_not_end_the_search():
+    hiccups = itertools.count()
+    found, _ = searched(lambda rate, _: rate <= 333 and not (rate > 90 and next(hiccups) == 0))
+    assert found.held > 317
+    assert found.broke > 333
+
+
+def test_a_service_that_can_do_nothing_ends_the_search():
+    found, asked = searched(lambda *_: False)
+    assert found.held is None
+    assert len(asked) < 20
+
+
+def test_the_highest_rate_that_is_tried_ends_the_search():
+    found, _ = searched(lambda *_: True, Plan(start=10, factor=2, most=50, precision=1.05, hold_seconds=5))
+    assert (found.held, found.broke) == (40, None)
+
+
+def test_a_full_generator_gets_more_processes_as_long_as_there_are_cores(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    generator = Generator()
+    assert [generator.grows(cores) for cores in (0.5, None, 0.9, 0.85, 0.99)] == [False, False, True, True, False]
+    load = generator.load({"ReconstructionJob": 1}, 250.0, 15, {"pattern": "last"})
+    assert load.processes == 3
+    assert load.count * float(load.options["jobs-per-second"]) == pytest.approx(250)
+
+
+CALM = {
+    "cpu.machine": 1.0, "cpu.nginx.user": 0.1, "cpu.gunicorn-lookups.user": 0.4, "cpu.postgres.user": 0.3,
+    "cpu.pgbouncer.user": 0.05, "cpu.generator.user": 0.3, "cpu.other.user": 0.05, "disk.busy": 0.1, "memory.machine": 4e9,
+    "processes.gunicorn-lookups": 4.0, "connections.active": 3.0, "connections.idle": 9.0, "connection_limit": 200.0,
+    "waits.none": 3.0, "pgbouncer.clients.waiting": 0.0, "pgbouncer.servers.active": 3.0, "pool_size.cdb_lookups": 12.0,
+    "in_progress.lookups": 4.0, "thread_limit.lookups": 12.0, "queue_ms.lookups": 2.0, "refusals.lookups": 0.0,
+    "memory.nginx": 5e7, "files.nginx": 120.0,
+}  # fmt: skip
+
+
+def watched(changes=None, cpu=0.3, grow=None, columns=CALM):
+    rows = [{"time": 100.0 + second, **columns, **(changes or {})} for second in range(12)]
+    for place, row in enumerate(rows):
+        row.update({name: value * place for name, value in (grow or {}).items()})
+    samples = [Sample(100.0 + second, cpu, 5.0, 10, 5) for second in range(12)]
+    return Watched(Signals(rows), samples, 100.0, 112.0, cores=2, memory=16e9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "resource"),
+    [
+        ({"cpu.machine": 1.9, "cpu.postgres.user": 0.9}, "the machine's processors, most of it postgres"),
+        ({"waits.Lock:transactionid": 2.0, "waits.none": 1.0}, "locks in PostgreSQL"),
+        ({"cpu.pgbouncer.user": 0.95}, "the one core of PgBouncer"),
+        ({"cpu.gunicorn-lookups.user": 0.95, "processes.gunicorn-lookups": 2.0}, "gunicorn's processes"),
+        ({"disk.busy": 0.97, "waits.IO:DataFileRead": 2.5}, "the disk"),
+        ({"pgbouncer.clients.waiting": 5.0, "pgbouncer.servers.active": 12.0}, "PgBouncer's pool of connections"),
+        ({"connections.idle": 190.0}, "PostgreSQL's connections"),
+        ({"in_progress.lookups": 12.0, "queue_ms.lookups": 900.0}, "gunicorn's threads"),
+        ({"memory.machine": 15.8e9}, "memory"),
+        # Threads that are all at work while nobody waits for one have not run out.
+        ({"in_progress.lookups": 12.0}, NOTHING),
+        ({"cpu.other.user": 0.8}, NOTHING),
+        ({}, NOTHING),
+    ],
+)
+def test_the_resource_that_ran_out(changes, resource):
+    verdict = decide(watched(changes))
+    assert verdict.resource == resource
+    assert not verdict.void
+    assert [one.resource for one in verdict.evidence if one.ran_out][:1] == ([] if resource == NOTHING else [resource])
+
+
+def test_causes_stand_before_what_follows_from_them():
+    short = {"cpu.machine": 1.95, "cpu.postgres.user": 1.0, "in_progress.lookups": 12.0, "queue_ms.lookups": 2_000.0}
+    verdict = decide(watched(short | {"pgbouncer.clients.waiting": 4.0}))
+    assert verdict.resource.startswith("the machine's processors")
+    assert sum(one.ran_out for one in verdict.evidence) == 3
+    assert "postgres 1.00" in verdict.remark
+
+
+@pytest.mark.parametrize(
+    ("seen", "resource"),
+    [
+        (watched(cpu=0.97), "the generator, not the service"),
+        (watched({"cpu.machine": 1.95, "cpu.other.user": 0.9}), "other programs on this machine"),
+    ],
+)
+def test_a_verdict_about_the_test_itself_is_void(seen, resource):
+    verdict = decide(seen)
+    assert (verdict.resource, verdict.void) == (resource, True)
+
+
+def test_a_generator_that_was_late_for_no_reason_makes_the_verdict_void():
+    assert decide(watched(), only_late=True).void
+    assert not decide(watched({"disk.busy": 0.97}), only_late=True).void
+
+
+@pytest.mark.parametrize(
+    ("grow", "resource"),
+    [({"memory.nginx": 1e8}, "memory that grows"), ({"files.nginx": 200.0}, "descriptors that grow")],
+)
+def test_what_grows_without_end(grow, resource):
+    assert decide(watched(grow=grow)).resource == resource
+
+
+def test_of_a_deployment_only_what_it_tells_is_known():
+    told = {
+        name: CALM[name]
+        for name in CALM
+        if name.split(".")[0] in ("in_progress", "thread_limit", "queue_ms", "refusals")
+    }
+    assert decide(watched(columns=told)).resource == NOTHING
+    assert (
+        decide(watched({"in_progress.lookups": 12.0, "refusals.lookups": 3.0}, columns=told)).resource
+        == "gunicorn's threads"
+    )
