@@ -22,7 +22,8 @@ END_SECONDS = 120
 @dataclass(frozen=True)
 class Load:
     """What locust is told: user classes (with weights, if they are not all alike), how many users in all, how many begin each
-    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes."""
+    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes.
+    `campaign_users` says that they are among those that only campaigns have."""
 
     users: Mapping[str, int]
     count: int
@@ -31,10 +32,13 @@ class Load:
     options: Mapping[str, str | int | float] = field(default_factory=dict)
     shape: str | None = None
     processes: int = 1
+    campaign_users: bool = False
 
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
-        words = ["-f", str(ROOT / "loadtests" / "locustfile.py"), "--headless", "--only-summary", "--host", host]
+        files = ["locustfile.py", *(["locustfile_campaigns.py"] if self.campaign_users else [])]
+        words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in files)]
+        words += ["--headless", "--only-summary", "--host", host]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
         words += ["--record", str(directory)]
         if self.seconds is not None:

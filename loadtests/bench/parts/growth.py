@@ -59,7 +59,7 @@ def measure(rig: Rig) -> Result:
 
 def _write(rig: Rig, settings: Settings, iovs: int) -> None:
     rig.say(f"growth: seeding {TYPES * iovs:,} IOVs")
-    done = run_command(settings, "-m", "loadtests.bench.write_scenario", f"growth-{iovs}", str(TYPES), str(iovs))
+    done = run_command(settings, "-m", "loadtests.write_scenario", f"growth-{iovs}", str(TYPES), str(iovs))
     if done.code:
         raise ServiceError(f"writing the scenario failed: {' '.join(done.output.split())[-500:]}")
 

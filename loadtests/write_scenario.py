@@ -1,4 +1,4 @@
-"""Writes a scenario of any size: `python -m loadtests.bench.write_scenario TAG TYPES IOVS_PER_TYPE`.
+"""Writes a scenario of any size: `python -m loadtests.write_scenario TAG TYPES IOVS_PER_TYPE`.
 
 A program of its own, because the service's modules belong to the one database that a process is started for.
 """

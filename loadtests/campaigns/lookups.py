@@ -1,0 +1,127 @@
+"""What campaigns of closed loops share: lookups under one load, measured again in turns, and shown with their spread."""
+
+import time
+import urllib.request
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from loadtests.bench.client import moments
+from loadtests.campaigns.findings import Run
+from loadtests.campaigns.stage import Stage
+from loadtests.recording.outcome import OK
+from loadtests.reporting import summaries
+from loadtests.reporting.figures import Spread
+from loadtests.reporting.result import Target
+from loadtests.service import PREFIX
+
+NAME = "lookup"
+WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 16
+WARM_UP_PATIENCE_SECONDS = 120
+
+COLUMNS = (
+    "lookups", "lookups/s", "busiest second", "p50 ms", "p95 ms", "p99 ms", "rows per answer", "failed requests",
+    "generator, cores",
+)  # fmt: skip
+Point = TypeVar("Point", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Lookups:
+    """The lookups of one run. `rate` is their number by the wall clock from the first to the end of the last, `peak` that of the
+    busiest second; times in milliseconds; `rows` is the mean of right answers; `failed` counts requests of every kind that
+    failed; `cores` is the generator's CPU, None for less than a second."""
+
+    count: int
+    rate: float
+    peak: float
+    p50: float
+    p95: float
+    p99: float
+    rows: float
+    failed: int
+    cores: float | None
+
+    @classmethod
+    def of(cls, run: Run) -> "Lookups":
+        """All zero where nothing was answered."""
+        requests = run.recording.requests
+        told = summaries.of_recording(requests.where(requests.names == NAME))
+        cores = [sample.cpu for sample in run.recording.samples]
+        return cls(
+            count=told["requests"], rate=told["mean_rate"] or 0.0, peak=float(told["peak_rate"]),
+            **{name: told[f"{name}_ms"] or 0.0 for name in ("p50", "p95", "p99")}, rows=told["rows_per_answer"] or 0.0,
+            failed=int((run.recording.requests.outcomes != OK).sum()), cores=max(cores) if cores else None,
+        )  # fmt: skip
+
+
+@dataclass
+class Repeated:
+    """Runs by what they measure, and each of their figures with all its values."""
+
+    runs: dict[Hashable, list[Run]] = field(default_factory=dict)
+    measured: dict[Hashable, list[Lookups]] = field(default_factory=dict)
+
+    def add(self, point: Hashable, run: Run) -> None:
+        """One more repetition."""
+        self.runs.setdefault(point, []).append(run)
+        self.measured.setdefault(point, []).append(Lookups.of(run))
+
+    def values(self, point: Hashable, name: str) -> list[float]:
+        """A figure of `Lookups` in every repetition that has it."""
+        found = [getattr(one, name) for one in self.measured[point]]
+        return [value for value in found if value is not None]
+
+    def median(self, point: Hashable, name: str) -> float | None:
+        """The middle one of these."""
+        values = self.values(point, name)
+        return Spread.of(values).median if values else None
+
+    def cells(self, point: Hashable) -> tuple:
+        """What a row of a table says of a point, by COLUMNS."""
+        spreads = {name: self.values(point, name) for name in ("rate", "peak", "p50", "p95", "p99", "rows", "cores")}
+        shown = {name: str(Spread.of(values)) if values else None for name, values in spreads.items()}
+        counts = sum(map(int, self.values(point, "count"))), sum(map(int, self.values(point, "failed")))
+        times = (shown["p50"], shown["p95"], shown["p99"])
+        return (counts[0], shown["rate"], shown["peak"], *times, shown["rows"], counts[1], shown["cores"])
+
+    @property
+    def all_runs(self) -> list[Run]:
+        """Every run, by point."""
+        return [run for runs in self.runs.values() for run in runs]
+
+    def targets(self, with_rows: Sequence[Hashable]) -> list[Target]:
+        """Every answer of every run is right, and lookups of these points return rows."""
+        requests = [run.recording.requests.outcomes for run in self.all_runs]
+        right = sum(int((outcomes == OK).sum()) for outcomes in requests) / max(1, sum(map(len, requests)))
+        fewest = min((min(self.values(point, "rows")) for point in with_rows), default=None)
+        return [
+            Target("right answers", right * 100, 100, at_most=False, unit="%"),
+            Target("fewest rows per answer, where there are some", fewest, 1, at_most=False),
+        ]
+
+
+def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, Point]]:
+    """Every point, then every point again, the other way round each second time, so that a machine that gets slower meanwhile
+    favours none: the number of the repetition, from 1 on, and the point."""
+    for number in range(1, repetitions + 1):
+        for point in points if number % 2 else reversed(points):
+            yield number, point
+
+
+def warm_up(stage: Stage, tag: str, pattern: str, *, route: str = "payloadiovs/") -> None:
+    """Lookups that nobody counts, for a second, so that threads have their connections and plans, and the database what it
+    reads in memory. Raises `OSError` where there is no good answer."""
+    end = time.monotonic() + WARM_UP_SECONDS
+    address = f"{stage.url}{PREFIX}{route}?gtName={tag}"
+
+    def ask(number: int) -> None:
+        for moment in moments(pattern, seed=1000 + number):
+            with urllib.request.urlopen(f"{address}&{moment}", timeout=WARM_UP_PATIENCE_SECONDS) as answer:  # noqa: S310
+                answer.read()
+            if time.monotonic() > end:
+                break
+
+    with ThreadPoolExecutor(WARM_UP_THREADS) as pool:
+        list(pool.map(ask, range(WARM_UP_THREADS)))
