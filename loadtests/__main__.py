@@ -20,6 +20,9 @@ NAMES = (
     "smoke",
     "scenarios",
     "threads",
+    "workers",
+    "types-iovs",
+    "endpoints",
     "growth",
 )  # fmt: skip
 CAMPAIGNS: dict[str, ModuleType] = {

@@ -1,3 +1,3 @@
 """What locust is given besides `locustfile.py` for campaigns whose users nobody else needs."""
 
-from loadtests.users.campaigns import Inserter, ReadBack  # noqa: F401
+from loadtests.users.campaigns import Inserter, ReadBack, StudyLookup  # noqa: F401

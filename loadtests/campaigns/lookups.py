@@ -1,5 +1,6 @@
 """What campaigns of closed loops share: lookups under one load, measured again in turns, and shown with their spread."""
 
+import argparse
 import time
 import urllib.request
 from collections.abc import Hashable, Iterator, Sequence
@@ -7,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.bench.client import moments
 from loadtests.campaigns.findings import Run
+from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK
 from loadtests.reporting import summaries
@@ -17,7 +20,7 @@ from loadtests.reporting.result import Target
 from loadtests.service import PREFIX
 
 NAME = "lookup"
-WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 16
+WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 0.2, 16
 WARM_UP_PATIENCE_SECONDS = 120
 
 COLUMNS = (
@@ -113,7 +116,7 @@ def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, P
 def warm_up(stage: Stage, tag: str, pattern: str, *, route: str = "payloadiovs/") -> None:
     """Lookups that nobody counts, for a second, so that threads have their connections and plans, and the database what it
     reads in memory. Raises `OSError` where there is no good answer."""
-    end = time.monotonic() + WARM_UP_SECONDS
+    end = time.monotonic() + (QUICK_WARM_UP_SECONDS if stage.quick else WARM_UP_SECONDS)
     address = f"{stage.url}{PREFIX}{route}?gtName={tag}"
 
     def ask(number: int) -> None:
@@ -125,3 +128,15 @@ def warm_up(stage: Stage, tag: str, pattern: str, *, route: str = "payloadiovs/"
 
     with ThreadPoolExecutor(WARM_UP_THREADS) as pool:
         list(pool.map(ask, range(WARM_UP_THREADS)))
+
+
+def lookups_alone(tag: str, threads: int, seconds: float, *, route: str = "payloadiovs/", patience: float = 60) -> Load:
+    """Threads that ask for lookups at random moments and for nothing else, each again when it has its answer. `route` may be
+    that of a strategy; `patience` is in seconds."""
+    options = {"lookup-tag": tag, "route": route, "patience": patience}
+    return Load({"StudyLookup": 1}, count=threads, seconds=seconds, options=options, campaign_users=True)
+
+
+def add_scenario(parser: argparse._ArgumentGroup, default: str) -> None:
+    """An option for the scenario that is asked about."""
+    parser.add_argument("--scenario", choices=list(SCENARIOS), help=f"to ask about ({default})")

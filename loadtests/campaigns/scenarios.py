@@ -5,6 +5,7 @@ as the C++ client does, each job asks for the list of global tags first, over a 
 load here, though it is not counted.
 """
 
+import argparse
 from collections.abc import Iterator
 from itertools import product
 
@@ -25,9 +26,15 @@ QUICK_SCENARIOS, QUICK_THREADS, QUICK_CALLS, QUICK_REPETITIONS = ("tiny", "tiny-
 Point = tuple[str, str]
 
 
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """Which tags."""
+    parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS), help="to ask about (all)")
+
+
 def run(stage: Stage) -> Findings:
     """Every scenario with every pattern."""
-    scenarios = QUICK_SCENARIOS if stage.quick else tuple(SCENARIOS)
+    chosen = stage.options.get("scenarios", "").split()
+    scenarios = tuple(chosen) or (QUICK_SCENARIOS if stage.quick else tuple(SCENARIOS))
     threads, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
     points, repeated = list(product(scenarios, PATTERNS)), Repeated()
     with stage.serving(scenarios=scenarios):
@@ -94,6 +101,6 @@ def _notes(repeated: Repeated, threads: int) -> list[str]:
         "A call is a lookup. Each job asks for the list of global tags before it, as the C++ client does, so that the service "
         "answers twice as many requests as lookups are counted; failed requests are counted of both.",
         f"All {threads} threads start at once, and ask again only when they have their answer (a closed loop). The mean "
-        "frequency is the calls by the wall clock, in which the slowest thread counts; the busiest second is the number of answers in it.",
+        "frequency is the calls by the wall clock, in which the slowest thread counts.",
         f"Each point was measured {times} times, in turns of alternating order, each time after a second of other lookups.",
     ]

@@ -3,11 +3,12 @@
 1 to 500 threads that share 10,000 calls; a call is a job's lookup, before which each job asks for the list of global tags.
 """
 
+import argparse
 from collections.abc import Iterator
 
 from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.lookups import COLUMNS, Repeated, in_turns, warm_up
+from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import number
@@ -21,11 +22,15 @@ TIMES = ("p50", "p95", "p99")
 BUSY_GENERATOR = 0.8
 
 
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """Which tag."""
+    add_scenario(parser, SCENARIO)
+
+
 def run(stage: Stage) -> Findings:
     """Every number of threads."""
-    scenario, counts, calls = (
-        (QUICK_SCENARIO, QUICK_THREADS, QUICK_CALLS) if stage.quick else (SCENARIO, THREADS, CALLS)
-    )
+    counts, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
+    scenario = stage.options.get("scenario", QUICK_SCENARIO if stage.quick else SCENARIO)
     repeated = Repeated()
     with stage.serving(scenarios=(scenario,)):
         for turn, threads in in_turns(counts, 1 if stage.quick else REPETITIONS):

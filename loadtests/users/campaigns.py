@@ -1,12 +1,14 @@
 """Users that campaigns alone have, and their options; the web UI offers none of them."""
 
 import itertools
+import random
 from collections.abc import Iterator
 from typing import Any
 
 from locust import events
 from locust.argument_parser import LocustArgumentParser
 
+from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests.blocks import Content, row_to_insert, start_of
 from loadtests.users.base import Calls, CheckedUser, Reply
 
@@ -16,6 +18,8 @@ def add_options(parser: LocustArgumentParser) -> None:
     """Shown nowhere but in the help."""
     add = parser.add_argument
     add("--numbers-from", type=int, default=0, metavar="N", help="of IOVs to insert or read", include_in_web_ui=False)
+    add("--lookup-tag", default="", metavar="NAME", help="that lookups alone ask about", include_in_web_ui=False)
+    add("--route", default="payloadiovs/", metavar="PATH", help="by which they do", include_in_web_ui=False)
 
 
 class _Numbered(CheckedUser):
@@ -72,3 +76,14 @@ class ReadBack(_Numbered):
 
         path = f"payloadiovs/?gtName={self._tag}&majorIOV={major}&minorIOV={minor}"
         calls.ask("GET", path, name="lookup", check=same)
+
+
+class StudyLookup(CheckedUser):
+    """What the study's scripts asked for: the lookup alone, over a new connection, by any route."""
+
+    def job(self, calls: Calls) -> None:
+        """One call."""
+        options = self.options
+        major, minor = random.randrange(RANDOM_MOMENTS), random.randrange(RANDOM_MOMENTS)
+        path = f"{options.route}?gtName={options.lookup_tag}&majorIOV={major}&minorIOV={minor}"
+        calls.ask("GET", path, name="lookup", check=lambda reply: None if isinstance(reply.json, list) else "no list")
