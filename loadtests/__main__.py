@@ -1,6 +1,7 @@
 """`python -m loadtests`: what `make load` runs."""
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
@@ -10,8 +11,13 @@ from pathlib import Path
 from types import ModuleType
 
 from cdb.env import ROOT, ConfigurationError
-from loadtests.bench.__main__ import prepare_process
+from loadtests.bench.__main__ import INTERRUPTED, prepare_process
+from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
+from loadtests.recording.reading import Recording
+from loadtests.reporting import campaign, compare, machine, summaries
+from loadtests.reporting.figures import number
+from loadtests.reporting.result import Target
 from loadtests.service import ServiceError
 
 # Each is the module of this name in loadtests/campaigns: its first line tells its question, `run` answers it, and options of its
@@ -28,6 +34,7 @@ NAMES = (
 CAMPAIGNS: dict[str, ModuleType] = {
     name: importlib.import_module(f"loadtests.campaigns.{name.replace('-', '_')}") for name in NAMES
 }
+# What every campaign is asked; all else is its own.
 COMMON = {"do", "name", "host", "quick", "directory"}
 
 
@@ -40,14 +47,30 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m loadtests", description="Load tests and their reports.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    campaign = commands.add_parser("campaign", help="run a campaign and write its report")
-    names = campaign.add_subparsers(dest="name", required=True, metavar="NAME")
+    _add_campaigns(commands.add_parser("campaign", help="run a campaign and write its report"))
+    shown = commands.add_parser("report", help="make the page for a recording that locust made by --record")
+    shown.set_defaults(do=_report)
+    shown.add_argument("recording", type=Path, metavar="DIRECTORY", help="what locust was given as --record")
+    shown.add_argument(
+        "--output", type=Path, metavar="DIRECTORY", help="where the page goes (default: beside the recording)"
+    )
+    compared = commands.add_parser("compare", help="put two reports side by side, and say what changed beyond noise")
+    compared.set_defaults(do=_compare)
+    for name in ("before", "after"):
+        compared.add_argument(name, type=Path, help=f"the report {name} the change: its directory or its findings.json")
+    compared.add_argument(
+        "--output", type=Path, metavar="DIRECTORY", help="where the page goes (default: beside the latter)"
+    )
+    return parser
+
+
+def _add_campaigns(parser: argparse.ArgumentParser) -> None:
+    names = parser.add_subparsers(dest="name", required=True, metavar="NAME")
     for name, module in CAMPAIGNS.items():
         question = (module.__doc__ or "").strip().split("\n", 1)[0].replace("%", "%%")
         _add_common(own := names.add_parser(name, help=question, description=module.__doc__))
         if hasattr(module, "add_options"):
             module.add_options(own.add_argument_group(f"options of {name}"))
-    return parser
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -66,22 +89,75 @@ def _own(options: argparse.Namespace) -> dict[str, str]:
 def _campaign(options: argparse.Namespace) -> int:
     prepare_process()
     directory = options.directory.resolve()
-    output = directory / f"{options.name}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    begin, when = time.monotonic(), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    output = directory / f"{options.name}-{when}"
     host = options.host.rstrip("/")
     stage = Stage(directory / "data", output=output, host=host, quick=options.quick, options=_own(options))
     stage.data.mkdir(parents=True, exist_ok=True)
     output.mkdir(parents=True)
+    module, interrupted = CAMPAIGNS[options.name], False
     try:
-        with stage.running_database():
-            findings = CAMPAIGNS[options.name].run(stage)
+        with contextlib.nullcontext() if host else stage.running_database():
+            facts = machine.facts(None if host else stage.database, _settings(options), generator="locust")
+            try:
+                findings = module.run(stage)
+            except KeyboardInterrupt:
+                interrupted, findings = True, _rest(stage)
     except NeedsOwnServiceError:
         sys.stderr.write(f"load: {options.name} starts services of its own; it can't be pointed at --host\n")
         return 1
     except (ServiceError, ConfigurationError, OSError) as error:
         sys.stderr.write(f"load: {error}\n")
         return 1
-    print(f"{findings.summary}. {'Passed' if findings.passed else 'Failed'}.{os.linesep}{output}")
-    return 0 if findings.passed else 1
+    stage.say("writing the report")
+    path = campaign.write(output, options.name, f"Load test: {module.TITLE}", findings, facts)
+    stage.say(f"Report: {path} ({time.monotonic() - begin:.0f} s)")
+    print(f"{findings.summary}. {'Passed' if findings.passed else 'Failed'}.{os.linesep}{path}")
+    return INTERRUPTED if interrupted else 0 if findings.passed else 1
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
+    given = {"campaign": options.name, "deployment": options.host or "a service of our own on this machine"}
+    return given | {"quick": "yes" if options.quick else "no"} | _own(options)
+
+
+def _rest(stage: Stage) -> Findings:
+    """What is complete of a campaign that was interrupted."""
+    return Findings(
+        summary=f"Interrupted: {len(stage.runs)} runs are complete, and nothing is concluded from them",
+        targets=[Target("the campaign came to its end", None, 1, at_most=False)],
+        runs=stage.runs,
+    )
+
+
+def _report(options: argparse.Namespace) -> int:
+    directory = options.recording.resolve()
+    try:
+        recording = Recording.read(directory)
+    except (ValueError, OSError) as error:
+        sys.stderr.write(f"load: {error}\n")
+        return 1
+    run = Run(directory.name, recording)
+    of = summaries.of(run)
+    share = "no requests" if of["ok_share"] is None else f"{of['ok_share'] * 100:.2f} % of {of['requests']:,} requests"
+    findings = Findings(
+        summary=f"{share} were answered rightly, {number(of['mean_rate'])} requests a second",
+        question="What became of the requests that were recorded?",
+        runs=[run],
+    )
+    facts = machine.facts(None, {"recording": str(directory)}, generator="locust")
+    print(campaign.write(options.output or directory, "recording", f"Load test: {directory.name}", findings, facts))
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    try:
+        path, text = compare.write(options.before, options.after, options.output)
+    except (compare.IncomparableError, OSError) as error:
+        sys.stderr.write(f"load: {error}\n")
+        return 1
+    print(f"{text}{os.linesep}{path}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -27,13 +27,15 @@ class Signals:
 @dataclass(frozen=True)
 class Run:
     """Load under one label: what was recorded, the server's signals, and by how much its counters rose, by the name and labels
-    that Prometheus knows (`cdb_requests_total{method="GET",…}`); without `detailed` the report has one line of it in a table."""
+    that Prometheus knows (`cdb_requests_total{method="GET",…}`); without `detailed` the report has one line of it in a table.
+    `settings` are what the generator was told, as text by name; they are empty where nobody knows."""
 
     label: str
     recording: Recording
     signals: Signals = field(default_factory=Signals)
     counters: dict[str, float] = field(default_factory=dict)
     detailed: bool = True
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

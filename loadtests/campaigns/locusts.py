@@ -34,6 +34,13 @@ class Load:
     processes: int = 1
     campaign_users: bool = False
 
+    def settings(self) -> dict[str, str]:
+        """The same for reports, without what is not set."""
+        users = ", ".join(name if len(self.users) == 1 else f"{weight} × {name}" for name, weight in self.users.items())
+        words = {"users": f"{self.count:,} ({users})", "seconds": self.seconds, "shape": self.shape}
+        words |= {"users a second at the start": self.spawn_rate, "processes": self.processes}
+        return {name: str(value) for name, value in (words | dict(self.options)).items() if value is not None}
+
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
         files = ["locustfile.py", *(["locustfile_campaigns.py"] if self.campaign_users else [])]

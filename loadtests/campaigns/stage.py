@@ -19,13 +19,15 @@ class NeedsOwnServiceError(Exception):
 @dataclass
 class Stage(Rig):
     """One run of a campaign: `output` is where its files go, `host` the address of a deployment, empty for a service of our own.
-    `quick` asks for as little as shows that all works. `options` are what the command line says besides."""
+    `quick` asks for as little as shows that all works. `options` are what the command line says besides, `runs`
+    what is complete, for the report of a campaign that is interrupted."""
 
     output: Path = Path()
     host: str = ""
     quick: bool = False
     options: dict[str, str] = field(default_factory=dict)
     service: Service | None = field(default=None, init=False)
+    runs: list[Run] = field(default_factory=list, init=False)
 
     @property
     def url(self) -> str:
@@ -67,4 +69,7 @@ class Stage(Rig):
         before = metrics.read(self.url)
         with signals.sampled(self) as seen:
             recording = locusts.run(self.url, load, directory)
-        return Run(label, recording, seen, metrics.difference(before, metrics.read(self.url)), detailed)
+        rise = metrics.difference(before, metrics.read(self.url))
+        run = Run(label, recording, seen, rise, detailed, load.settings())
+        self.runs.append(run)
+        return run

@@ -1,6 +1,7 @@
 """Reads a recording back, for whoever makes figures of it."""
 
 import csv
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ from loadtests.recording.outcome import OK
 from loadtests.recording.writer import Request, Sample
 
 JOB = "JOB"
+# Rows are text only so many at a time, because a million of them take gigabytes as that.
+BLOCK_ROWS = 50_000
+KINDS = (float, float, float, str, str, str, int, str, int, int)
 
 
 @dataclass(frozen=True)
@@ -39,20 +43,17 @@ class Recording:
     @classmethod
     def read(cls, directory: Path) -> "Recording":
         """All processes' files of a directory. Raises `ValueError` if there is no request."""
-        rows = sorted(row for path in sorted(directory.glob("requests-*.csv")) for row in _requests(path))
-        if not rows:
+        examples: dict[str, tuple[float, str, str]] = {}
+        parts = [part for path in sorted(directory.glob("requests-*.csv")) for part in _columns(path, examples)]
+        if not parts:
             raise ValueError(f"no request was recorded in {directory}")
-        columns = Request(*zip(*rows, strict=True))
-        times = [numpy.array(column, dtype=float) for column in columns[:3]]
-        origin = float(times[0].min())
-        examples: dict[str, tuple[str, str]] = {}
-        for row in rows:
-            if row.outcome != OK and row.method != JOB:
-                examples.setdefault(row.outcome, (row.name, row.detail))
-        texts = [numpy.array(column) for column in (columns.user, columns.name, columns.method, columns.outcome)]
-        numbers = [numpy.array(column, dtype=int) for column in (columns.status, columns.rows, columns.bytes)]
+        columns = [numpy.concatenate(column) for column in zip(*parts, strict=True)]
+        del parts
+        order = numpy.lexsort(columns[2::-1])
+        due, begin, end, users, names, methods, statuses, outcomes, rows, sizes = (column[order] for column in columns)
         return cls(
-            origin, *(column - origin for column in times), *texts[:3], numbers[0], texts[3], *numbers[1:], examples,
+            float(due[0]), due - due[0], begin - due[0], end - due[0], users, names, methods, statuses, outcomes, rows, sizes,
+            {outcome: example[1:] for outcome, example in examples.items()},
             tuple(sorted(sample for path in sorted(directory.glob("generator-*.csv")) for sample in _samples(path))),
         )  # fmt: skip
 
@@ -81,12 +82,17 @@ class Recording:
         return (self.end - self.due) * 1000
 
 
-def _requests(path: Path) -> Iterator[Request]:
-    for row in _whole_rows(path, len(Request._fields)):
-        due, begin, end, user, name, method, status, outcome, rows, size, detail = row
-        yield Request(
-            float(due), float(begin), float(end), user, name, method, int(status), outcome, int(rows), int(size), detail
-        )
+def _columns(path: Path, examples: dict[str, tuple[float, str, str]]) -> Iterator[list[numpy.ndarray]]:
+    """The columns of a file without the details, a block of rows at a time; `examples` keeps of each outcome that is none of
+    success the earliest (due, name, detail)."""
+    rows = _whole_rows(path, len(Request._fields))
+    while block := list(itertools.islice(rows, BLOCK_ROWS)):
+        for row in block:
+            found = row[7]
+            if found != OK and row[5] != JOB and (found not in examples or float(row[0]) < examples[found][0]):
+                examples[found] = float(row[0]), row[4], row[10]
+        columns = list(zip(*block, strict=True))[:10]
+        yield [numpy.array(list(map(kind, column))) for column, kind in zip(columns, KINDS, strict=True)]
 
 
 def _samples(path: Path) -> Iterator[Sample]:

@@ -15,24 +15,37 @@ from loadtests.database import Database
 from loadtests.reporting.result import Table
 
 
-def facts(database: Database, settings: dict[str, str]) -> Table:
-    """Rows of what and which."""
+def facts(database: Database | None, settings: dict[str, str], *, generator: str = "wrk") -> Table:
+    """Rows of what and which; `generator` is wrk or locust. Without a database nothing is told of the service, which is somewhere
+    else then."""
     rows = [
         ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
-        ("commit", _commit()),
+        ("commit", commit()),
         ("processor", _processor()),
         ("cores to be used", str(len(os.sched_getaffinity(0)))),
         ("memory", f"{psutil.virtual_memory().total / 2**30:.1f} GiB"),
         ("kernel", f"{platform.system()} {platform.release()}"),
         ("load average at the start", "{:.2f}, {:.2f}, {:.2f}".format(*os.getloadavg())),
         ("Python", platform.python_version()),
-        *((name, version(name)) for name in ("django", "djangorestframework", "gunicorn", "psycopg2-binary")),
-        ("PostgreSQL", database.value("SHOW server_version")),
-        ("wrk", _first_line("wrk", "--version").split(" [")[0].removeprefix("wrk ")),
-        *((f"PostgreSQL {name}", database.value(f"SHOW {name}")) for name in _shown()),
+        *(_service(database) if database else ()),
+        (generator, _wrk() if generator == "wrk" else version(generator)),
+        *(_options(database) if database else ()),
         *settings.items(),
     ]
     return Table("What the figures belong to", ("", ""), rows)
+
+
+def _service(database: Database) -> list[tuple[str, str]]:
+    packages = [(name, version(name)) for name in ("django", "djangorestframework", "gunicorn", "psycopg2-binary")]
+    return [*packages, ("PostgreSQL", database.value("SHOW server_version"))]
+
+
+def _options(database: Database) -> list[tuple[str, str]]:
+    return [(f"PostgreSQL {name}", database.value(f"SHOW {name}")) for name in _shown()]
+
+
+def _wrk() -> str:
+    return _first_line("wrk", "--version").split(" [")[0].removeprefix("wrk ")
 
 
 def _shown() -> list[str]:
@@ -50,7 +63,8 @@ def _cpuinfo() -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit of the project, and whether its files are those."""
     changed = _first_line("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no")
     commit = _first_line("git", "-C", str(ROOT), "log", "-1", "--format=%h %s")
     return f"{commit}{', with changes that are not committed' if changed else ''}" or "unknown"

@@ -11,12 +11,14 @@ from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, look, plot, rea
 from loadtests.reporting.figures import Spread, number
 from loadtests.reporting.result import Plot
 
-__all__ = ["COLOURS", "bands", "bars", "lines", "percentiles", "scaling", "shares", "surface"]
+__all__ = ["COLOURS", "bands", "bars", "lines", "percentiles", "ratios", "scaling", "shares", "surface"]
 
 # Values that differ by more than this factor are told apart by a logarithmic scale of colours.
 LOG_RANGE = 20
 # More places than that on an axis would run into each other.
 MOST_TICKS = 12
+# More rows than that would not fit on a page.
+MOST_ROWS = 50
 
 Points = Sequence[tuple[float, float]]
 
@@ -152,7 +154,7 @@ def surface(
         norm = (LogNorm if wide else Normalize)(low, high)
         image = axes.imshow(cells, cmap="cividis", norm=norm, aspect="auto")
         for (row, column), value in numpy.ndenumerate(cells):
-            pale = not math.isfinite(value) or (float(norm(value)) if high > low else 0) > 0.55
+            pale = not math.isfinite(value) or (float(norm(value)) if high > low else 0) > 0.45
             shown = number(float(value)) if math.isfinite(value) else "–"
             axes.text(column, row, shown, ha="center", va="center", color="black" if pale else "white")
         axes.set_xticks(range(len(columns)), [_label(name) for name in columns])
@@ -188,6 +190,35 @@ def shares(title: str, values: Mapping[str, Mapping[str, float]], *, x: str = "s
         axes.legend(loc="center left", bbox_to_anchor=(1.1, 0.5), frameon=False)
 
     return plot(title, draw, height=1.0 + 0.32 * len(values))
+
+
+def ratios(
+    title: str, values: Mapping[str, tuple[float, float, float, str]], *, x: str, unchanged: Sequence[str] = ()
+) -> Plot:
+    """Of each name a dot with its interval on a logarithmic axis, and what is said of it: (ratio, low, high, verdict), those that
+    are `unchanged` in grey. Of more than can be read, those that are farthest from 1."""
+    farthest = sorted(values, key=lambda name: -abs(math.log(values[name][0])))[:MOST_ROWS]
+    names = [name for name in values if name in farthest][::-1]
+    shown = title if len(names) == len(values) else f"{title} ({len(names)} of {len(values)} that differ most)"
+
+    def draw(axes: Axes) -> None:
+        verdicts = [one for one in dict.fromkeys(values[name][3] for name in names) if one not in unchanged]
+        for place, name in enumerate(names):
+            ratio, low, high, verdict = values[name]
+            colour = COLOURS[verdicts.index(verdict)] if verdict in verdicts else "#7f7f7f"
+            whiskers = [[ratio - low], [high - ratio]]
+            axes.errorbar(ratio, place, xerr=whiskers, fmt="o", color=colour, capsize=3, markersize=4)
+            place_of_word = {"xytext": (1.01, place), "textcoords": axes.get_yaxis_transform(), "va": "center"}
+            axes.annotate(verdict, (1, place), xycoords=axes.get_yaxis_transform(), color=colour, **place_of_word)
+        axes.axvline(1, color="black", linewidth=1)
+        axes.set_xscale("log")
+        ends = [values[name][part] for name in names for part in (1, 2)]
+        axes.set_xlim(min(0.9, *ends) / 1.03, max(1.1, *ends) * 1.03)
+        readable(axes.xaxis)
+        axes.set_xlabel(x)
+        rows(axes, names)
+
+    return plot(shown, draw, height=1.0 + 0.26 * len(names))
 
 
 def _label(name: str | float) -> str:

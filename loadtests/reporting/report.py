@@ -1,14 +1,15 @@
-"""The report: one HTML file with everything in it, the same as Markdown, and the raw rows as CSV."""
+"""The report: one HTML file with everything in it, the same as Markdown, the raw rows as CSV, and pictures for slides."""
 
 import csv
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from loadtests.reporting.figures import number
-from loadtests.reporting.result import Result, Table, Target
+from loadtests.reporting.result import Plot, Result, Table, Target
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1280px; margin: 2em auto; padding: 0 1em; color: #1a1a1a; }
@@ -21,6 +22,8 @@ tr:hover td { background: #f4f7fa; }
 .met { color: #006837; } .missed { color: #a50026; font-weight: 600; } .unknown { color: #666; }
 summary { font-weight: 600; font-size: 13px; cursor: pointer; margin: .8em 0; }
 h2 { margin-top: 2.2em; border-top: 1px solid #ccc; padding-top: .8em; } svg { max-width: 100%; height: auto; }
+.headline { font-size: 26px; line-height: 1.3; margin: .6em 0; padding: .5em .7em; background: #f4f7fa; border-left: 6px solid; }
+.warning { color: #a50026; font-weight: 600; }
 .note { color: #555; } figure { margin: 1em 0; }
 """
 # A longer table is shown when somebody opens it.
@@ -30,12 +33,22 @@ WORDS = {True: "met", False: "missed", None: "not available"}
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that a run found."""
+    """Everything that a run found.
+
+    `headline` is the one sentence in large type, with whether it `passed` (None: that was no question), and `question` what it
+    answers. With `files` each plot is written as a PNG into `plots/` and each table as CSV into `tables/`; `name` is what the
+    page is called.
+    """
 
     title: str
     facts: Table
     results: Sequence[Result]
     notes: Sequence[str] = ()
+    question: str = ""
+    headline: str = ""
+    passed: bool | None = None
+    files: bool = False
+    name: str = "report"
 
     @property
     def targets(self) -> list[Target]:
@@ -47,16 +60,27 @@ class Report:
         directory.mkdir(parents=True, exist_ok=True)
         for result in self.results:
             write_csv(directory / f"{result.part}.csv", result.raw)
-        (directory / "report.md").write_text(self.markdown())
-        path = directory / "report.html"
+        if self.files:
+            (directory / "plots").mkdir(exist_ok=True)
+            (directory / "tables").mkdir(exist_ok=True)
+            for result in self.results:
+                for plot, file in pictures(result):
+                    (directory / file).write_bytes(plot.png())
+                for place, table in enumerate(result.tables, 1):
+                    lines = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+                    write_csv(directory / "tables" / f"{result.part}-{place}-{_slug(table.title)}.csv", lines)
+        (directory / f"{self.name}.md").write_text(self.markdown())
+        path = directory / f"{self.name}.html"
         path.write_text(self.html())
         return path
 
     def html(self) -> str:
         """One page that needs nothing else."""
         links = " · ".join(f'<a href="#{one.part}">{escape(one.title)}</a>' for one in self.results)
-        body = [f"<h1>{escape(self.title)}</h1>", f"<p>{links}</p>", *_paragraphs(self.notes)]
-        body += [_html_table(self.facts), "<h2>Targets</h2>", _html_targets(self.targets)]
+        targets = ["<h2>Targets</h2>", _html_targets(self.targets)] if self.targets else []
+        body = [f"<h1>{escape(self.title)}</h1>", *_paragraphs([self.question]), *self._html_headline()]
+        body += [f"<p>{links}</p>", *_paragraphs(self.notes)]
+        body += [*targets, _html_table(self.facts)] if self.headline else [_html_table(self.facts), *targets]
         for result in self.results:
             body += [f'<h2 id="{result.part}">{escape(result.title)}</h2>']
             body += _paragraphs([result.intro, *result.notes])
@@ -67,12 +91,30 @@ class Report:
         return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(body) + "\n</body></html>\n"
 
     def markdown(self) -> str:
-        """The same without plots."""
-        parts = [f"# {self.title}", *self.notes, _markdown_table(self.facts), "## Targets"]
-        parts.append(_markdown_table(targets_table(self.targets)))
+        """The same, with the plots as references to their pictures if these are written."""
+        parts = [f"# {self.title}", self.question, f"**{self._headline()}**" if self.headline else "", *self.notes]
+        targets = ["## Targets", _markdown_table(targets_table(self.targets))] if self.targets else []
+        facts = _markdown_table(self.facts)
+        parts += [*targets, facts] if self.headline else [facts, *targets]
         for result in self.results:
-            parts += [f"## {result.title}", result.intro, *result.notes, *map(_markdown_table, result.tables)]
+            parts += [f"## {result.title}", result.intro, *result.notes]
+            parts += [f"![{plot.title}]({file})" for plot, file in pictures(result)] if self.files else []
+            parts += map(_markdown_table, result.tables)
         return "\n\n".join(part for part in parts if part) + "\n"
+
+    def _headline(self) -> str:
+        words = {True: " Passed.", False: " Failed.", None: ""}
+        return f"{self.headline.rstrip('.')}.{words[self.passed]}"
+
+    def _html_headline(self) -> list[str]:
+        look = {True: "met", False: "missed", None: "unknown"}[self.passed]
+        return [f'<p class="headline {look}">{escape(self._headline())}</p>'] if self.headline else []
+
+
+def pictures(result: Result) -> Iterator[tuple[Plot, str]]:
+    """Plots with the paths of their PNG files, from where the page is."""
+    for place, plot in enumerate(result.plots, 1):
+        yield plot, f"plots/{result.part}-{place}-{_slug(plot.title)}.png"
 
 
 def targets_table(targets: Sequence[Target]) -> Table:
@@ -142,4 +184,12 @@ def _shown(value: Any) -> str:
 
 
 def _paragraphs(texts: Sequence[str]) -> list[str]:
-    return [f"<p>{escape(text)}</p>" for text in texts if text]
+    return [
+        f'<p class="warning">{escape(text)}</p>' if text.startswith("Warning:") else f"<p>{escape(text)}</p>"
+        for text in texts
+        if text
+    ]
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "table"

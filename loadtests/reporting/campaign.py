@@ -1,0 +1,93 @@
+"""The report of a campaign, and the file that `compare` reads."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from loadtests.campaigns.findings import Findings, Run
+from loadtests.recording.outcome import NOT_SENT
+from loadtests.reporting import histograms, runs, summaries
+from loadtests.reporting.report import Report, write_csv
+from loadtests.reporting.result import Result, Table
+
+FILE, FORMAT = "findings.json", 1
+
+
+def write(directory: Path, name: str, title: str, findings: Findings, facts: Table) -> Path:
+    """Write the page, its Markdown, CSV files, pictures and `findings.json` into the directory; returns the path of the page.
+
+    `name` is the campaign's, `title` what the page is called, `facts` what `machine.facts` found.
+    """
+    detailed = [run for run in findings.runs if run.detailed]
+    report = Report(
+        title, facts, [_findings(name, findings), *_numbered([runs.result_of(run) for run in detailed])],
+        question=findings.question, headline=findings.summary, passed=findings.passed if findings.targets else None, files=True,
+    )  # fmt: skip
+    path = report.write(directory)
+    rows = [
+        {"figure": figure, "repetition": number, "value": value}
+        for figure, values in findings.figures.items()
+        for number, value in enumerate(values, 1)
+    ]
+    write_csv(directory / "figures.csv", rows)
+    (directory / FILE).write_text(json.dumps(_document(name, title, findings, facts), default=float) + "\n")
+    return path
+
+
+def _findings(name: str, findings: Findings) -> Result:
+    """What the campaign found itself, and a line for each run."""
+    result = Result(name, "Findings", notes=findings.notes, plots=findings.plots, raw=findings.raw)
+    result.targets, result.tables = findings.targets, list(findings.tables)
+    if len(findings.runs) > 1:
+        result.tables.append(runs.table_of(findings.runs))
+    return result
+
+
+def _numbered(results: list[Result]) -> list[Result]:
+    """Runs of the same name get files of different names."""
+    seen: dict[str, int] = {}
+    for result in results:
+        seen[result.part] = seen.get(result.part, 0) + 1
+        result.part = f"run-{result.part}" + (f"-{seen[result.part]}" if seen[result.part] > 1 else "")
+    return results
+
+
+def _document(name: str, title: str, findings: Findings, facts: Table) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "campaign": name,
+        "title": title,
+        "facts": {what: str(value) for what, value in facts.rows},
+        "question": findings.question,
+        "summary": findings.summary,
+        "passed": findings.passed,
+        "targets": [
+            {"name": one.name, "value": one.value, "bound": one.bound, "at_most": one.at_most, "unit": one.unit, "met": one.met}
+            for one in findings.targets
+        ],
+        "figures": findings.figures,
+        "runs": [_run(run) for run in findings.runs],
+    }  # fmt: skip
+
+
+def _run(run: Run) -> dict[str, Any]:
+    """Blocks are for detailed runs alone: campaigns with many short ones repeat them, which says more of noise."""
+    summary = summaries.of(run)
+    parts = list(summaries.by_name(run.recording))
+    if len(parts) > 1:
+        parts.append(("all requests", run.recording.requests))
+    if len(jobs := run.recording.jobs.where(run.recording.jobs.outcomes != NOT_SENT)):
+        parts.append(("whole jobs", jobs))
+    return {
+        "label": run.label,
+        "settings": run.settings,
+        "summary": summary,
+        "requests": {
+            name: {
+                "count": len(part),
+                **summaries.percentiles_of(part.milliseconds),
+                "blocks": histograms.blocks_of(part, summary["seconds"]) if run.detailed else [],
+            }
+            for name, part in parts
+        },
+    }

@@ -1,0 +1,131 @@
+"""What the server and the generator used while a run went on: panels under one time axis."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from loadtests.campaigns.findings import Run
+from loadtests.reporting.canvas import COLOURS, WIDTH, beside, drawn
+from loadtests.reporting.result import Plot
+from loadtests.reporting.timelines import TIME, by_second, rates
+
+# Names beyond so many in a panel are left out, those that never were much first.
+MOST_SERIES = 8
+MEBI, MEGA = 2**20, 10**6
+PANEL_HEIGHT = 1.45
+
+Series = tuple[numpy.ndarray, numpy.ndarray]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Series by name under the label of the vertical axis, one above the other or stacked."""
+
+    label: str
+    series: dict[str, Series]
+    stacked: bool = False
+    logarithmic: bool = False
+
+
+# Label of the panel, prefix of the columns in it, what one unit of its axis is.
+COLUMNS = (
+    ("memory, MiB", "memory.", MEBI),
+    ("open files", "files.", 1),
+    ("threads", "threads.", 1),
+    ("connections\nof PostgreSQL", "connections.", 1),
+    ("in progress", "in_progress.", 1),
+    ("answers/s", "answers.", 1),
+    ("errors/s", "errors.", 1),
+    ("waits in\nPostgreSQL", "waits.", 1),
+    ("disk, MB/s", "disk.", MEGA),
+)
+
+
+def plot_of(run: Run) -> Plot:
+    """Every panel for which there is something, requests and response times on top."""
+    panels = list(_panels(run))
+
+    def make() -> Figure:
+        size = (WIDTH, 0.7 + PANEL_HEIGHT * len(panels))
+        figure, grid = pyplot.subplots(len(panels), 1, sharex=True, squeeze=False, figsize=size)
+        for axes, panel in zip(grid.flat, panels, strict=True):
+            _draw(axes, panel)
+        grid.flat[0].set_title("Load and resources", loc="left", fontsize=10, fontweight="bold")
+        grid.flat[-1].set_xlabel(TIME)
+        grid.flat[-1].set_xlim(0, max(float(run.recording.end.max()), 1.0))
+        figure.align_ylabels()
+        figure.subplots_adjust(hspace=0.18)
+        return figure
+
+    return drawn("Load and resources", make)
+
+
+def _panels(run: Run) -> Iterator[Panel]:
+    requests = run.recording.requests
+    yield Panel("requests/s", {"ended": rates(requests.end, requests.end)})
+    times = {f"p{share}": by_second(requests, share) for share in (50, 95, 99)}
+    yield Panel("response\ntime, ms", times, logarithmic=True)
+    cpu = _matching(run, "cpu.", 1)
+    machine = {"machine": cpu.pop("machine")} if "machine" in cpu else {}
+    if cpu:
+        yield Panel("CPU, cores", dict(sorted(cpu.items())), stacked=True)
+    if whole := machine | _generator(run):
+        yield Panel("CPU, cores", whole)
+    for label, prefix, unit in COLUMNS:
+        if series := _matching(run, prefix, unit):
+            yield Panel(label, series)
+
+
+def _matching(run: Run, prefix: str, unit: float) -> dict[str, Series]:
+    found = {}
+    for name in dict.fromkeys(name for row in run.signals.rows for name in row if name.startswith(prefix)):
+        when, values = run.signals.column(name)
+        places = numpy.array(when) - run.recording.origin
+        found[name.removeprefix(prefix).replace(".", " ")] = (places, numpy.array(values) / unit)
+    most = sorted(found, key=lambda name: -found[name][1].max())[:MOST_SERIES]
+    return {name: one for name, one in found.items() if name in most}
+
+
+def _generator(run: Run) -> dict[str, Series]:
+    """The CPU of all processes of the generator, by second."""
+    samples = run.recording.samples
+    if not samples:
+        return {}
+    seconds = numpy.floor([sample.time - run.recording.origin for sample in samples]).astype(int)
+    places = numpy.unique(seconds)
+    cpu = numpy.array([sample.cpu for sample in samples])
+    return {"load generator": (places + 0.5, numpy.array([cpu[seconds == place].sum() for place in places]))}
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    if panel.stacked:
+        _stack(axes, panel.series)
+    else:
+        for index, (name, (places, values)) in enumerate(panel.series.items()):
+            axes.plot(places, values, label=name, linewidth=1.2, color=COLOURS[index % len(COLOURS)])
+    axes.set_ylabel(panel.label)
+    if panel.logarithmic:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    beside(axes)
+    if legend := axes.get_legend():
+        for text in legend.get_texts():
+            text.set_fontsize(7.5)
+
+
+def _stack(axes: Axes, series: dict[str, Series]) -> None:
+    """A program's user and system time in the same colour, the latter hatched."""
+    programs = list(dict.fromkeys(name.rsplit(" ", 1)[0] for name in series))
+    places = numpy.unique(numpy.concatenate([one for one, _ in series.values()]))
+    below = numpy.zeros(len(places))
+    for name, (when, values) in series.items():
+        top = below + numpy.interp(places, when, values)
+        colour = COLOURS[programs.index(name.rsplit(" ", 1)[0]) % len(COLOURS)]
+        look = {"hatch": "////", "edgecolor": "white"} if name.endswith(" system") else {}
+        axes.fill_between(places, below, top, facecolor=colour, linewidth=0, label=name, **look)
+        below = top

@@ -1,0 +1,124 @@
+"""What became of a run as time went on, and how its response times are distributed."""
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+
+from loadtests.recording.outcome import OK
+from loadtests.recording.reading import Recording
+from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, plot, readable, scales
+from loadtests.reporting.result import Plot
+from loadtests.reporting.summaries import by_name, failures_of
+
+# Beyond so many points a cloud of them is drawn as a density, so that nothing hides behind the last ones.
+MOST_POINTS = 4_000
+# So many bins of a whole number of seconds at most, so that long tests can be read as well.
+MOST_BINS = 600
+CURVE_POINTS = 400
+ACROSS, UP = 240, 90
+LEAST_MS = 0.01
+TIME = "time into the test, s"
+
+
+def plots_of(recording: Recording) -> list[Plot]:
+    """Frequency, response times, distribution. At least one request has to be there."""
+    requests = recording.requests
+    return [frequency(requests), times(requests), distribution(requests)]
+
+
+def frequency(requests: Recording) -> Plot:
+    """Requests that ended in each second, those that succeeded and each kind of failure, and the mean of all."""
+    seconds = float(requests.end.max() - requests.due.min())
+
+    def draw(axes: Axes) -> None:
+        for outcome in (OK, *failures_of(requests)):
+            centres, values = rates(requests.end[requests.outcomes == outcome], requests.end)
+            look = {"color": OUTCOME_COLOURS[outcome], "linewidth": 1.3}
+            axes.plot(centres, values, drawstyle="steps-mid", label=outcome, **look)
+        if seconds:
+            mean = len(requests) / seconds
+            axes.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean of all: {mean:,.4g}/s")
+        scales(axes, TIME, "requests/s", log_x=False, log_y=False)
+
+    return plot("Frequency against time", draw)
+
+
+def times(requests: Recording) -> Plot:
+    """Response times against when the request was due, with p50 and p95 by second; few as points, many as a density."""
+
+    def draw(axes: Axes) -> None:
+        milliseconds = numpy.maximum(requests.milliseconds, LEAST_MS)
+        if len(requests) > MOST_POINTS:
+            _density(axes, requests.due, milliseconds)
+        else:
+            for index, (name, one) in enumerate(by_name(requests)):
+                values = numpy.maximum(one.milliseconds, LEAST_MS)
+                look = {"markersize": 3, "alpha": 0.5, "color": COLOURS[index % len(COLOURS)]}
+                axes.plot(one.due, values, "o", label=name, rasterized=True, markeredgewidth=0, **look)
+        failed = numpy.flatnonzero(requests.outcomes != OK)
+        failed = failed[:: max(1, len(failed) // MOST_POINTS + 1)]
+        if len(failed):
+            look = {"color": COLOURS[1], "markersize": 4, "rasterized": True}
+            axes.plot(requests.due[failed], milliseconds[failed], "x", label="failed", **look)
+        for share, colour, style in ((50, "black", "-"), (95, "black", ":")):
+            axes.plot(
+                *by_second(requests, share), color=colour, linestyle=style, linewidth=1.5, label=f"p{share} by second"
+            )
+        scales(axes, TIME, "response time, ms", log_x=False, log_y=True)
+
+    return plot("Response time against time", draw)
+
+
+def distribution(requests: Recording) -> Plot:
+    """Of each name the share of requests that took longer, so that the tail can be read."""
+
+    def draw(axes: Axes) -> None:
+        for index, (name, one) in enumerate(by_name(requests)):
+            ordered = numpy.sort(numpy.maximum(one.milliseconds, LEAST_MS))
+            # Places close to each other in the tail, where each request counts.
+            slower = numpy.unique(numpy.geomspace(1, len(ordered), CURVE_POINTS).astype(int))
+            values, left = ordered[len(ordered) - slower], slower / len(ordered) * 100
+            axes.plot(
+                values, left, label=name, color=COLOURS[index % len(COLOURS)], linewidth=1.5, drawstyle="steps-post"
+            )
+        scales(axes, "response time, ms", "requests that took as long or longer, %", log_x=True, log_y=True)
+
+    return plot("Distribution of response times", draw)
+
+
+def rates(moments: numpy.ndarray, all_moments: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Middles of bins of whole seconds from the first to the last of `all_moments`, and how many `moments` a second are in
+    each."""
+    width, edges = _bins(all_moments)
+    counts, _ = numpy.histogram(moments, edges)
+    return edges[:-1] + width / 2, counts / width
+
+
+def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """Middles of bins of whole seconds, and the percentile of the response times of the requests that were due then."""
+    width, edges = _bins(requests.due)
+    order = numpy.argsort(requests.due, kind="stable")
+    values = numpy.maximum(requests.milliseconds, LEAST_MS)[order]
+    starts = numpy.searchsorted(requests.due[order], edges)
+    filled = [index for index in range(len(edges) - 1) if starts[index] < starts[index + 1]]
+    found = [
+        numpy.percentile(values[starts[index] : starts[index + 1]], share, method="inverted_cdf") for index in filled
+    ]
+    return edges[filled] + width / 2, numpy.array(found)
+
+
+def _bins(moments: numpy.ndarray) -> tuple[int, numpy.ndarray]:
+    first, last = int(numpy.floor(moments.min())), int(numpy.floor(moments.max())) + 1
+    width = max(1, -(-(last - first) // MOST_BINS))
+    return width, numpy.arange(first, last + width, width)
+
+
+def _density(axes: Axes, due: numpy.ndarray, milliseconds: numpy.ndarray) -> None:
+    across = numpy.linspace(due.min(), due.max() or 1.0, ACROSS + 1)
+    up = numpy.geomspace(milliseconds.min() / 1.01, milliseconds.max() * 1.01, UP + 1)
+    counts, *_ = numpy.histogram2d(due, milliseconds, bins=(across, up))
+    shown = numpy.ma.masked_less(counts.T, 1)
+    image = axes.pcolormesh(across, up, shown, cmap="cividis_r", norm=LogNorm(1, max(2, counts.max())), rasterized=True)
+    place = axes.inset_axes((1.02, 0.02, 0.02, 0.45))
+    axes.figure.colorbar(image, cax=place, label="requests")
+    readable(place.yaxis)
