@@ -33,12 +33,12 @@ Point = TypeVar("Point", bound=Hashable)
 @dataclass(frozen=True)
 class Lookups:
     """The lookups of one run. `rate` is their number by the wall clock from the first to the end of the last, `peak` that of the
-    busiest second; times in milliseconds; `rows` is the mean of right answers; `failed` counts requests of every kind that
+    busiest second, None where it all took less than two; times in milliseconds; `rows` is the mean of right answers; `failed` counts requests of every kind that
     failed; `cores` is the generator's CPU, None for less than a second."""
 
     count: int
     rate: float
-    peak: float
+    peak: float | None
     p50: float
     p95: float
     p99: float
@@ -53,7 +53,7 @@ class Lookups:
         told = summaries.of_recording(requests.where(requests.names == NAME))
         cores = [sample.cpu for sample in run.recording.samples]
         return cls(
-            count=told["requests"], rate=told["mean_rate"] or 0.0, peak=float(told["peak_rate"]),
+            count=told["requests"], rate=told["mean_rate"] or 0.0, peak=float(told["peak_rate"]) if told["seconds"] > 2 else None,
             **{name: told[f"{name}_ms"] or 0.0 for name in ("p50", "p95", "p99")}, rows=told["rows_per_answer"] or 0.0,
             failed=int((run.recording.requests.outcomes != OK).sum()), cores=max(cores) if cores else None,
         )  # fmt: skip
