@@ -1,6 +1,7 @@
 """Runs locust without its web UI, as a process of its own, and reads what it wrote down."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdb.env import ROOT
+from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
 from loadtests.service import ServiceError, Settings
 
@@ -23,7 +25,9 @@ END_SECONDS = 120
 class Load:
     """What locust is told: user classes (with weights, if they are not all alike), how many users in all, how many begin each
     second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes.
-    `campaign_users` says that they are among those that only campaigns have."""
+    Options that are not given are locust's own, but for the scenario of the global tag and its layout, which are what `Rig.seed`
+    seeds. Of classes in `fixed` there are so many users, and of the others, by weight, what is left of `count`. `campaign_users`
+    says that some are among those that only campaigns have."""
 
     users: Mapping[str, int]
     count: int
@@ -32,6 +36,7 @@ class Load:
     options: Mapping[str, str | int | float] = field(default_factory=dict)
     shape: str | None = None
     processes: int = 1
+    fixed: Mapping[str, int] = field(default_factory=dict)
     campaign_users: bool = False
 
     def settings(self) -> dict[str, str]:
@@ -45,6 +50,8 @@ class Load:
         """The command line after `locust`."""
         files = ["locustfile.py", *(["locustfile_campaigns.py"] if self.campaign_users else [])]
         words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in files)]
+        # The last one of several such options would be the only one, and it takes all words up to the next option.
+        words += ["--config-users", *(json.dumps(told) for told in self._config())]
         words += ["--headless", "--only-summary", "--host", host]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
         words += ["--record", str(directory)]
@@ -54,11 +61,18 @@ class Load:
             words += ["--processes", str(self.processes)]
         if self.shape:
             words += ["--shape", self.shape]
-        for name, weight in self.users.items():
-            words += ["--config-users", f'{{"user_class_name": "{name}", "weight": {weight}}}']
-        for name, value in self.options.items():
+        for name, value in (self._content() | dict(self.options)).items():
             words += [f"--{name}", str(value)]
-        return [*words, *self.users]
+        return [*words, *self.users, *(name for name in self.fixed if name not in self.users)]
+
+    def _content(self) -> dict[str, str]:
+        """What `Rig.seed` put into the tag, so that answers can be checked."""
+        tag = str(self.options.get("global-tag", ""))
+        return {"layout": "random"} | ({"scenario": tag} if tag in SCENARIOS else {})
+
+    def _config(self) -> list[dict[str, str | int]]:
+        weights = [{"user_class_name": name, "weight": weight} for name, weight in self.users.items()]
+        return weights + [{"user_class_name": name, "fixed_count": count} for name, count in self.fixed.items()]
 
 
 def run(host: str, load: Load, directory: Path) -> Recording:

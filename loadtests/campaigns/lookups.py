@@ -18,6 +18,8 @@ from loadtests.reporting import summaries
 from loadtests.reporting.figures import Spread
 from loadtests.reporting.result import Target
 from loadtests.service import PREFIX
+from loadtests.starts import Starts
+from loadtests.tags import scenario_of
 
 NAME = "lookup"
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 0.2, 16
@@ -115,7 +117,11 @@ def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, P
 
 def warm_up(stage: Stage, tag: str, pattern: str, *, route: str = "payloadiovs/") -> None:
     """Lookups that nobody counts, for a second, so that threads have their connections and plans, and the database what it
-    reads in memory. Raises `OSError` where there is no good answer."""
+    reads in memory. What the answers have to be is drawn before, if it never was, because users could not begin until it is.
+
+    Raises `OSError` where there is no good answer.
+    """
+    Starts(scenario_of(tag), "random", seed=1)
     end = time.monotonic() + (QUICK_WARM_UP_SECONDS if stage.quick else WARM_UP_SECONDS)
     address = f"{stage.url}{PREFIX}{route}?gtName={tag}"
 

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import gevent
@@ -16,10 +16,12 @@ from locust.user.users import LOCUST_STATE_STOPPING
 from loadtests.recording import outcome
 from loadtests.recording.reading import JOB
 from loadtests.recording.writer import Request, Writer
+from loadtests.users import together
 from loadtests.users.options import CLOSED, OPEN
 
 PREFIX = "/api/cdb_rest/"
 DETAIL_LENGTH = 300
+NO_STATUS = -1
 
 # Returns what is wrong with an answer, or None; may raise whatever a value of another form than expected raises.
 Check = Callable[[Any], str | None]
@@ -63,6 +65,10 @@ class Calls:
         self._session = session
         self._due: float | None = due
 
+    def hang_up(self) -> None:
+        """Send the next request over a new connection."""
+        self._session.client.close()
+
     def ask(
         self,
         method: str,
@@ -70,12 +76,13 @@ class Calls:
         *,
         name: str,
         check: Check | None = None,
-        status: int = 200,
+        status: int | Collection[int] = 200,
         json: Any = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a request to a route of the API and hold the answer against `status` and `check`, which is given the `Reply`.
+        """Send a request to a route of the API and hold the answer against `status`, or several, and `check`, which is given
+        the `Reply`.
 
         Raises `JobEndedError` where it is not what it has to be.
         """
@@ -120,8 +127,11 @@ class Calls:
         return reply
 
 
-def _verdict(reply: Reply, status: int, check: Check | None, error: Exception | None) -> tuple[str, str]:
-    found = outcome.of_status(reply.status, status)
+def _verdict(
+    reply: Reply, status: int | Collection[int], check: Check | None, error: Exception | None
+) -> tuple[str, str]:
+    accepted = [status] if isinstance(status, int) else status
+    found = outcome.of_status(reply.status, reply.status if reply.status in accepted else NO_STATUS)
     if found != outcome.OK:
         told = repr(error) if error else reply.body.decode(errors="replace")
         return found, f"status {reply.status}: {told}"[:DETAIL_LENGTH]
@@ -152,6 +162,22 @@ class CheckedUser(FastHttpUser):
         """What this user does, once. A `JobEndedError` of a call ends it."""
         raise NotImplementedError
 
+    def on_start(self) -> None:
+        """Be counted, and wait for the others if all are to begin together."""
+        if CheckedUser.writer:
+            CheckedUser.writer.users += 1
+        if self.options.start_together:
+            together.wait(self)
+
+    def on_stop(self) -> None:
+        """Be counted no more."""
+        if CheckedUser.writer:
+            CheckedUser.writer.users -= 1
+
+    def more(self) -> bool:
+        """Whether there is another job; asked before each, and not again after the first no."""
+        return True
+
     def note(self, request: Request) -> None:
         """Write a request down, if that was asked for."""
         if CheckedUser.writer:
@@ -161,7 +187,7 @@ class CheckedUser(FastHttpUser):
     def work(self) -> None:
         """One job and the pause after it, or jobs at a rate until the test ends."""
         if self.options.start_jobs == CLOSED:
-            if self._left == 0:
+            if self._left == 0 or not self.more():
                 raise StopUser
             self._run(time.time())
             self._left = self._left and self._left - 1
@@ -181,7 +207,7 @@ class CheckedUser(FastHttpUser):
         """When jobs are due: regularly, from a moment on that is drawn so that users do not march in step, or at random."""
         mean = 1 / self.options.jobs_per_second
         due = time.time() + random.uniform(0, mean)
-        while self._left != 0:
+        while self._left != 0 and self.more():
             yield due
             self._left = self._left and self._left - 1
             due += mean if self.options.start_jobs == OPEN else random.expovariate(1 / mean)

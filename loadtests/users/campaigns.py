@@ -8,8 +8,10 @@ from typing import Any
 from locust import events
 from locust.argument_parser import LocustArgumentParser
 
+from cdb_rest.domain.moment import Moment
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests.blocks import Content, row_to_insert, start_of
+from loadtests.expected import Expected
 from loadtests.users.base import Calls, CheckedUser, Reply
 
 
@@ -79,11 +81,22 @@ class ReadBack(_Numbered):
 
 
 class StudyLookup(CheckedUser):
-    """What the study's scripts asked for: the lookup alone, over a new connection, by any route."""
+    """What the study's scripts asked for: the lookup alone, at random moments, over a new connection, by any route."""
+
+    expected: Expected | None = None
+
+    def __init__(self, environment: Any) -> None:
+        super().__init__(environment)
+        if type(self).expected is None:
+            type(self).expected = Expected(self.options.lookup_tag, "random", seed=1)
 
     def job(self, calls: Calls) -> None:
         """One call."""
-        options = self.options
-        major, minor = random.randrange(RANDOM_MOMENTS), random.randrange(RANDOM_MOMENTS)
-        path = f"{options.route}?gtName={options.lookup_tag}&majorIOV={major}&minorIOV={minor}"
-        calls.ask("GET", path, name="lookup", check=lambda reply: None if isinstance(reply.json, list) else "no list")
+        options, moment = self.options, Moment(random.randrange(RANDOM_MOMENTS), random.randrange(RANDOM_MOMENTS))
+
+        def right(reply: Reply) -> str | None:
+            reply.rows = len(reply.json)
+            return self.expected.fault(moment, reply.body)
+
+        path = f"{options.route}?gtName={options.lookup_tag}&majorIOV={moment.major}&minorIOV={moment.minor}"
+        calls.ask("GET", path, name="lookup", check=right)
