@@ -16,7 +16,7 @@ from loadtests.service import manage
 
 TITLE = "Strategies"
 SCENARIO, QUICK_SCENARIO = "heavy-usage", "moderate"
-THREADS, SECONDS, QUICK_SECONDS, REPETITIONS = 8, 8, 1, 2
+THREADS, SECONDS, REPETITIONS = 8, 8, 2
 OWN = "payloadiovs"
 # Eight at once of the slowest, each of which takes several seconds alone.
 PATIENCE_SECONDS = 120
@@ -31,7 +31,7 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
 def run(stage: Stage) -> Findings:
     """Every strategy, bounded by time."""
     scenario = stage.options.get("scenario", QUICK_SCENARIO if stage.quick else SCENARIO)
-    seconds, repeated = QUICK_SECONDS if stage.quick else SECONDS, Repeated()
+    repeated = Repeated()
     with stage.serving(scenarios=(scenario,), command="run"):
         own_indexes = not stage.host
         if own_indexes:
@@ -39,12 +39,12 @@ def run(stage: Stage) -> Findings:
         try:
             for turn, name in in_turns([OWN, *_strategies(stage)], 1 if stage.quick else REPETITIONS):
                 warm_up(stage, scenario, "random", route=f"{name}/")
-                load = lookups_alone(scenario, THREADS, seconds, route=f"{name}/", patience=PATIENCE_SECONDS)
+                load = lookups_alone(stage, scenario, THREADS, SECONDS, route=f"{name}/", patience=PATIENCE_SECONDS)
                 repeated.add(name, stage.load(f"{name}, {turn}", load, detailed=False))
         finally:
             if own_indexes:
                 manage(stage.settings, "strategy_indexes", "drop")
-    return _findings(repeated, scenario, seconds)
+    return _findings(repeated, scenario)
 
 
 def _strategies(stage: Stage) -> list[str]:
@@ -56,7 +56,7 @@ def _listed(stage: Stage) -> list[str]:
     return [entry["name"] for entry in send(stage.url, "GET", "payloadiovs_strategies/")]
 
 
-def _findings(repeated: Repeated, scenario: str, seconds: int) -> Findings:
+def _findings(repeated: Repeated, scenario: str) -> Findings:
     names = list(repeated.runs)
     rates = {name: Spread.of(repeated.values(name, "rate")) for name in names}
     slowest = min(names, key=lambda name: repeated.median(name, "rate"))
@@ -81,7 +81,7 @@ def _findings(repeated: Repeated, scenario: str, seconds: int) -> Findings:
         notes=[
             "Every route answers the same, which is checked. The service takes a short way around Django for its own route "
             "alone; payloadiovs_sql_lateral is the same statement the long way.",
-            f"Each was asked for {seconds} s a repetition, and until the answers that were under way had come: of slow routes "
+            f"Each was asked for {SECONDS} s a repetition, and until the answers that were under way had come: of slow routes "
             "there are few answers, and their p95 and p99 are the slowest of them. The number is in the column lookups.",
             "`manage.py run`, where all routes are answered by the same processes: `serve` would give the strategies to another "
             "gunicorn than the lookups.",

@@ -78,7 +78,7 @@ class Load:
 def run(host: str, load: Load, directory: Path) -> Recording:
     """Put the load on `host`; what locust says is in `locust.log` in the directory, which is made.
 
-    Raises `ServiceError` with the last line of that if locust fails.
+    Raises `ServiceError` with the last line of that if locust fails, or if it did not send a single request.
     """
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "locust.log"
@@ -98,4 +98,7 @@ def run(host: str, load: Load, directory: Path) -> Recording:
     if code not in GOOD_CODES:
         lines = log.read_text().strip().splitlines() or ["no output"]
         raise ServiceError(f"locust failed ({code}): {lines[-1]}")
-    return Recording.read(directory)
+    try:
+        return Recording.read(directory)
+    except ValueError as error:
+        raise ServiceError(str(error)) from error

@@ -24,6 +24,7 @@ from loadtests.tags import scenario_of
 NAME = "lookup"
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 0.2, 16
 WARM_UP_PATIENCE_SECONDS = 120
+QUICK_CALLS = 10
 
 COLUMNS = (
     "lookups", "lookups/s", "busiest second", "p50 ms", "p95 ms", "p99 ms", "rows per answer", "failed requests",
@@ -35,8 +36,8 @@ Point = TypeVar("Point", bound=Hashable)
 @dataclass(frozen=True)
 class Lookups:
     """The lookups of one run. `rate` is their number by the wall clock from the first to the end of the last, `peak` that of the
-    busiest second, None where it all took less than two; times in milliseconds; `rows` is the mean of right answers; `failed` counts requests of every kind that
-    failed; `cores` is the generator's CPU, None for less than a second."""
+    busiest second, None where it all took less than two; times in milliseconds; `rows` is the mean of right answers; `failed`
+    counts requests of every kind that failed; `cores` is the generator's CPU at most, None for less than a second."""
 
     count: int
     rate: float
@@ -136,11 +137,18 @@ def warm_up(stage: Stage, tag: str, pattern: str, *, route: str = "payloadiovs/"
         list(pool.map(ask, range(WARM_UP_THREADS)))
 
 
-def lookups_alone(tag: str, threads: int, seconds: float, *, route: str = "payloadiovs/", patience: float = 60) -> Load:
-    """Threads that ask for lookups at random moments and for nothing else, each again when it has its answer. `route` may be
-    that of a strategy; `patience` is in seconds."""
-    options = {"lookup-tag": tag, "route": route, "patience": patience}
-    return Load({"StudyLookup": 1}, count=threads, seconds=seconds, options=options, campaign_users=True)
+def lookups_alone(
+    stage: Stage, tag: str, threads: int, seconds: float, *, route: str = "payloadiovs/", patience: float = 60
+) -> Load:
+    """Threads that ask for lookups at random moments and for nothing else, each again when it has its answer, for some seconds;
+    a few times each where it has to be quick. `route` may be that of a strategy; `patience` is in seconds."""
+    options: dict[str, str | int | float] = {"lookup-tag": tag, "route": route, "patience": patience}
+    if stage.quick:
+        # However slow the machine is, there are answers.
+        options["jobs-per-user"] = QUICK_CALLS
+    return Load(
+        {"StudyLookup": 1}, count=threads, seconds=None if stage.quick else seconds, options=options, campaign_users=True
+    )  # fmt: skip
 
 
 def add_scenario(parser: argparse._ArgumentGroup, default: str) -> None:

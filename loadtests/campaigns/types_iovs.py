@@ -14,7 +14,7 @@ from loadtests.tags import sized_tag
 TITLE = "Payload types and IOVs"
 TYPES, IOVS, MORE_IOVS = (1, 10, 50, 100, 200), (10, 100, 1_000, 10_000), 26_000
 THREADS, SECONDS, REPETITIONS = 4, 3, 2
-QUICK_TYPES, QUICK_IOVS, QUICK_SECONDS = (1, 10), (10, 50), 1
+QUICK_TYPES, QUICK_IOVS = (1, 10), (10, 50)
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
@@ -30,12 +30,12 @@ def run(stage: Stage) -> Findings:
     types, iovs = (QUICK_TYPES, QUICK_IOVS) if stage.quick else (TYPES, IOVS)
     if "iovs" in stage.options:
         iovs = tuple(map(int, stage.options["iovs"].split()))
-    seconds, points, repeated = QUICK_SECONDS if stage.quick else SECONDS, list(product(types, iovs)), Repeated()
+    points, repeated = list(product(types, iovs)), Repeated()
     with stage.serving(scenarios=tuple(sized_tag("sized", *point) for point in points)):
         for turn, point in in_turns(points, 1 if stage.quick else REPETITIONS):
             tag = sized_tag("sized", *point)
             warm_up(stage, tag, "random")
-            load = lookups_alone(tag, THREADS, seconds)
+            load = lookups_alone(stage, tag, THREADS, SECONDS)
             repeated.add(point, stage.load(f"{point[0]} types, {point[1]} IOVs of each, {turn}", load, detailed=False))
     return _findings(repeated, types, iovs)
 

@@ -16,7 +16,7 @@ from loadtests.reporting.result import Plot, Table
 
 TITLE = "Processes and threads"
 SCENARIO, PROCESSES, THREADS, SECONDS, REPETITIONS = "worst-case", (1, 2, 3, 4), (1, 2, 4, 8, 16, 32), 4, 2
-QUICK_SCENARIO, QUICK_PROCESSES, QUICK_THREADS, QUICK_SECONDS = "tiny", (1, 2), (1, 4), 1
+QUICK_SCENARIO, QUICK_PROCESSES, QUICK_THREADS = "tiny", (1, 2), (1, 4)
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
@@ -27,15 +27,13 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
 def run(stage: Stage) -> Findings:
     """Every pair of numbers."""
     scenario = stage.options.get("scenario", QUICK_SCENARIO if stage.quick else SCENARIO)
-    processes, threads, seconds = (
-        (QUICK_PROCESSES, QUICK_THREADS, QUICK_SECONDS) if stage.quick else (PROCESSES, THREADS, SECONDS)
-    )
+    processes, threads = (QUICK_PROCESSES, QUICK_THREADS) if stage.quick else (PROCESSES, THREADS)
     repeated = Repeated()
     for turn, count in in_turns(processes, 1 if stage.quick else REPETITIONS):
         with stage.serving(scenarios=(scenario,), command="run", CDB_WORKERS=str(count)):
             warm_up(stage, scenario, "random")
             for clients in threads:
-                load = lookups_alone(scenario, clients, seconds)
+                load = lookups_alone(stage, scenario, clients, SECONDS)
                 label = f"{count} processes, {clients} threads, {turn}"
                 repeated.add((count, clients), stage.load(label, load, detailed=False))
     return _findings(repeated, scenario, processes, threads)
