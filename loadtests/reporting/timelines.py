@@ -3,10 +3,11 @@
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
+from matplotlib.patheffects import Normal, Stroke
 
 from loadtests.recording.outcome import OK
 from loadtests.recording.reading import Recording
-from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, plot, readable, scales
+from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, beside, plot, readable, scales
 from loadtests.reporting.result import Plot
 from loadtests.reporting.summaries import by_name, failures_of
 
@@ -18,6 +19,8 @@ CURVE_POINTS = 400
 ACROSS, UP = 240, 90
 LEAST_MS = 0.01
 TIME = "time into the test, s"
+# Lines that are read upon whatever is behind them.
+OUTLINED = {"linewidth": 1.5, "path_effects": [Stroke(linewidth=3, foreground="white"), Normal()]}
 
 
 def plots_of(recording: Recording) -> list[Plot]:
@@ -39,6 +42,8 @@ def frequency(requests: Recording) -> Plot:
             mean = len(requests) / seconds
             axes.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean of all: {mean:,.4g}/s")
         scales(axes, TIME, "requests/s", log_x=False, log_y=False)
+        axes.yaxis.set_major_formatter("{x:,g}")
+        _from_the_start(axes, requests)
 
     return plot("Frequency against time", draw)
 
@@ -60,11 +65,12 @@ def times(requests: Recording) -> Plot:
         if len(failed):
             look = {"color": COLOURS[1], "markersize": 4, "rasterized": True}
             axes.plot(requests.due[failed], milliseconds[failed], "x", label="failed", **look)
-        for share, colour, style in ((50, "black", "-"), (95, "black", ":")):
-            axes.plot(
-                *by_second(requests, share), color=colour, linestyle=style, linewidth=1.5, label=f"p{share} by second"
-            )
+        for share, style in ((50, "-"), (95, (0, (3, 1)))):
+            places, values = by_second(requests, share)
+            axes.plot(places, values, color="black", linestyle=style, label=f"p{share} by second", **OUTLINED)
         scales(axes, TIME, "response time, ms", log_x=False, log_y=True)
+        _from_the_start(axes, requests)
+        beside(axes, on_top=True)
 
     return plot("Response time against time", draw)
 
@@ -105,6 +111,10 @@ def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.n
         numpy.percentile(values[starts[index] : starts[index + 1]], share, method="inverted_cdf") for index in filled
     ]
     return edges[filled] + width / 2, numpy.array(found)
+
+
+def _from_the_start(axes: Axes, requests: Recording) -> None:
+    axes.set_xlim(0, max(1.0, float(requests.end.max())))
 
 
 def _bins(moments: numpy.ndarray) -> tuple[int, numpy.ndarray]:
