@@ -1,6 +1,7 @@
 """How do frequency and response time grow with the number of clients at the same time?
 
-1 to 500 threads that share 10,000 calls, at most 2,000 each; a call is a job's lookup, before which each job asks for the list of global tags.
+1 to 500 threads that share 10,000 calls, at most 2,000 each. A call is a job's lookup, before which each job asks for the list of
+global tags.
 """
 
 import argparse
