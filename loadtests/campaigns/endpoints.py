@@ -78,6 +78,7 @@ def _findings(repeated: Repeated, scenario: str) -> Findings:
             plots.percentiles("Response time", shown, x="ms"),
         ],
         runs=repeated.all_runs,
+        raw=repeated.raw("route"),
         notes=[
             "Every route answers the same, which is checked. The service takes a short way around Django for its own route "
             "alone; payloadiovs_sql_lateral is the same statement the long way.",

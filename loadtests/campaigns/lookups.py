@@ -5,8 +5,8 @@ import time
 import urllib.request
 from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
 
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.bench.client import moments
@@ -91,6 +91,14 @@ class Repeated:
         counts = sum(map(int, self.values(point, "count"))), sum(map(int, self.values(point, "failed")))
         times = (shown["p50"], shown["p95"], shown["p99"])
         return (counts[0], shown["rate"], shown["peak"], *times, shown["rows"], counts[1], shown["cores"])
+
+    def raw(self, *names: str) -> list[dict[str, Any]]:
+        """A row for each repetition with all its figures; `names` are those of a point's parts."""
+        rows = []
+        for point, repetitions in self.measured.items():
+            parts = dict(zip(names, point if isinstance(point, tuple) else (point,), strict=True))
+            rows += [parts | {"repetition": number} | asdict(one) for number, one in enumerate(repetitions, 1)]
+        return rows
 
     @property
     def all_runs(self) -> list[Run]:

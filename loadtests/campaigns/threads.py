@@ -42,7 +42,9 @@ def run(stage: Stage) -> Findings:
                 {"ReconstructionJob": 1}, count=threads,
                 options={"jobs-per-user": min(calls // threads, MOST_CALLS_EACH), "global-tag": scenario, "pattern": "random"},
             )  # fmt: skip
-            repeated.add(threads, stage.load(f"{threads} threads, {turn}", load, detailed=False))
+            # Of one of all, the report shows the course.
+            detailed = (turn, threads) == (1, counts[-1])
+            repeated.add(threads, stage.load(f"{threads} threads, {turn}", load, detailed=detailed))
     return _findings(repeated, scenario, calls)
 
 
@@ -64,6 +66,7 @@ def _findings(repeated: Repeated, scenario: str, calls: int) -> Findings:
         ],
         plots=list(_plots(repeated, counts)),
         runs=repeated.all_runs,
+        raw=repeated.raw("threads"),
         notes=_notes(busy),
         figures={
             f"{threads} threads: {unit}": repeated.values(threads, name)
@@ -77,12 +80,15 @@ def _plots(repeated: Repeated, counts: list[int]) -> Iterator[Plot]:
     def series(name: str) -> list[tuple[float, list[float]]]:
         return [(threads, repeated.values(threads, name)) for threads in counts]
 
-    yield plots.scaling(
-        "Frequency", {"mean": series("rate"), "busiest second": series("peak")}, x="threads", y="lookups/s"
-    )
+    rates = {"mean": series("rate"), "busiest second": series("peak")}
+    # Of short runs there is no busiest second, and nothing is known of the generator.
+    measured = {name: points for name, points in rates.items() if any(values for _, values in points)}
+    yield plots.scaling("Frequency", measured, x="threads", y="lookups/s")
     yield plots.scaling("Response time", {name: series(name) for name in TIMES}, x="threads", y="ms")
-    cores = {"generator": series("cores")}
-    yield plots.scaling("The generator's CPU: at most one core", cores, x="threads", y="cores", log_y=False)
+    cores = [point for point in series("cores") if point[1]]
+    if cores:
+        title = "The generator's CPU: at most one core"
+        yield plots.scaling(title, {"generator": cores}, x="threads", y="cores", log_y=False)
 
 
 def _notes(busy: list[int]) -> list[str]:

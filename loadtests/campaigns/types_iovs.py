@@ -58,6 +58,7 @@ def _findings(repeated: Repeated, types: tuple[int, ...], iovs: tuple[int, ...])
         ],
         plots=_plots(repeated, types, iovs),
         runs=repeated.all_runs,
+        raw=repeated.raw("payload_types", "iovs_of_each"),
         notes=[
             "Every pair is a tag of its own in one database, in the random layout; the tags are kept for the next run.",
             "With n IOVs of a type, a random moment is before the first of them once in n + 1 times: rows per answer are so much "

@@ -56,6 +56,7 @@ def _findings(repeated: Repeated, scenario: str, processes: tuple[int, ...], thr
         ],
         plots=_plots(repeated, processes, threads),
         runs=repeated.all_runs,
+        raw=repeated.raw("processes", "threads"),
         notes=[
             "Threads are those of the client, each of which asks again when it has its answer; each gunicorn process has four of "
             "its own. Lookups alone are asked for, over a new connection each.",

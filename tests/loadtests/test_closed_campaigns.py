@@ -188,6 +188,10 @@ def test_a_row_has_the_spread_of_the_repetitions():
     assert cells["lookups/s"] == "7.50 (5.00–10.0)"
     assert cells["p50 ms"] == "150 (100–200)"
     assert cells["generator, cores"] is None
+    assert [(one["point"], one["repetition"], one["count"]) for one in repeated.raw("point")] == [
+        ("a", 1, 2),
+        ("a", 2, 2),
+    ]
     right, rows = repeated.targets(["a"])
     assert right.value == pytest.approx(4 / 6 * 100)
     assert not right.met
@@ -198,6 +202,27 @@ def test_no_rows_miss_the_target():
     repeated = Repeated()
     repeated.add("a", Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
     assert not repeated.targets(["a"])[1].met
+
+
+# Axes for what is always more than nothing complain.
+@pytest.mark.filterwarnings("ignore:Data has no positive values")
+@pytest.mark.parametrize("module", [scenarios, threads, workers, types_iovs, endpoints])
+def test_a_service_that_answers_nothing_is_reported(module):
+    failed = recorded([], [], [])
+    points = {
+        scenarios: [("tiny", pattern) for pattern in scenarios.PATTERNS],
+        threads: [1, 2], workers: [(1, 1), (1, 2)], types_iovs: [(1, 1), (2, 1)], endpoints: [endpoints.OWN, "other"],
+    }  # fmt: skip
+    rest = {
+        scenarios: [("tiny",), 2, 3], threads: ["tiny", 10], workers: ["tiny", (1,), (1, 2)], types_iovs: [(1, 2), (1,)],
+        endpoints: ["tiny"],
+    }  # fmt: skip
+    repeated = Repeated()
+    for point in points[module]:
+        repeated.add(point, Run(f"{point}", failed))
+    findings = module._findings(repeated, *rest[module])
+    assert [target.met for target in findings.targets] == [False, False]
+    assert findings.plots
 
 
 def test_content_is_what_a_naive_model_says():
