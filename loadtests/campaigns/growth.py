@@ -87,15 +87,16 @@ def _prepare(url: str) -> None:
 
 def _findings(blocks: list[_Block]) -> Findings:
     growth = {what: _growth(blocks, what) for what in USERS}
-    last = {block.what: block for block in blocks}
+    last, rows = {block.what: block for block in blocks}, [_row(block) for block in blocks]
     return Findings(
         summary=f"with {last[INSERTS].iovs:,} IOVs in the tag: p95 of an insert {number(last[INSERTS].at(95))} ms, of a lookup "
         f"{number(last[LOOKUPS].at(95))} ms",
         question="How does the cost of writing and reading grow with what is there?",
         targets=_targets(blocks, growth),
-        tables=[Table(f"Blocks, {CONCURRENCY} requests at a time", COLUMNS, [_row(block) for block in blocks])],
+        tables=[Table(f"Blocks, {CONCURRENCY} requests at a time", COLUMNS, rows)],
         plots=list(_plots(blocks)),
         runs=[block.run for block in blocks],
+        raw=[dict(zip(COLUMNS, row, strict=True)) for row in rows],
         notes=_notes(),
         figures={
             f"{what}: p{share} ms": [block.at(share) for block in blocks if block.what == what]
