@@ -31,6 +31,8 @@ PROGRAMS = (
     "other",
     "rig",
 )
+# What PostgreSQL's active connections do that wait for nothing.
+COMPUTING = "nothing: computing"
 PANEL_HEIGHT = 1.45
 
 Series = tuple[numpy.ndarray, numpy.ndarray]
@@ -104,13 +106,16 @@ def _panels(run: Run) -> Iterator[Panel]:
 
 
 def _series(run: Run, prefix: str, unit: float) -> dict[str, Series]:
-    """The largest of the columns for a panel."""
+    """The largest of the columns for a panel, without those that were always 0, unless all were."""
     found = {}
     for name in dict.fromkeys(name for row in run.signals.rows for name in row):
         if next((other for _, other, _ in COLUMNS if name.startswith(other)), None) == prefix:
             when, values = run.signals.column(name)
             short = name.split(".", 1)[1].replace(".", " ")
+            short = COMPUTING if name == "waits.none" else short
             found[short] = numpy.array(when) - run.recording.origin, numpy.array(values) / unit
+    risen = {name: one for name, one in found.items() if one[1].any()}
+    found = risen or found
     most = sorted(found, key=lambda name: -found[name][1].max())[:MOST_SERIES]
     return {name: one for name, one in found.items() if name in most}
 

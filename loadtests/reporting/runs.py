@@ -63,7 +63,7 @@ def _overview(runs: Sequence[Run], title: str = "") -> Table:
 def _percentiles(recording: Recording) -> Table:
     parts: list[tuple[str, Recording]] = list(summaries.by_name(recording))
     if len(parts) > 1:
-        parts.append(("all requests", recording.requests))
+        parts.insert(0, ("all requests", recording.requests))
     if len(recording.jobs):
         parts.append(("whole jobs", recording.jobs.where(recording.jobs.outcomes != NOT_SENT)))
     rows = [(name, len(one), *summaries.percentiles_of(one.milliseconds).values()) for name, one in parts]

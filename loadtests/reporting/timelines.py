@@ -12,9 +12,12 @@ from loadtests.reporting.result import Plot
 from loadtests.reporting.summaries import by_name, failures_of
 
 # Beyond so many points a cloud of them is drawn as a density, so that nothing hides behind the last ones.
-MOST_POINTS = 4_000
+MOST_POINTS = 15_000
 # So many bins of a whole number of seconds at most, so that long tests can be read as well.
 MOST_BINS = 600
+# Names beyond so many, the most frequent ones, are drawn as one.
+MOST_NAMES, REST, ALL = 6, "all others", "all requests"
+GREY = "#7f7f7f"
 CURVE_POINTS = 400
 ACROSS, UP = 240, 90
 LEAST_MS = 0.01
@@ -56,9 +59,9 @@ def times(requests: Recording) -> Plot:
         if len(requests) > MOST_POINTS:
             _density(axes, requests.due, milliseconds)
         else:
-            for index, (name, one) in enumerate(by_name(requests)):
+            for index, (name, one) in enumerate(frequent(requests).items()):
                 values = numpy.maximum(one.milliseconds, LEAST_MS)
-                look = {"markersize": 3, "alpha": 0.5, "color": COLOURS[index % len(COLOURS)]}
+                look = {"markersize": 2.5, "alpha": 0.5, "color": _colour(name, index)}
                 axes.plot(one.due, values, "o", label=name, rasterized=True, markeredgewidth=0, **look)
         failed = numpy.flatnonzero(requests.outcomes != OK)
         failed = failed[:: max(1, len(failed) // MOST_POINTS + 1)]
@@ -79,17 +82,26 @@ def distribution(requests: Recording) -> Plot:
     """Of each name the share of requests that took longer, so that the tail can be read."""
 
     def draw(axes: Axes) -> None:
-        for index, (name, one) in enumerate(by_name(requests)):
+        curves = frequent(requests)
+        for index, (name, one) in enumerate(curves.items() if len(curves) == 1 else [*curves.items(), (ALL, requests)]):
             ordered = numpy.sort(numpy.maximum(one.milliseconds, LEAST_MS))
             # Places close to each other in the tail, where each request counts.
             slower = numpy.unique(numpy.geomspace(1, len(ordered), CURVE_POINTS).astype(int))
             values, left = ordered[len(ordered) - slower], slower / len(ordered) * 100
-            axes.plot(
-                values, left, label=name, color=COLOURS[index % len(COLOURS)], linewidth=1.5, drawstyle="steps-post"
-            )
+            look = {"color": "black", "linestyle": "--"} if name == ALL else {"color": _colour(name, index)}
+            axes.plot(values, left, label=name, linewidth=1.5, drawstyle="steps-post", **look)
         scales(axes, "response time, ms", "requests that took as long or longer, %", log_x=True, log_y=True)
 
     return plot("Distribution of response times", draw)
+
+
+def frequent(requests: Recording) -> dict[str, Recording]:
+    """Requests by name, the most frequent ones first; those of rare names together as the last."""
+    parts = sorted(by_name(requests), key=lambda part: -len(part[1]))
+    if len(parts) <= MOST_NAMES + 1:
+        return dict(parts)
+    names = [name for name, _ in parts[:MOST_NAMES]]
+    return dict(parts[:MOST_NAMES]) | {REST: requests.where(~numpy.isin(requests.names, names))}
 
 
 def rates(moments: numpy.ndarray, all_moments: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
@@ -111,6 +123,10 @@ def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.n
         numpy.percentile(values[starts[index] : starts[index + 1]], share, method="inverted_cdf") for index in filled
     ]
     return edges[filled] + width / 2, numpy.array(found)
+
+
+def _colour(name: str, index: int) -> str:
+    return GREY if name == REST else COLOURS[index % len(COLOURS)]
 
 
 def _from_the_start(axes: Axes, requests: Recording) -> None:
