@@ -104,4 +104,4 @@ def run(host: str, load: Load, directory: Path) -> Recording:
     try:
         return Recording.read(directory)
     except ValueError as error:
-        raise ServiceError(str(error)) from error
+        raise ServiceError(f"{error}: what locust said is in {log.name} there") from error

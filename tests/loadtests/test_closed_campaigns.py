@@ -22,7 +22,7 @@ from loadtests.service import ServiceError, running
 from loadtests.tags import scenario_of, sized_tag
 
 # They share one service.
-pytestmark = pytest.mark.xdist_group("closed campaigns")
+pytestmark = pytest.mark.xdist_group("closed-campaigns")
 
 
 @pytest.fixture(scope="module")
