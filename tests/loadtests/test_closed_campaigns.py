@@ -2,10 +2,13 @@
 
 import itertools
 import json
+import subprocess
+import sys
 
 import numpy
 import pytest
 
+from cdb.env import ROOT
 from cdb_rest.domain.moment import END_OF_TIME
 from loadtests import blocks
 from loadtests.campaigns import endpoints, growth, scenarios, threads, types_iovs, workers
@@ -126,6 +129,19 @@ def test_what_was_not_inserted_is_missed(on_service):
     repeated = Repeated()
     repeated.add("point", run)
     assert not any(target.met for target in repeated.targets(["point"]) if target.name == "right answers")
+
+
+@pytest.mark.slow
+def test_a_generator_that_starts_slowly_does_not_stop_early(url, tmp_path):
+    (tmp_path / "slow.py").write_text("import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: pass\n")
+    load = Load({"ReconstructionJob": 1}, count=1, seconds=2, options={"global-tag": "tiny"})
+    words = load.arguments(url, tmp_path)
+    words[words.index("-f") + 1] += f",{tmp_path / 'slow.py'}"
+    done = subprocess.run(
+        [sys.executable, "-m", "locust", *words], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    recording = Recording.read(tmp_path)
+    assert recording.end.max() > 1, done.stderr
 
 
 def test_a_refused_request_is_one_error(url):
