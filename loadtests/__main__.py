@@ -106,6 +106,9 @@ def _campaign(options: argparse.Namespace) -> int:
     except (ServiceError, ConfigurationError, OSError) as error:
         sys.stderr.write(f"load: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        stage.say("interrupted")
+        return INTERRUPTED
     stage.say("writing the report")
     path = campaign.write(output, options.name, f"Load test: {module.TITLE}", findings, facts)
     stage.say(f"Report: {path} ({time.monotonic() - begin:.0f} s)")
