@@ -14,9 +14,10 @@ import orjson
 
 from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
 from cdb_rest.lookup.question import COLUMNS
-from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
+from cdb_rest.scenarios.definitions import payload_type_names
 from cdb_rest.scenarios.generator import REVISION, begun_checksum, payload
 from loadtests.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
+from loadtests.tags import scenario_of
 
 # As PostgreSQL writes JSON. Nothing in a scenario has to be escaped.
 _ARRAY = '["%s", "%s", "%s", %d, %d, %d, %d, %d, "%s"]'
@@ -29,7 +30,7 @@ KEPT_ANSWERS = 256
 
 
 class Expected:
-    """The answers for one tag that `seed_scenario` filled."""
+    """The answers for one tag that `seed_scenario` filled, or `write_sized`."""
 
     def __init__(
         self, scenario: str, layout: str, seed: int, mode: Mode = Mode.CONTINUOUS, directory: Path = DIRECTORY
@@ -39,7 +40,7 @@ class Expected:
         Raises `KeyError` for an unknown scenario or layout, and `OSError` if what was drawn can't be kept.
         """
         self.told = f"--scenario {scenario} --layout {layout} --seed {seed} --iov-mode {mode.value}"
-        self._scenario = SCENARIOS[scenario]
+        self._scenario = scenario_of(scenario)
         self._mode = mode
         self.starts = Starts(self._scenario, layout, seed, directory)
         types = payload_type_names(self._scenario.payload_types)

@@ -32,6 +32,8 @@ READERS_AND_WRITERS = ("ReconstructionJob", "Indecisive")
 def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
     """Let jobs come to their end when a test does, and take the shape that was named, where locust would take any."""
     options = environment.parsed_options
+    # gevent's clock stood still while modules were imported, and --run-time, which is counted from it, would be over too soon.
+    gevent.get_hub().loop.update_now()
     if web_ui:
         # Fields in their order, not by the alphabet, and first the users that there are most of.
         kinds = sorted(environment.available_user_classes.items(), key=lambda item: -item[1].weight)

@@ -10,7 +10,8 @@ from pathlib import Path
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.database import Database
-from loadtests.service import Settings, manage
+from loadtests.service import ServiceError, Settings, manage, run_command
+from loadtests.tags import scenario_of
 
 GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
 TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
@@ -51,16 +52,27 @@ class Rig:
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
         sys.stderr.flush()
 
-    def seed(self, *scenarios: str) -> None:
-        """Make sure that the scenarios are there; a tag with the right counts is taken as it is, because the same rows
-        would come again."""
-        for name in scenarios:
-            if name in self._ready:
-                continue
-            scenario = SCENARIOS[name]
+    def seed(self, *tags: str) -> None:
+        """Make sure that the tags are there, by the names of scenarios or of sizes as in `loadtests/tags.py`; one with the right
+        counts is taken as it is, because the same rows would come again. Raises `ServiceError` if one can't be written."""
+        sized: list[str] = []
+        for scenario in (scenario_of(tag) for tag in tags if tag not in self._ready):
             if not self.database.value(TABLES):
                 manage(self.settings, "migrate", "--verbosity", "0")
-            if self.database.value(GOOD_TAG, (name, scenario.payload_types)) != scenario.iovs:
-                self.say(f"seeding {name}: {scenario.iovs:,} IOVs")
-                manage(self.settings, "seed_scenario", name, "--layout", "random", "--reset", "--yes")
-            self._ready.add(name)
+            if self.database.value(GOOD_TAG, (scenario.name, scenario.payload_types)) == scenario.iovs:
+                continue
+            self.say(f"seeding {scenario.name}: {scenario.iovs:,} IOVs")
+            if scenario.name in SCENARIOS:
+                manage(self.settings, "seed_scenario", scenario.name, "--layout", "random", "--reset", "--yes")
+            else:
+                sized.append(scenario.name)
+        if sized:
+            write_sized(self.settings, *sized)
+        self._ready.update(tags)
+
+
+def write_sized(settings: Settings, *tags: str) -> None:
+    """Write tags whose names say their size, in place of those that are there. Raises `ServiceError` if that fails."""
+    done = run_command(settings, "-m", "loadtests.write_sized", *tags)
+    if done.code:
+        raise ServiceError(f"writing the tags failed: {' '.join(done.output.split())[-500:]}")

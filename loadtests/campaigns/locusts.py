@@ -28,7 +28,8 @@ class Load:
     a value), a shape, processes.
 
     Options that are not given are locust's own, but for the scenario of the global tag and its layout, which are what `Rig.seed`
-    seeds. Of classes in `fixed` there are so many users, and of the others, by weight, what is left of `count`.
+    seeds. Of classes in `fixed` there are so many users, and of the others, by weight, what is left of `count`. `campaign_users`
+    says that some are among those that only campaigns have.
     """
 
     users: Mapping[str, int]
@@ -39,6 +40,7 @@ class Load:
     shape: str | None = None
     processes: int = 1
     fixed: Mapping[str, int] = field(default_factory=dict)
+    campaign_users: bool = False
 
     def settings(self) -> dict[str, str]:
         """The same for reports, without what is not set."""
@@ -49,7 +51,8 @@ class Load:
 
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
-        words = ["-f", str(ROOT / "loadtests" / "locustfile.py")]
+        files = ["locustfile.py", *(["locustfile_campaigns.py"] if self.campaign_users else [])]
+        words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in files)]
         # The last one of several such options would be the only one, and it takes all words up to the next option.
         words += ["--config-users", *(json.dumps(told) for told in self._config())]
         words += ["--headless", "--only-summary", "--host", host]
@@ -78,7 +81,7 @@ class Load:
 def run(host: str, load: Load, directory: Path) -> Recording:
     """Put the load on `host`; what locust says is in `locust.log` in the directory, which is made.
 
-    Raises `ServiceError` with the last line of that if locust fails.
+    Raises `ServiceError` with the last line of that if locust fails, or if it did not send a single request.
     """
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "locust.log"
@@ -98,4 +101,7 @@ def run(host: str, load: Load, directory: Path) -> Recording:
     if code not in GOOD_CODES:
         lines = log.read_text().strip().splitlines() or ["no output"]
         raise ServiceError(f"locust failed ({code}): {lines[-1]}")
-    return Recording.read(directory)
+    try:
+        return Recording.read(directory)
+    except ValueError as error:
+        raise ServiceError(f"{error}: what locust said is in {log.name} there") from error

@@ -12,7 +12,9 @@ from loadtests.database import Database
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile, ratio
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, ServiceError, Settings, manage, run_command, running
+from loadtests.rig import write_sized
+from loadtests.service import Service, Settings, manage, running
+from loadtests.tags import sized_tag
 
 TITLE = "Growth"
 NAME = "bench_growth"
@@ -57,11 +59,13 @@ def measure(rig: Rig) -> Result:
     return result
 
 
+def _tag(iovs: int) -> str:
+    return sized_tag("growth", TYPES, iovs)
+
+
 def _write(rig: Rig, settings: Settings, iovs: int) -> None:
     rig.say(f"growth: seeding {TYPES * iovs:,} IOVs")
-    done = run_command(settings, "-m", "loadtests.bench.write_scenario", f"growth-{iovs}", str(TYPES), str(iovs))
-    if done.code:
-        raise ServiceError(f"writing the scenario failed: {' '.join(done.output.split())[-500:]}")
+    write_sized(settings, _tag(iovs))
 
 
 def _tags(rig: Rig, service: Service, database: Database) -> list[Answer]:
@@ -80,7 +84,7 @@ def _tags(rig: Rig, service: Service, database: Database) -> list[Answer]:
 
 
 def _at_this_size(rig: Rig, service: Service, database: Database, iovs: int) -> Iterator[dict[str, Any]]:
-    tag, repeats = f"growth-{iovs}", rig.sizes.growth_repeats
+    tag, repeats = _tag(iovs), rig.sizes.growth_repeats
     size = database.value('SELECT sum(iov_count)::bigint FROM "PayloadList"')
     rig.say(f"growth: measuring at {size:,} IOVs")
     rig.warm_up(service, tag)
@@ -103,11 +107,11 @@ def _side_by_side(rig: Rig, service: Service, database: Database) -> list[dict[s
     answers: dict[int, list[Answer]] = {iovs: [] for iovs in rig.sizes.growth}
     size = database.value('SELECT sum(iov_count)::bigint FROM "PayloadList"')
     # What was cloned and deleted has taken the memory.
-    rig.warm_up(service, *(f"growth-{iovs}" for iovs in answers))
+    rig.warm_up(service, *(_tag(iovs) for iovs in answers))
     with Client(service.port) as client:
         for number in range(rig.sizes.rounds):
             for iovs, found in answers.items():
-                path = f"payloadiovs/?gtName=growth-{iovs}"
+                path = f"payloadiovs/?gtName={_tag(iovs)}"
                 found += lookups(client, path, "random", calls=rig.sizes.growth_repeats, seconds=5, seed=number)
     return [_row(BESIDE, size, found, iovs) for iovs, found in answers.items()]
 

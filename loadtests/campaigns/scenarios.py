@@ -1,0 +1,110 @@
+"""How often and how fast are lookups answered in tags of every size, by the moments that are asked about?
+
+The published study's table: five scenarios by three patterns of moments, 50 threads with 50 calls each. A call is a job's lookup;
+as the C++ client does, each job asks for the list of global tags first, over a connection of its own, and that is part of the
+load here, though it is not counted.
+"""
+
+import argparse
+from collections.abc import Iterator
+from itertools import product
+
+from cdb_rest.scenarios.definitions import SCENARIOS
+from loadtests.campaigns.findings import Findings
+from loadtests.campaigns.locusts import Load
+from loadtests.campaigns.lookups import COLUMNS, Repeated, in_turns, warm_up
+from loadtests.campaigns.stage import Stage
+from loadtests.reporting import plots
+from loadtests.reporting.figures import Spread, number
+from loadtests.reporting.result import Plot, Table
+
+TITLE = "Scenarios and patterns"
+PATTERNS = ("first", "random", "last")
+THREADS, CALLS, REPETITIONS = 50, 50, 3
+QUICK_SCENARIOS, QUICK_THREADS, QUICK_CALLS, QUICK_REPETITIONS = ("tiny", "tiny-moderate"), 10, 5, 1
+
+Point = tuple[str, str]
+
+
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """Which tags."""
+    parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS), help="to ask about (all)")
+
+
+def run(stage: Stage) -> Findings:
+    """Every scenario with every pattern."""
+    chosen = stage.options.get("scenarios", "").split()
+    scenarios = tuple(chosen) or (QUICK_SCENARIOS if stage.quick else tuple(SCENARIOS))
+    threads, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
+    points, repeated = list(product(scenarios, PATTERNS)), Repeated()
+    with stage.serving(scenarios=scenarios):
+        for turn, (scenario, pattern) in in_turns(points, QUICK_REPETITIONS if stage.quick else REPETITIONS):
+            warm_up(stage, scenario, pattern)
+            load = Load(
+                {"ReconstructionJob": 1}, count=threads,
+                options={"jobs-per-user": calls, "global-tag": scenario, "pattern": pattern},
+            )  # fmt: skip
+            # Of one of all, the report shows the course.
+            detailed = (turn, scenario, pattern) == (1, scenarios[-1], "random")
+            label = f"{scenario}, {pattern}, {turn}"
+            repeated.add((scenario, pattern), stage.load(label, load, detailed=detailed))
+    return _findings(repeated, scenarios, threads, calls)
+
+
+def _findings(repeated: Repeated, scenarios: tuple[str, ...], threads: int, calls: int) -> Findings:
+    largest = (scenarios[-1], "random")
+    rate, slow = repeated.median(largest, "rate"), repeated.median(largest, "p99")
+    return Findings(
+        summary=f"{largest[0]} at random moments: {number(rate)} lookups a second, p99 {number(slow)} ms",
+        question="How often and how fast are lookups answered in tags of every size?",
+        # In random data nothing begins at the first of all moments.
+        targets=repeated.targets([point for point in repeated.runs if point[1] != "first"]),
+        tables=[_table(repeated, threads, calls)],
+        plots=list(_plots(repeated, scenarios)),
+        runs=repeated.all_runs,
+        raw=repeated.raw("scenario", "moments"),
+        notes=_notes(repeated, threads),
+        figures={
+            f"{scenario}, {pattern}: {unit}": repeated.values((scenario, pattern), name)
+            for scenario, pattern in repeated.runs
+            for name, unit in (("rate", "lookups/s"), ("p50", "p50 ms"), ("p99", "p99 ms"))
+        },
+    )
+
+
+def _table(repeated: Repeated, threads: int, calls: int) -> Table:
+    rows = []
+    # The first turn went through them in order.
+    for scenario, pattern in repeated.runs:
+        remark = "" if repeated.median((scenario, pattern), "rows") else "nothing is valid yet"
+        size = SCENARIOS[scenario].iovs
+        rows.append((scenario, size, pattern, *repeated.cells((scenario, pattern)), remark))
+    title = f"{threads} threads × {calls} calls: median (least–most) of repetitions"
+    return Table(title, ("scenario", "IOVs", "moments", *COLUMNS, "remark"), rows)
+
+
+def _plots(repeated: Repeated, scenarios: tuple[str, ...]) -> Iterator[Plot]:
+    for name, title, unit in (("rate", "Mean frequency", "lookups/s"), ("p95", "Response time, p95", "ms")):
+        series = {
+            pattern: [(SCENARIOS[scenario].iovs, repeated.values((scenario, pattern), name)) for scenario in scenarios]
+            for pattern in PATTERNS
+        }
+        yield plots.scaling(title, series, x=f"IOVs in the tag ({', '.join(scenarios)})", y=unit)
+    rates = {
+        f"{scenario}, {pattern}": Spread.of(repeated.values((scenario, pattern), "rate"))
+        for scenario, pattern in product(scenarios, PATTERNS)
+    }
+    yield plots.bars("Mean frequency by scenario and moments", rates, x="lookups/s")
+
+
+def _notes(repeated: Repeated, threads: int) -> list[str]:
+    times = max(len(runs) for runs in repeated.runs.values())
+    return [
+        "first is the moment (0, 0), where nothing is valid in random data: its answers are right, empty and fast for that "
+        "reason. last is (2^31-1, 2^31-1), random is uniform below it.",
+        "A call is a lookup. Each job asks for the list of global tags before it, as the C++ client does, so that the service "
+        "answers twice as many requests as lookups are counted; failed requests are counted of both.",
+        f"All {threads} threads start at once, and ask again only when they have their answer (a closed loop). The mean "
+        "frequency is the calls by the wall clock, in which the slowest thread counts.",
+        f"Each point was measured {times} times, in turns of alternating order, each time after a second of other lookups.",
+    ]

@@ -1,0 +1,106 @@
+"""How do frequency and response time grow with the number of clients at the same time?
+
+1 to 500 threads that share 10,000 calls, at most 2,000 each. A call is a job's lookup, before which each job asks for the list of
+global tags.
+"""
+
+import argparse
+from collections.abc import Iterator
+
+from loadtests.campaigns.findings import Findings
+from loadtests.campaigns.locusts import Load
+from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, warm_up
+from loadtests.campaigns.stage import Stage
+from loadtests.reporting import plots
+from loadtests.reporting.figures import number
+from loadtests.reporting.result import Plot, Table
+
+TITLE = "Threads"
+SCENARIO, THREADS, CALLS, REPETITIONS = "worst-case", (1, 2, 5, 10, 50, 100, 500), 10_000, 2
+QUICK_SCENARIO, QUICK_THREADS, QUICK_CALLS = "tiny", (1, 4, 16), 160
+# One thread alone would take minutes for all calls, and has told by then all that it can.
+MOST_CALLS_EACH = 2_000
+TIMES = ("p50", "p95", "p99")
+# Of a core: beyond it, a generator of one thread is late by itself.
+BUSY_GENERATOR = 0.8
+
+
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """Which tag."""
+    add_scenario(parser, SCENARIO)
+
+
+def run(stage: Stage) -> Findings:
+    """Every number of threads."""
+    counts, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
+    scenario = stage.options.get("scenario", QUICK_SCENARIO if stage.quick else SCENARIO)
+    repeated = Repeated()
+    with stage.serving(scenarios=(scenario,)):
+        for turn, threads in in_turns(counts, 1 if stage.quick else REPETITIONS):
+            warm_up(stage, scenario, "random")
+            load = Load(
+                {"ReconstructionJob": 1}, count=threads,
+                options={"jobs-per-user": min(calls // threads, MOST_CALLS_EACH), "global-tag": scenario, "pattern": "random"},
+            )  # fmt: skip
+            # Of one of all, the report shows the course.
+            detailed = (turn, threads) == (1, counts[-1])
+            repeated.add(threads, stage.load(f"{threads} threads, {turn}", load, detailed=detailed))
+    return _findings(repeated, scenario, calls)
+
+
+def _findings(repeated: Repeated, scenario: str, calls: int) -> Findings:
+    counts = sorted(repeated.runs)
+    best = max(counts, key=lambda threads: repeated.median(threads, "rate"))
+    busy = [threads for threads in counts if (repeated.median(threads, "cores") or 0) > BUSY_GENERATOR]
+    return Findings(
+        summary=f"{scenario} at random moments: at most {number(repeated.median(best, 'rate'))} lookups a second, with {best} "
+        f"threads; p99 with {counts[-1]}: {number(repeated.median(counts[-1], 'p99'))} ms",
+        question="How do frequency and response time grow with the number of clients at the same time?",
+        targets=repeated.targets(counts),
+        tables=[
+            Table(
+                f"{scenario}, {calls:,} calls in all: median (least–most) of repetitions",
+                ("threads", *COLUMNS),
+                [(threads, *repeated.cells(threads)) for threads in counts],
+            )
+        ],
+        plots=list(_plots(repeated, counts)),
+        runs=repeated.all_runs,
+        raw=repeated.raw("threads"),
+        notes=_notes(busy),
+        figures={
+            f"{threads} threads: {unit}": repeated.values(threads, name)
+            for threads in counts
+            for name, unit in (("rate", "lookups/s"), *((name, f"{name} ms") for name in TIMES))
+        },
+    )
+
+
+def _plots(repeated: Repeated, counts: list[int]) -> Iterator[Plot]:
+    def series(name: str) -> list[tuple[float, list[float]]]:
+        return [(threads, repeated.values(threads, name)) for threads in counts]
+
+    rates = {"mean": series("rate"), "busiest second": series("peak")}
+    # Of short runs there is no busiest second, and nothing is known of the generator.
+    measured = {name: points for name, points in rates.items() if any(values for _, values in points)}
+    yield plots.scaling("Frequency", measured, x="threads", y="lookups/s")
+    yield plots.scaling("Response time", {name: series(name) for name in TIMES}, x="threads", y="ms")
+    cores = [point for point in series("cores") if point[1]]
+    if cores:
+        title = "The generator's CPU: at most one core"
+        yield plots.scaling(title, {"generator": cores}, x="threads", y="cores", log_y=False)
+
+
+def _notes(busy: list[int]) -> list[str]:
+    verdict = (
+        f"It was more than {BUSY_GENERATOR:.0%} of a core with {', '.join(map(str, busy))} threads: there the client, not the "
+        "service, may be what is measured."
+        if busy
+        else f"It stayed below {BUSY_GENERATOR:.0%} of a core: the client was not what is measured."
+    )
+    return [
+        "Once all cores are busy, more threads only wait: the frequency stays and the response time grows in proportion.",
+        "All threads of the generator are in one process, which has one core at most; the generator and the service share the "
+        f"machine. {verdict}",
+        f"No thread makes more than {MOST_CALLS_EACH:,} calls, so that few threads make fewer calls in all than many.",
+    ]

@@ -1,0 +1,86 @@
+"""How does a lookup's time depend on the number of payload types and of IOVs of each?"""
+
+import argparse
+from itertools import product
+
+from loadtests.campaigns.findings import Findings
+from loadtests.campaigns.lookups import COLUMNS, Repeated, in_turns, lookups_alone, warm_up
+from loadtests.campaigns.stage import Stage
+from loadtests.reporting import plots
+from loadtests.reporting.figures import number
+from loadtests.reporting.result import Plot, Table
+from loadtests.tags import sized_tag
+
+TITLE = "Payload types and IOVs"
+TYPES, IOVS, MORE_IOVS = (1, 10, 50, 100, 200), (10, 100, 1_000, 10_000), 26_000
+THREADS, SECONDS, REPETITIONS = 4, 3, 2
+QUICK_TYPES, QUICK_IOVS = (1, 10), (10, 50)
+
+
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """How far it goes."""
+    parser.add_argument(
+        "--iovs", type=int, nargs="+", metavar="N",
+        help=f"of each payload type ({' '.join(map(str, IOVS))}; {MORE_IOVS} more takes minutes and gigabytes the first time)",
+    )  # fmt: skip
+
+
+def run(stage: Stage) -> Findings:
+    """Every pair of numbers."""
+    types, iovs = (QUICK_TYPES, QUICK_IOVS) if stage.quick else (TYPES, IOVS)
+    if "iovs" in stage.options:
+        iovs = tuple(map(int, stage.options["iovs"].split()))
+    points, repeated = list(product(types, iovs)), Repeated()
+    with stage.serving(scenarios=tuple(sized_tag("sized", *point) for point in points)):
+        for turn, point in in_turns(points, 1 if stage.quick else REPETITIONS):
+            tag = sized_tag("sized", *point)
+            warm_up(stage, tag, "random")
+            load = lookups_alone(stage, tag, THREADS, SECONDS)
+            repeated.add(point, stage.load(f"{point[0]} types, {point[1]} IOVs of each, {turn}", load, detailed=False))
+    return _findings(repeated, types, iovs)
+
+
+def _findings(repeated: Repeated, types: tuple[int, ...], iovs: tuple[int, ...]) -> Findings:
+    points, most = list(product(types, iovs)), (types[-1], iovs[-1])
+    rows = [(*point, point[0] * point[1], *repeated.cells(point)) for point in points]
+    return Findings(
+        summary=f"{most[0]} payload types with {most[1]:,} IOVs of each: p50 {number(repeated.median(most, 'p50'))} ms, with "
+        f"{iovs[0]} IOVs of each {number(repeated.median((types[-1], iovs[0]), 'p50'))} ms",
+        question="How does a lookup's time depend on the number of payload types and of IOVs of each?",
+        # A list of few IOVs often has none at a random moment yet, so that one type alone may have no row on average.
+        targets=repeated.targets([point for point in points if point[0] > 1]),
+        tables=[
+            Table(
+                f"Lookups at random moments, {THREADS} threads: median (least–most) of repetitions",
+                ("payload types", "IOVs of each", "IOVs", *COLUMNS),
+                rows,
+            )
+        ],
+        plots=_plots(repeated, types, iovs),
+        runs=repeated.all_runs,
+        raw=repeated.raw("payload_types", "iovs_of_each"),
+        notes=[
+            "Every pair is a tag of its own in one database, in the random layout; the tags are kept for the next run.",
+            "With n IOVs of a type, a random moment is before the first of them once in n + 1 times: rows per answer are so much "
+            "less than types.",
+            f"{THREADS} threads ask for lookups alone, over a new connection each, so that the time of an answer is mostly its "
+            "own and not that of a queue.",
+        ],
+        figures={
+            f"{count} types × {each} IOVs: {unit}": repeated.values((count, each), name)
+            for count, each in points
+            for name, unit in (("rate", "lookups/s"), ("p50", "p50 ms"))
+        },
+    )
+
+
+def _plots(repeated: Repeated, types: tuple[int, ...], iovs: tuple[int, ...]) -> list[Plot]:
+    surfaces = [
+        plots.surface(
+            title, types, iovs, [[repeated.median((count, each), name) for each in iovs] for count in types],
+            x="IOVs of each payload type", y="payload types", unit=unit,
+        )
+        for name, title, unit in (("p50", "Response time, p50", "ms"), ("rate", "Frequency", "lookups/s"))
+    ]  # fmt: skip
+    series = {f"{count} types": [(each, repeated.values((count, each), "p50")) for each in iovs] for count in types}
+    return [*surfaces, plots.scaling("Response time, p50", series, x="IOVs of each payload type", y="ms")]

@@ -1,0 +1,91 @@
+"""How do frequency and response time depend on the number of gunicorn processes and of clients?
+
+Each number of processes is a start of the service, by `manage.py run`, where one gunicorn answers everything: `serve` has two
+of them, of which the second does not grow in step.
+"""
+
+import argparse
+from itertools import product
+
+from loadtests.campaigns.findings import Findings
+from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, lookups_alone, warm_up
+from loadtests.campaigns.stage import Stage
+from loadtests.reporting import plots
+from loadtests.reporting.figures import number
+from loadtests.reporting.result import Plot, Table
+
+TITLE = "Processes and threads"
+SCENARIO, PROCESSES, THREADS, SECONDS, REPETITIONS = "worst-case", (1, 2, 3, 4), (1, 2, 4, 8, 16, 32), 4, 2
+QUICK_SCENARIO, QUICK_PROCESSES, QUICK_THREADS = "tiny", (1, 2), (1, 4)
+
+
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """Which tag."""
+    add_scenario(parser, SCENARIO)
+
+
+def run(stage: Stage) -> Findings:
+    """Every pair of numbers."""
+    scenario = stage.options.get("scenario", QUICK_SCENARIO if stage.quick else SCENARIO)
+    processes, threads = (QUICK_PROCESSES, QUICK_THREADS) if stage.quick else (PROCESSES, THREADS)
+    repeated = Repeated()
+    for turn, count in in_turns(processes, 1 if stage.quick else REPETITIONS):
+        with stage.serving(scenarios=(scenario,), command="run", CDB_WORKERS=str(count)):
+            warm_up(stage, scenario, "random")
+            for clients in threads:
+                load = lookups_alone(stage, scenario, clients, SECONDS)
+                label = f"{count} processes, {clients} threads, {turn}"
+                repeated.add((count, clients), stage.load(label, load, detailed=False))
+    return _findings(repeated, scenario, processes, threads)
+
+
+def _findings(repeated: Repeated, scenario: str, processes: tuple[int, ...], threads: tuple[int, ...]) -> Findings:
+    points = list(product(processes, threads))
+    best = max(points, key=lambda point: repeated.median(point, "rate"))
+    return Findings(
+        summary=f"{scenario} at random moments: at most {number(repeated.median(best, 'rate'))} lookups a second, with {best[0]} "
+        f"processes and {best[1]} threads",
+        question="How do frequency and response time depend on the number of gunicorn processes and of clients?",
+        targets=repeated.targets(points),
+        tables=[
+            Table(
+                f"{scenario}: median (least–most) of repetitions",
+                ("processes", "threads", *COLUMNS),
+                [(*point, *repeated.cells(point)) for point in points],
+            )
+        ],
+        plots=_plots(repeated, processes, threads),
+        runs=repeated.all_runs,
+        raw=repeated.raw("processes", "threads"),
+        notes=[
+            "Threads are those of the client, each of which asks again when it has its answer; each gunicorn process has four of "
+            "its own. Lookups alone are asked for, over a new connection each.",
+            "Client, gunicorn and PostgreSQL share the machine's cores, so that more processes than cores bring little here: the "
+            "published study, with a machine for each, found the frequency to rise in proportion to the processes.",
+            "A new service for each number of processes, the numbers in turns of alternating order, a second of other lookups "
+            "after each start.",
+        ],
+        figures={
+            f"{count} processes, {clients} threads: {unit}": repeated.values((count, clients), name)
+            for count, clients in points
+            for name, unit in (("rate", "lookups/s"), ("p95", "p95 ms"))
+        },
+    )
+
+
+def _plots(repeated: Repeated, processes: tuple[int, ...], threads: tuple[int, ...]) -> list[Plot]:
+    axes = {"x": "threads of the client", "y": "gunicorn processes"}
+    surfaces = [
+        plots.surface(
+            title, processes, threads,
+            [[repeated.median((count, clients), name) for clients in threads] for count in processes],
+            unit=unit, **axes,
+        )
+        for name, title, unit in (("rate", "Frequency", "lookups/s"), ("p95", "Response time, p95", "ms"))
+    ]  # fmt: skip
+    series = {
+        f"{count} processes": [(clients, repeated.values((count, clients), "rate")) for clients in threads]
+        for count in processes
+    }
+    scaling = plots.scaling("Frequency, with its spread", series, x=axes["x"], y="lookups/s", log_y=False)
+    return [*surfaces, scaling]
