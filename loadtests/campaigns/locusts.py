@@ -13,10 +13,9 @@ from cdb.env import ROOT
 from loadtests.recording.reading import Recording
 from loadtests.service import ServiceError, Settings
 
-# locust says by these that it did what it was told to; 1 is that some requests failed, which the recording knows better.
-GOOD_CODES = (0, 1)
-# After the end of the test, for answers that are under way.
-END_SECONDS = 120
+# After the end of the test and the patience of its last requests.
+END_SECONDS = 60
+PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,18 @@ class Load:
         words |= {"users a second at the start": self.spawn_rate, "processes": self.processes}
         return {name: str(value) for name, value in (words | dict(self.options)).items() if value is not None}
 
+    @property
+    def longest_seconds(self) -> float | None:
+        """When locust has to have ended, if there is a time for that."""
+        patience = float(self.options.get("patience", PATIENCE_SECONDS))
+        return None if self.seconds is None else self.seconds + patience + END_SECONDS
+
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
         words = ["-f", str(ROOT / "loadtests" / "locustfile.py"), "--headless", "--only-summary", "--host", host]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
-        words += ["--record", str(directory)]
+        # That requests failed is told by the recording; any other code is that locust did.
+        words += ["--record", str(directory), "--exit-code-on-error", "0"]
         if self.seconds is not None:
             words += ["--run-time", f"{max(1, round(self.seconds))}s"]
         if self.processes > 1:
@@ -60,7 +66,7 @@ class Load:
 def run(host: str, load: Load, directory: Path) -> Recording:
     """Put the load on `host`; what locust says is in `locust.log` in the directory, which is made.
 
-    Raises `ServiceError` with the last line of that if locust fails.
+    Raises `ServiceError` with the last line of that if locust fails, or if it does not end, or one of its processes did early.
     """
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "locust.log"
@@ -71,13 +77,25 @@ def run(host: str, load: Load, directory: Path) -> Recording:
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            code = process.wait(None if load.seconds is None else load.seconds + END_SECONDS)
-        except BaseException:
+            code = process.wait(load.longest_seconds)
+        except BaseException as error:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise ServiceError(f"locust did not end within {error.timeout:.0f} s") from error
             raise
-    if code not in GOOD_CODES:
-        lines = log.read_text().strip().splitlines() or ["no output"]
-        raise ServiceError(f"locust failed ({code}): {lines[-1]}")
-    return Recording.read(directory)
+    if code:
+        raise ServiceError(f"locust failed ({code}): {_last_line(log)}")
+    complete = len(list(directory.glob("complete-*")))
+    if complete != load.processes:
+        raise ServiceError(f"{load.processes - complete} of {load.processes} processes of locust ended too early")
+    try:
+        return Recording.read(directory)
+    except ValueError as error:
+        raise ServiceError(f"{error}; locust said: {_last_line(log)}") from error
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text().strip().splitlines() or ["no output"]
+    return lines[-1]
