@@ -46,7 +46,18 @@ class Load:
 
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
-        words = ["-f", str(ROOT / "loadtests" / "locustfile.py"), "--headless", "--only-summary", "--host", host]
+        # They would take the names of users at the end for more of their kind.
+        weights = [f'{{"user_class_name": "{name}", "weight": {weight}}}' for name, weight in self.users.items()]
+        words = [
+            "--config-users",
+            *weights,
+            "-f",
+            str(ROOT / "loadtests" / "locustfile.py"),
+            "--headless",
+            "--only-summary",
+            "--host",
+            host,
+        ]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
         # That requests failed is told by the recording; any other code is that locust did.
         words += ["--record", str(directory), "--exit-code-on-error", "0"]
@@ -56,8 +67,6 @@ class Load:
             words += ["--processes", str(self.processes)]
         if self.shape:
             words += ["--shape", self.shape]
-        for name, weight in self.users.items():
-            words += ["--config-users", f'{{"user_class_name": "{name}", "weight": {weight}}}']
         for name, value in self.options.items():
             words += [f"--{name}", str(value)]
         return [*words, *self.users]
