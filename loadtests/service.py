@@ -120,7 +120,7 @@ class Service:
 @contextlib.contextmanager
 def running(settings: Settings, *, workers: int = 3, command: str = "run", **extra: str) -> Iterator[Service]:
     """Serve inside the block, by `manage.py run` or another command. Raises `ServiceError` if the service does not come up."""
-    port = _free_port()
+    port = free_port()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
             [sys.executable, "manage.py", command],
@@ -163,7 +163,8 @@ def _stop(process: subprocess.Popen) -> None:
         process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on 127.0.0.1 that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

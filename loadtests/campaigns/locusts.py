@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cdb.env import ROOT
 from loadtests.recording.reading import Recording
-from loadtests.service import ServiceError, Settings
+from loadtests.service import ServiceError, Settings, free_port
 
 # After the end of the test and the patience of its last requests.
 END_SECONDS = 60
@@ -64,7 +64,10 @@ class Load:
         if self.seconds is not None:
             words += ["--run-time", f"{max(1, round(self.seconds))}s"]
         if self.processes > 1:
-            words += ["--processes", str(self.processes)]
+            # Else they meet at a fixed port of all addresses, which runs side by side would fight for.
+            port = str(free_port())
+            words += ["--processes", str(self.processes), "--master-bind-host", "127.0.0.1"]
+            words += ["--master-bind-port", port, "--master-port", port]
         if self.shape:
             words += ["--shape", self.shape]
         for name, value in self.options.items():
