@@ -5,23 +5,27 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdb.env import ROOT
 from loadtests.recording.reading import Recording
+from loadtests.schedule import Wave
 from loadtests.service import ServiceError, Settings, free_port
 
 # After the end of the test and the patience of its last requests.
 END_SECONDS = 60
 PATIENCE_SECONDS = 60
+LOCUSTFILE = ROOT / "loadtests" / "locustfile.py"
+SCHEDULED = ROOT / "loadtests" / "users" / "scheduled.py"
 
 
 @dataclass(frozen=True)
 class Load:
     """What locust is told: user classes (with weights, if they are not all alike), how many users in all, how many begin each
-    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes."""
+    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes,
+    and the files that users are loaded from."""
 
     users: Mapping[str, int]
     count: int
@@ -30,6 +34,17 @@ class Load:
     options: Mapping[str, str | int | float] = field(default_factory=dict)
     shape: str | None = None
     processes: int = 1
+    files: tuple[Path, ...] = (LOCUSTFILE,)
+
+    @classmethod
+    def scheduled(cls, waves: Sequence[Wave], options: Mapping[str, str | int | float]) -> "Load":
+        """One user that plays these waves, which the option `schedule` names the file of."""
+        ours = {
+            "start-jobs": "at a constant rate",
+            "jobs-per-user": sum(wave.count for wave in waves),
+            "layout": "random",
+        }
+        return cls({"Scheduled": 1}, 1, options=ours | dict(options), files=(LOCUSTFILE, SCHEDULED))
 
     def settings(self) -> dict[str, str]:
         """The same for reports, without what is not set."""
@@ -46,18 +61,10 @@ class Load:
 
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
-        # They would take the names of users at the end for more of their kind.
+        # Not the last option, because it takes all words that follow.
         weights = [f'{{"user_class_name": "{name}", "weight": {weight}}}' for name, weight in self.users.items()]
-        words = [
-            "--config-users",
-            *weights,
-            "-f",
-            str(ROOT / "loadtests" / "locustfile.py"),
-            "--headless",
-            "--only-summary",
-            "--host",
-            host,
-        ]
+        words = ["-f", ",".join(map(str, self.files)), "--headless", "--only-summary", "--host", host]
+        words += ["--config-users", *weights]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
         # That requests failed is told by the recording; any other code is that locust did.
         words += ["--record", str(directory), "--exit-code-on-error", "0"]
