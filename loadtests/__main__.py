@@ -24,6 +24,8 @@ from loadtests.service import ServiceError
 # own come from `add_options(parser)`, if it has that.
 NAMES = (
     "smoke",
+    "hammer",
+    "storm-cache",
 )  # fmt: skip
 CAMPAIGNS: dict[str, ModuleType] = {
     name: importlib.import_module(f"loadtests.campaigns.{name.replace('-', '_')}") for name in NAMES

@@ -11,28 +11,67 @@ import gevent
 from locust import events
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
+from locust.web import WebUI
 
 from loadtests.recording.writer import Writer
+from loadtests.shapes.shapes import Endurance, Ramp, ReadersAndWriters, Smoke, Steady, Storm  # noqa: F401
+from loadtests.users import together
 from loadtests.users.base import CheckedUser
-from loadtests.users.reconstruction import ReconstructionJob  # noqa: F401
+from loadtests.users.iterations import Iterations
+from loadtests.users.misbehaving import Misbehaving  # noqa: F401
+from loadtests.users.readers import BelleJob, KeepAliveJob, ReconstructionJob  # noqa: F401
+from loadtests.users.subject import subject_of
+from loadtests.users.writers import Expert, Indecisive  # noqa: F401
 
 LOOK_SECONDS = 0.1
+# Who takes part in this shape where nobody was named.
+READERS_AND_WRITERS = ("ReconstructionJob", "Indecisive")
 
 
 @events.init.add_listener
-def prepare(environment: Environment, **_: Any) -> None:
-    """Let jobs come to their end when a test does."""
-    environment.stop_timeout = environment.stop_timeout or environment.parsed_options.patience
+def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
+    """Let jobs come to their end when a test does, and take the shape that was named, where locust would take any."""
+    options = environment.parsed_options
+    if web_ui:
+        # Fields in their order, not by the alphabet, and first the users that there are most of.
+        kinds = sorted(environment.available_user_classes.items(), key=lambda item: -item[1].weight)
+        environment.available_user_classes = dict(kinds)
+        web_ui.app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    environment.stop_timeout = environment.stop_timeout or options.patience
+    environment.shape_class = None
+    if options.shape:
+        shapes = {shape.plan_name: shape for shape in environment.available_shape_classes.values()}
+        environment.shape_class = shapes[options.shape]
+        environment.shape_class.runner = environment.runner
+        if isinstance(environment.shape_class, ReadersAndWriters) and not options.user_classes:
+            kinds = environment.available_user_classes
+            environment.user_classes = [kinds[name] for name in READERS_AND_WRITERS]
+        environment.shape_class.settle(options)
+        # Else locust's own default, which is one user, would be the peak.
+        options.num_users = environment.shape_class.plan.users
+    Indecisive.iterations = Iterations(environment)
 
 
 @events.test_start.add_listener
 def begin(environment: Environment, **_: Any) -> None:
     """Write down what comes, and end when all users have done what they were to do."""
     options, runner = environment.parsed_options, environment.runner
+    together.all_there.clear()
+    if environment.shape_class and not isinstance(runner, WorkerRunner):
+        environment.shape_class.settle(options)
+    # Drawn before there are users, who would be late otherwise; where processes are forked, only once.
+    subject_of(options)
+    Indecisive.iterations.begin(options.iterations)
     if options.record and not isinstance(runner, MasterRunner):
         CheckedUser.writer = Writer(Path(options.record))
-    if options.jobs_per_user and not isinstance(runner, WorkerRunner):
+    if (options.jobs_per_user or options.iterations) and not isinstance(runner, WorkerRunner):
         gevent.spawn(_end_when_idle, environment)
+
+
+@events.spawning_complete.add_listener
+def all_there(**_: Any) -> None:
+    """Those who wait for each other begin."""
+    together.all_there.set()
 
 
 @events.test_stop.add_listener

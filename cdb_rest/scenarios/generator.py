@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from cdb_rest.domain.moment import Moment
 from cdb_rest.scenarios.definitions import Scenario
-from cdb_rest.scenarios.layouts import LAYOUTS
+from cdb_rest.scenarios.layouts import LAYOUTS, Intervals
+
+REVISION = "1"
 
 
 class Row(NamedTuple):
@@ -26,9 +28,26 @@ class Row(NamedTuple):
 
 def rows_of_type(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> Iterator[Row]:
     """The rows of one payload type of a scenario, by start."""
-    origin = f"{seed}/{scenario.name}/{layout}/{payload_type}"
+    origin = origin_of(scenario, payload_type, layout=layout, seed=seed)
+    for number, (start, end) in enumerate(intervals_of_type(scenario, payload_type, layout=layout, seed=seed)):
+        url, checksum, size = payload(scenario, payload_type, origin, number)
+        yield Row(url, checksum, size, start, end, REVISION)
+
+
+def origin_of(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> str:
+    """What the randomness of a payload type begins with."""
+    return f"{seed}/{scenario.name}/{layout}/{payload_type}"
+
+
+def intervals_of_type(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> Intervals:
+    """Starts and ends of the rows of a payload type alone, by start."""
+    origin = origin_of(scenario, payload_type, layout=layout, seed=seed)
     source = random.Random(origin)  # noqa: S311 -- reproducible data, not secrets
-    for number, (start, end) in enumerate(LAYOUTS[layout](source, scenario, seed)):
-        checksum = hashlib.blake2b(f"{origin}/{number}".encode(), digest_size=16).hexdigest()
-        url = f"{payload_type}/{scenario.name}/{number:06d}_{checksum[:8]}.root"
-        yield Row(url, checksum, 1_000 + int(checksum[:5], 16), start, end, "1")
+    return LAYOUTS[layout](source, scenario, seed)
+
+
+def payload(scenario: Scenario, payload_type: str, origin: str, number: int) -> tuple[str, str, int]:
+    """URL, checksum and size (bytes) of a row, by its number among those of its type, from 0 on; no other row is needed."""
+    checksum = hashlib.blake2b(f"{origin}/{number}".encode(), digest_size=16).hexdigest()
+    url = f"{payload_type}/{scenario.name}/{number:06d}_{checksum[:8]}.root"
+    return url, checksum, 1_000 + int(checksum[:5], 16)

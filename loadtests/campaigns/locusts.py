@@ -1,6 +1,7 @@
 """Runs locust without its web UI, as a process of its own, and reads what it wrote down."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdb.env import ROOT
+from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
 from loadtests.schedule import Wave
 from loadtests.service import ServiceError, Settings, free_port
@@ -24,8 +26,10 @@ SCHEDULED = ROOT / "loadtests" / "users" / "scheduled.py"
 @dataclass(frozen=True)
 class Load:
     """What locust is told: user classes (with weights, if they are not all alike), how many users in all, how many begin each
-    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes,
-    and the files that users are loaded from."""
+    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes.
+    Options that are not given are locust's own, but for the scenario of the global tag and its layout, which are what `Rig.seed`
+    seeds. Of classes in `fixed` there are so many users, and of the others, by weight, what is left of `count`. `files`
+    are what users are loaded from."""
 
     users: Mapping[str, int]
     count: int
@@ -34,6 +38,7 @@ class Load:
     options: Mapping[str, str | int | float] = field(default_factory=dict)
     shape: str | None = None
     processes: int = 1
+    fixed: Mapping[str, int] = field(default_factory=dict)
     files: tuple[Path, ...] = (LOCUSTFILE,)
 
     @classmethod
@@ -61,10 +66,9 @@ class Load:
 
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
-        # Not the last option, because it takes all words that follow.
-        weights = [f'{{"user_class_name": "{name}", "weight": {weight}}}' for name, weight in self.users.items()]
         words = ["-f", ",".join(map(str, self.files)), "--headless", "--only-summary", "--host", host]
-        words += ["--config-users", *weights]
+        # The last one of several such options would be the only one, and it takes all words up to the next option.
+        words += ["--config-users", *(json.dumps(told) for told in self._config())]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
         # That requests failed is told by the recording; any other code is that locust did.
         words += ["--record", str(directory), "--exit-code-on-error", "0"]
@@ -77,9 +81,18 @@ class Load:
             words += ["--master-bind-port", port, "--master-port", port]
         if self.shape:
             words += ["--shape", self.shape]
-        for name, value in self.options.items():
+        for name, value in (self._content() | dict(self.options)).items():
             words += [f"--{name}", str(value)]
-        return [*words, *self.users]
+        return [*words, *self.users, *(name for name in self.fixed if name not in self.users)]
+
+    def _content(self) -> dict[str, str]:
+        """What `Rig.seed` put into the tag, so that answers can be checked."""
+        tag = str(self.options.get("global-tag", ""))
+        return {"layout": "random"} | ({"scenario": tag} if tag in SCENARIOS else {})
+
+    def _config(self) -> list[dict[str, str | int]]:
+        weights = [{"user_class_name": name, "weight": weight} for name, weight in self.users.items()]
+        return weights + [{"user_class_name": name, "fixed_count": count} for name, count in self.fixed.items()]
 
 
 def run(host: str, load: Load, directory: Path) -> Recording:

@@ -7,22 +7,29 @@ from loadtests.recording.outcome import OK
 from loadtests.reporting.result import Target
 
 TITLE = "Smoke"
-SECONDS = 20
+SECONDS, QUICK_SECONDS = 20, 5
+USERS = {"ReconstructionJob": 8, "KeepAliveJob": 3, "BelleJob": 3, "Misbehaving": 2}
+WRITERS = {"Expert": 2, "Indecisive": 2}
 
 
 def run(stage: Stage) -> Findings:
     """A mix of all users on `tiny`."""
     with stage.serving(scenarios=("tiny",)):
         load = Load(
-            users={"ReconstructionJob": 1}, count=10, seconds=SECONDS, options={"pause": 0.1, "global-tag": "tiny"}
-        )
+            users=USERS, count=20, seconds=QUICK_SECONDS if stage.quick else SECONDS, fixed=WRITERS,
+            options={"pause": 0.1, "global-tag": "tiny"},
+        )  # fmt: skip
         run = stage.load("all users", load)
     requests = run.recording.requests
     good = float((requests.outcomes == OK).mean()) * 100
+    kinds = {str(name) for name in requests.users}
     return Findings(
-        summary=f"{good:.2f} % of {len(requests):,} requests were answered rightly",
+        summary=f"{good:.2f} % of {len(requests):,} requests of {len(kinds)} kinds of users were answered rightly",
         question="Does every kind of client get right answers?",
-        targets=[Target("right answers", good, 100, at_most=False, unit="%")],
+        targets=[
+            Target("right answers", good, 100, at_most=False, unit="%"),
+            Target("kinds of users", len(kinds), len(USERS) + len(WRITERS), at_most=False, unit=""),
+        ],
         runs=[run],
         figures={"right answers: %": [good]},
     )

@@ -2,7 +2,7 @@
 
 import logging
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import gevent
@@ -10,23 +10,21 @@ import orjson
 from gevent.event import Event
 from gevent.pool import Group
 from locust import FastHttpUser, task
-from locust.contrib.fasthttp import FastHttpSession, FastResponse, ResponseContextManager
+from locust.contrib.fasthttp import FastHttpSession, ResponseContextManager
 from locust.exception import StopUser
 
 from loadtests.recording import outcome
 from loadtests.recording.clock import now
 from loadtests.recording.reading import JOB
 from loadtests.recording.writer import Request, Writer
+from loadtests.users import together
 from loadtests.users.options import CLOSED, OPEN
+from loadtests.users.reply import DETAIL_LENGTH, Check, Reply, verdict
 from loadtests.users.sessions import new_session
 
 PREFIX = "/api/cdb_rest/"
-DETAIL_LENGTH = 300
 CUT_SHORT = "cut short by the end of the test"
 logger = logging.getLogger(__name__)
-
-# Returns what is wrong with an answer, or None; may raise whatever a value of another form than expected raises.
-Check = Callable[[Any], str | None]
 
 
 class JobEndedError(Exception):
@@ -35,27 +33,6 @@ class JobEndedError(Exception):
 
 class FailedRequestError(Exception):
     """What locust shows for a failed request: the outcome first, so that it groups them by it."""
-
-
-class Reply:
-    """An answer: its status, body and headers; `json` is parsed when it is asked for. One that broke off has neither status
-    nor body."""
-
-    def __init__(self, response: FastResponse, error: Exception | None = None) -> None:
-        self.status: int = 0 if error else response.status_code or 0
-        self.body: bytes = b"" if error else response.content or b""
-        self.headers: Mapping[str, str] = response.headers or {}
-        self.rows = -1
-        self._json: Any = None
-
-    @property
-    def json(self) -> Any:
-        """The parsed body; a list's length is noted as the number of rows. Raises `ValueError` if it is none."""
-        if self._json is None:
-            self._json = orjson.loads(self.body)
-            if isinstance(self._json, list):
-                self.rows = len(self._json)
-        return self._json
 
 
 class Calls:
@@ -69,6 +46,10 @@ class Calls:
         self._due: float | None = due
         self._begin = self._end = 0.0
 
+    def hang_up(self) -> None:
+        """Send the next request over a new connection."""
+        self._session.client.close()
+
     def ask(
         self,
         method: str,
@@ -76,12 +57,13 @@ class Calls:
         *,
         name: str,
         check: Check | None = None,
-        status: int = 200,
+        status: int | Collection[int] = 200,
         json: Any = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a request to a route of the API and hold the answer against `status` and `check`, which is given the `Reply`.
+        """Send a request to a route of the API and hold the answer against `status`, or several, and `check`, which is given
+        the `Reply`.
 
         Raises `JobEndedError` where it is not what it has to be.
         """
@@ -95,7 +77,7 @@ class Calls:
             response = self._send(method, path, name=name, data=content, headers=sent | dict(headers or {}))
             error = response.request_meta["exception"]
             reply = Reply(response, error)
-            found, detail = _verdict(reply, status, check, error)
+            found, detail = verdict(reply, status, check, error)
             self._tell_locust(response, found, detail)
         except Exception as unexpected:
             found, detail = outcome.RIG_ERROR, repr(unexpected)[:DETAIL_LENGTH]
@@ -127,19 +109,7 @@ class Calls:
         user = type(self._user).__name__
         self._user.note(Request(self._due, self._begin, self._end or now(), user, name, method, *got, detail))
         self._due = None
-        self.failed = found != outcome.OK
-
-
-def _verdict(reply: Reply, status: int, check: Check | None, error: Exception | None) -> tuple[str, str]:
-    found = outcome.of_status(reply.status, status)
-    if found != outcome.OK:
-        told = repr(error) if error else reply.body.decode(errors="replace")
-        return found, f"status {reply.status}: {told}"[:DETAIL_LENGTH]
-    try:
-        fault = check(reply) if check else None
-    except Exception as unexpected:
-        fault = f"not of the expected form: {unexpected!r}: {reply.body[:100]!r}"
-    return (outcome.WRONG, fault[:DETAIL_LENGTH]) if fault else (outcome.OK, "")
+        self.failed = self.failed or found != outcome.OK
 
 
 class CheckedUser(FastHttpUser):
@@ -162,6 +132,22 @@ class CheckedUser(FastHttpUser):
         """What this user does, once. A `JobEndedError` of a call ends it."""
         raise NotImplementedError
 
+    def on_start(self) -> None:
+        """Be counted, and wait for the others if all are to begin together."""
+        if CheckedUser.writer:
+            CheckedUser.writer.users += 1
+        if self.options.start_together:
+            together.wait(self)
+
+    def on_stop(self) -> None:
+        """Be counted no more."""
+        if CheckedUser.writer:
+            CheckedUser.writer.users -= 1
+
+    def more(self) -> bool:
+        """Whether there is another job; asked before each, and not again after the first no."""
+        return True
+
     def note(self, request: Request) -> None:
         """Write a request down, if that was asked for."""
         if CheckedUser.writer:
@@ -171,7 +157,7 @@ class CheckedUser(FastHttpUser):
     def work(self) -> None:
         """One job and the pause after it, or jobs at a rate until the test ends."""
         if self.options.start_jobs == CLOSED:
-            if self._left == 0:
+            if self._left == 0 or not self.more():
                 raise StopUser
             self._run(now())
             self._left = self._left and self._left - 1
@@ -197,7 +183,7 @@ class CheckedUser(FastHttpUser):
         """When jobs are due: regularly, from a moment on that is drawn so that users do not march in step, or at random."""
         mean = 1 / self.options.jobs_per_second
         due = now() + random.uniform(0, mean)
-        while self._left != 0:
+        while self._left != 0 and self.more():
             yield due
             self._left = self._left and self._left - 1
             due += mean if self.options.start_jobs == OPEN else random.expovariate(1 / mean)

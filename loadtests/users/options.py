@@ -1,35 +1,135 @@
-"""The fields of locust's web UI and its command line that our users read."""
+"""The fields of locust's web UI and its command line that our users and shapes read."""
+
+from collections.abc import Callable
+from typing import Any
 
 from locust import events
 from locust.argument_parser import LocustArgumentParser
 
+from cdb_rest.domain.moment import Mode
+from cdb_rest.scenarios.definitions import SCENARIOS
+from cdb_rest.scenarios.layouts import LAYOUTS
+from loadtests.moments import PATTERNS
+from loadtests.shapes.plans import PLANS
+
 CLOSED, OPEN, POISSON = "after the last one", "at a constant rate", "at random"
-PATTERNS = ("random", "first", "last", "fixed", "run-storm")
+UNKNOWN = "none"
 
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: LocustArgumentParser) -> None:
-    """Each is shown in the UI unless it says otherwise."""
-    add = parser.add_argument_group("conditions database").add_argument
-    add("--global-tag", default="", metavar="NAME", help="ask about this global tag (empty: the scenario's name)")
-    add("--pattern", choices=PATTERNS, default="random", help="the moments that jobs ask about")
+    """Each is shown in the UI unless it says otherwise, in this order; `Name (help)` is its label, which has to fit a line."""
+    group = parser.add_argument_group("conditions database")
+
+    def add(*flags: str, shown: bool = True, **told: Any) -> None:
+        # locust marks only what is added to the parser itself, and its --help has no heading for that.
+        group.add_argument(*flags, **told).include_in_web_ui = shown
+
+    add(
+        "--scenario",
+        choices=(*SCENARIOS, UNKNOWN),
+        default="tiny",
+        help="what seed_scenario put into the tag; none: other data, of which less is checked",
+    )
+    add(
+        "--layout", choices=tuple(LAYOUTS), default="realistic", help="as told to seed_scenario; make run has realistic"
+    )
+    add("--seed", type=int, default=1, help="as told to seed_scenario")
+    add("--global-tag", default="", metavar="NAME", help="what readers ask about; empty: the tag named as the scenario")
+    add(
+        "--iov-mode",
+        choices=[mode.value for mode in Mode],
+        default=Mode.CONTINUOUS.value,
+        help="CDB_IOV_MODE of the service: how it writes the ends of intervals",
+    )
+    add(
+        "--pattern",
+        choices=PATTERNS,
+        default="random",
+        help="moments that jobs ask about; run-storm: mostly the newest runs; fixed: see below",
+    )
+    add("--major", type=int, default=0, help="run or experiment of the fixed moment")
+    add("--minor", type=int, default=0, help="time or run of the fixed moment")
     add(
         "--start-jobs",
         choices=(CLOSED, OPEN, POISSON),
         default=CLOSED,
-        help="when a user starts its next job; the other two do not wait for answers, so that overload shows",
+        help="of each user; only the first waits for answers, and so hides overload",
     )
-    add("--jobs-per-second", type=float, default=1.0, help="of each user, where jobs start at a rate")
-    add("--pause", type=float, default=0.0, metavar="SECONDS", help="after each job, where the next one waits for it")
-    add("--jobs-per-user", type=int, default=0, metavar="N", help="a user goes after so many (0: when the test ends)")
+    add("--jobs-per-second", type=float, default=1.0, help="of each user, where jobs start at a rate or at random")
     add(
-        "--patience", type=float, default=60.0, metavar="SECONDS", help="to wait for an answer before it counts as none"
+        "--pause",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="seconds after each job, where the next one waits for the last one",
     )
+    add("--jobs-per-user", type=int, default=0, metavar="N", help="a user goes after so many; 0: when the test ends")
+    add("--start-together", action="store_true", help="users wait until all are there, then all begin at once")
+    add(
+        "--iterations",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of all Indecisive users together, a tag each; 0: until the test ends",
+    )
+    add(
+        "--indecision",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="seconds that Indecisive users keep a tag before they delete it",
+    )
+    add("--patience", type=float, default=60.0, metavar="SECONDS", help="seconds to wait for an answer")
     add(
         "--most-in-progress",
         type=int,
         default=20_000,
         metavar="N",
-        help="jobs of a process at the same time; more are noted as not sent",
+        help="jobs at a time in each process; more count as not sent",
     )
-    add("--record", default="", metavar="DIRECTORY", help="write down every request there, for a report (empty: not)")
+    add(
+        "--record",
+        default="",
+        metavar="DIRECTORY",
+        help="directory to write each request to, for a report; empty: none",
+    )
+    _add_shapes(add)
+
+
+def _add_shapes(add: Callable[..., None]) -> None:
+    add(
+        "--shape",
+        choices=tuple(PLANS),
+        default=None,
+        shown=False,
+        help="how the number of users changes with time; --users is then the peak; without it: --users at --spawn-rate",
+    )
+    add(
+        "--scale",
+        type=float,
+        default=1.0,
+        shown=False,
+        help="multiplies the peak that a shape has where --users is not given: 0.1 for a small machine",
+    )
+    add(
+        "--step-seconds",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="shape Ramp: seconds of each of its ten steps",
+    )
+    add(
+        "--slow-milliseconds",
+        type=float,
+        default=1000.0,
+        metavar="MILLISECONDS",
+        help="shape Ramp: ends when one in 20 answers takes longer",
+    )
+    add(
+        "--failing-percent",
+        type=float,
+        default=1.0,
+        metavar="PERCENT",
+        help="shape Ramp: ends when more of the requests fail",
+    )

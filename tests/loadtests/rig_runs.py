@@ -31,7 +31,7 @@ class Case:
 
     @property
     def load(self):
-        options = {"global-tag": "tiny", "patience": 5, **self.options}
+        options = {"global-tag": "tiny", "layout": "random", "patience": 5, **self.options}
         return Load({"ReconstructionJob": 1}, self.users, self.seconds, options=options, processes=self.processes)
 
 

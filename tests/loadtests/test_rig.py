@@ -21,6 +21,8 @@ CALLED = {
     "truncated": outcome.NO_RESPONSE,
     "redirect": outcome.WRONG,
     "html": outcome.WRONG,
+    "wrong-value": outcome.WRONG,
+    "empty": outcome.WRONG,
 }
 STALL_SECONDS, STALLED_RATE, STALLED_FOR = 2.0, 40.0, 5.0
 STALL = f"stall --since 1 --seconds {STALL_SECONDS}"

@@ -1,0 +1,106 @@
+"""What lookups of a seeded scenario have to answer, without asking the service or its database.
+
+Neither locust nor gevent is imported here, so that tests and other programs can use it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
+from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
+from cdb_rest.scenarios.generator import REVISION, origin_of, payload
+from loadtests.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
+
+COLUMNS = (
+    "payload_type_name", "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end",
+    "revision",
+)  # fmt: skip
+# As PostgreSQL writes JSON. Nothing in a scenario has to be escaped.
+_ARRAY = '["%s", "%s", "%s", %d, %d, %d, %d, %d, "%s"]'
+_OBJECT = (
+    '{"payload_type_name" : "%s", "payload_url" : "%s", "checksum" : "%s", "size" : %d, "major_iov" : %d, "minor_iov" : %d, '
+    '"major_iov_end" : %d, "minor_iov_end" : %d, "revision" : "%s"}'
+)
+# Answers for moments that are asked again and again; the longest have about 30 kB.
+KEPT_ANSWERS = 256
+
+
+class Expected:
+    """The answers for one tag that `seed_scenario` filled."""
+
+    def __init__(
+        self, scenario: str, layout: str, seed: int, mode: Mode = Mode.CONTINUOUS, directory: Path = DIRECTORY
+    ) -> None:
+        """The first time for a large scenario this takes some seconds for each million rows; see `Starts`.
+
+        Raises `KeyError` for an unknown scenario or layout, and `OSError` if what was drawn can't be kept.
+        """
+        self.told = f"--scenario {scenario} --layout {layout} --seed {seed} --iov-mode {mode.value}"
+        self._scenario = SCENARIOS[scenario]
+        self._mode = mode
+        self.starts = Starts(self._scenario, layout, seed, directory)
+        types = payload_type_names(self._scenario.payload_types)
+        origins = [origin_of(self._scenario, payload_type, layout=layout, seed=seed) for payload_type in types]
+        # In the order of answers.
+        rows = zip(types, origins, self.starts.starts, self.starts.ends, strict=True)
+        self._types = sorted(rows, key=itemgetter(0))
+        self.body: Callable[[Moment, bool], bytes] = lru_cache(KEPT_ANSWERS)(self._body)
+
+    def rows(self, moment: Moment) -> list[list[Any]]:
+        """The rows of an answer in their positional form."""
+        return orjson.loads(self.body(moment, False))
+
+    def fault(self, moment: Moment, body: bytes, *, as_objects: bool = False) -> str | None:
+        """What is wrong with the answer to a lookup at `moment`, or None. `as_objects` is for shape=dict.
+
+        The text begins with what was assumed to be in the tag, because that is wrong more often than the service.
+
+        Raises `ValueError` if `body` is no JSON.
+        """
+        expected = self.body(moment, as_objects)
+        if body == expected:
+            return None
+        found, wanted = orjson.loads(body), orjson.loads(expected)
+        if found == wanted:
+            return None
+        return f"not what {self.told} has: at ({moment.major}, {moment.minor}) {_difference(found, wanted)}"
+
+    def _body(self, moment: Moment, as_objects: bool) -> bytes:
+        form = _OBJECT if as_objects else _ARRAY
+        asked = packed(moment)
+        rows = []
+        for payload_type, origin, starts, ends in self._types:
+            number = bisect_right(starts, asked) - 1
+            if number >= 0:
+                start = starts[number]
+                url, checksum, size = payload(self._scenario, payload_type, origin, number)
+                # In a loop of 200, unpacking the start here costs less than a call and a tuple.
+                major, minor = start >> MINOR_BITS, start & LARGEST_MINOR
+                end = self._end(start, ends[number])
+                rows.append(form % (payload_type, url, checksum, size, major, minor, *end, REVISION))
+        return f"[{','.join(rows)}]".encode()
+
+    def _end(self, start: int, end: int) -> Moment:
+        if end == OPEN:
+            return END_OF_TIME
+        if self._mode is Mode.CONTINUOUS:
+            return unpacked(end)
+        return Interval.from_wire(unpacked(start), unpacked(end), Mode.CONTINUOUS).on_wire(self._mode)[1]
+
+
+def _difference(found: Any, wanted: list[Any]) -> str:
+    """The first one between two answers, which are not the same."""
+    if not isinstance(found, list) or len(found) != len(wanted):
+        return f"{len(wanted)} rows expected, got {len(found) if isinstance(found, list) else str(found)[:100]}"
+    place = next(place for place, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other)
+    one, other = (list(row.values()) if isinstance(row, dict) else row for row in (found[place], wanted[place]))
+    if not isinstance(one, list) or len(one) != len(COLUMNS):
+        return f"row {place} expected {other}, got {found[place]}"
+    column = next((number for number in range(len(COLUMNS)) if one[number] != other[number]), 0)
+    return f"row {place} ({other[0]}), {COLUMNS[column]}: expected {other[column]!r}, got {one[column]!r}"

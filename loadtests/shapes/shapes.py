@@ -1,0 +1,84 @@
+"""The shapes as locust takes them; the plans say what they do."""
+
+import logging
+from typing import Any
+
+from locust import LoadTestShape, User
+
+from loadtests.shapes.plans import PLANS, Plan, Seen
+
+logger = logging.getLogger(__name__)
+
+
+class PlannedShape(LoadTestShape):
+    """Does what its plan says. `users` of the options is the peak, and `run_time` how long it takes."""
+
+    abstract = True
+    use_common_options = True
+    plan_name = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan: Plan = PLANS[self.plan_name]()
+        self._requests = self._failures = 0
+
+    def settle(self, options: Any) -> None:
+        """To be called before each test begins."""
+        self.plan.settle(options)
+        self._requests = self._failures = 0
+
+    def tick(self) -> tuple[int, float] | tuple[int, float, list[type[User]]] | None:
+        """What locust asks for every second."""
+        target = self.plan.target(self.get_run_time(), self._seen())
+        if target is None and self.plan.over:
+            logger.info("%s: %s", self.plan_name, self.plan.over)
+        return None if target is None else (target.users, target.rate)
+
+    def _seen(self) -> Seen:
+        total = self.runner.stats.total
+        requests, failures = total.num_requests - self._requests, total.num_failures - self._failures
+        self._requests, self._failures = total.num_requests, total.num_failures
+        return Seen(self.runner.user_count, requests, failures, total.get_current_response_time_percentile(0.95))
+
+
+class Smoke(PlannedShape):
+    """A few users for some seconds."""
+
+    plan_name = "smoke"
+
+
+class Steady(PlannedShape):
+    """All users from the beginning on."""
+
+    plan_name = "steady"
+
+
+class Ramp(PlannedShape):
+    """More users step by step, until it breaks."""
+
+    plan_name = "ramp"
+
+
+class Storm(PlannedShape):
+    """Very many jobs at the same moment."""
+
+    plan_name = "storm"
+
+
+class ReadersAndWriters(PlannedShape):
+    """Readers who come and go, and a few writers."""
+
+    plan_name = "readers-and-writers"
+
+    def settle(self, options: Any) -> None:
+        """Of the Indecisive there is a fixed number; it is them who write, all other kinds that were chosen read."""
+        super().settle(options)
+        for kind in self.runner.user_classes:
+            if kind.__name__ == "Indecisive":
+                kind.fixed_count = self.plan.writers
+
+
+class Endurance(PlannedShape):
+    """All users for hours."""
+
+    plan_name = "endurance"

@@ -1,0 +1,82 @@
+"""Starts and ends of all rows of a seeded scenario, drawn once and kept in a file that all processes of a generator share."""
+
+import fcntl
+import hashlib
+import inspect
+import mmap
+import os
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from cdb.env import ROOT
+from cdb_rest.domain.moment import END_OF_TIME, OPEN, Moment
+from cdb_rest.scenarios import definitions, generator, layouts
+from cdb_rest.scenarios.definitions import Scenario, payload_type_names
+from cdb_rest.scenarios.generator import intervals_of_type
+
+DIRECTORY = ROOT / "var" / "load" / "expected"
+DRAWN_BY: tuple[ModuleType, ...] = (definitions, generator, layouts)
+# Of a moment in 64 bits; scenarios have minors below 2^31, and so no row starts at the largest one.
+MINOR_BITS = 32
+LARGEST_MINOR = 2**MINOR_BITS - 1
+LARGEST_MAJOR = 2**31 - 1
+
+
+def packed(moment: Moment) -> int:
+    """A moment as one 64-bit number, in the same order; one that no scenario has becomes the nearest that fits."""
+    if moment == END_OF_TIME:
+        return OPEN
+    return min(moment.major, LARGEST_MAJOR) << MINOR_BITS | min(moment.minor, LARGEST_MINOR)
+
+
+def unpacked(number: int) -> Moment:
+    """The moment that was packed."""
+    return END_OF_TIME if number == OPEN else Moment(number >> MINOR_BITS, number & LARGEST_MINOR)
+
+
+class Starts:
+    """`starts` and `ends` have for each payload type, in the order of the scenario, its packed moments by start."""
+
+    def __init__(self, scenario: Scenario, layout: str, seed: int, directory: Path = DIRECTORY) -> None:
+        """Map the file, which is written first where it is missing: some seconds for each million rows.
+
+        Raises `OSError` if it can't be kept.
+        """
+        path = directory / f"{scenario.name}-{layout}-{seed}-{_fingerprint()}.bin"
+        if not path.exists():
+            _write(path, scenario, layout, seed)
+        with path.open("rb") as file:
+            # Pages of a mapped file are in memory once, however many processes map it.
+            numbers = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("q")
+        count = scenario.iovs_per_type
+        slices = [numbers[place : place + count] for place in range(0, len(numbers), count)]
+        self.starts: list[Sequence[int]] = slices[0::2]
+        self.ends: list[Sequence[int]] = slices[1::2]
+        self.last_major = max(starts[-1] for starts in self.starts) >> MINOR_BITS
+
+
+def _write(path: Path, scenario: Scenario, layout: str, seed: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        # One process draws, the others wait for it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if path.exists():
+            return
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        with unfinished.open("wb") as file:
+            for payload_type in payload_type_names(scenario.payload_types):
+                starts, ends = array("q"), array("q")
+                for start, end in intervals_of_type(scenario, payload_type, layout=layout, seed=seed):
+                    starts.append(packed(start))
+                    ends.append(packed(end))
+                starts.tofile(file)
+                ends.tofile(file)
+        unfinished.rename(path)
+
+
+def _fingerprint() -> str:
+    """Of the code that draws: with other code, other files."""
+    code = "".join(inspect.getsource(module) for module in DRAWN_BY)
+    return hashlib.blake2b(code.encode(), digest_size=6).hexdigest()

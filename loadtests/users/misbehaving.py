@@ -1,0 +1,65 @@
+"""Clients that get it wrong, and have to be told clearly."""
+
+import random
+from typing import Any, NamedTuple
+
+from loadtests.users.base import Calls, CheckedUser, Reply
+
+LOOKUP = "payloadiovs/?gtName=tiny"
+
+
+class Mistake(NamedTuple):
+    """A wrong request, and the status and code of the error that it has to be answered with."""
+
+    name: str
+    method: str
+    path: str
+    status: int
+    code: str
+    body: bytes | None = None
+    headers: dict[str, str] | None = None
+
+
+MISTAKES = (
+    Mistake("unknown tag", "GET", "payloadiovs/?gtName=no-such-tag&majorIOV=1&minorIOV=1", 404, "global_tag_not_found"),
+    Mistake("no tag", "GET", "payloadiovs/?majorIOV=1&minorIOV=1", 400, "invalid_input"),
+    Mistake("no moment", "GET", LOOKUP, 400, "invalid_input"),
+    Mistake("half a moment", "GET", f"{LOOKUP}&majorIOV=1", 400, "invalid_input"),
+    Mistake("negative moment", "GET", f"{LOOKUP}&majorIOV=-1&minorIOV=0", 400, "invalid_input"),
+    Mistake("moment too large", "GET", f"{LOOKUP}&majorIOV=0&minorIOV={2**63}", 400, "invalid_input"),
+    Mistake("moment in words", "GET", f"{LOOKUP}&majorIOV=now&minorIOV=0", 400, "invalid_input"),
+    Mistake("unknown tag, nested", "GET", "globalTag/no-such-tag", 404, "global_tag_not_found"),
+    Mistake("unknown setting", "GET", "user_settings/CDB_SECRET_KEY", 404, "setting_not_found"),
+    Mistake("unknown path", "GET", "globalTagz", 404, "route_not_found"),
+    Mistake("wrong method", "DELETE", "globalTags", 405, "method_not_allowed"),
+    Mistake("broken JSON", "POST", "gt", 400, "invalid_json", b'{"name": "half'),
+    Mistake("no name", "POST", "pt", 400, "invalid_input", b"{}"),
+    Mistake("deep JSON", "POST", "pt", 400, "body_too_complex", b"[" * 100 + b"]" * 100),
+    Mistake("no JSON", "POST", "pt", 415, "unsupported_media_type", b"name=a", {"Content-Type": "text/plain"}),
+    Mistake("unknown type", "DELETE", "deletePayloadType/no-such-type", 404, "payload_type_not_found"),
+    Mistake("clone of nothing", "POST", "cloneGlobalTag/no-such-tag/copy", 404, "global_tag_not_found", b"null"),
+)  # fmt: skip
+
+
+class Misbehaving(CheckedUser):
+    """Sends a wrong request; only the right error, in JSON with its detail and code, is right."""
+
+    def job(self, calls: Calls) -> None:
+        """One call."""
+        mistake = random.choice(MISTAKES)
+        calls.ask(
+            mistake.method,
+            mistake.path,
+            name=f"mistake: {mistake.name}",
+            status=mistake.status,
+            body=mistake.body,
+            headers=mistake.headers,
+            check=lambda reply: _fault(mistake, reply),
+        )
+
+
+def _fault(mistake: Mistake, reply: Reply) -> str | None:
+    told: dict[str, Any] = reply.json
+    if not isinstance(told["detail"], str) or not told["detail"]:
+        return f"no detail: {told}"
+    return None if told["code"] == mistake.code else f"code {told['code']}, not {mistake.code}"
