@@ -11,18 +11,17 @@ import json
 import resource
 import time
 from dataclasses import dataclass
+from functools import partial
 
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests import schedule
+from loadtests import burst
 from loadtests.bench.client import Client
 from loadtests.campaigns.findings import Findings, Run
-from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, percentile
 from loadtests.reporting.result import Table, Target
-from loadtests.schedule import Wave
 from loadtests.service import ServiceError
 
 TITLE = "Storm and cache"
@@ -87,23 +86,17 @@ def run(stage: Stage) -> Findings:
     jobs = int(stage.options.get("jobs") or (QUICK_JOBS if stage.quick else JOBS))
     scenario = stage.options.get("scenario", "moderate")
     _allow_files(jobs + SPARE_FILES)
-    file = stage.output / "schedule.json"
-    schedule.write(file, [Wave("lookup", "lookup", jobs, 0.0)])
     storms = []
     with stage.serving(scenarios=(scenario,), CDB_LOCKED_MAX_AGE_SECONDS=str(LOCKED_SECONDS)):
         tags = _make_tags(stage, scenario)
         for number in range(1, (QUICK_ROUNDS if stage.quick else ROUNDS) + 1):
-            # No run of the campaign asks for a moment that an earlier one left in the cache.
-            options = {
-                "schedule": file,
-                "scenario": scenario,
-                "pattern": "fixed",
-                "major": MAJOR,
-                "minor": int(time.time()),
-            }
+            # Nothing of it is in the cache from an earlier round or run.
+            minor = int(time.time())
             for status in STATUSES[:: 1 if number % 2 else -1]:
-                load = Load.scheduled(schedule.read(file), options | {"global-tag": tags[status]})
-                run = stage.load(f"{status}, round {number}", load, detailed=number == 1)
+                options = {"jobs": str(jobs), "scenario": scenario, "global-tag": tags[status]}
+                options |= {"major": str(MAJOR), "minor": str(minor)}
+                record = partial(burst.put, stage.url, options=options)
+                run = stage.watched(f"{status}, round {number}", record, options, detailed=number == 1)
                 storms.append(Storm.of(status, jobs, run))
                 time.sleep(PAUSE_SECONDS)
     return _findings(stage, storms)

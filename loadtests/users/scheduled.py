@@ -14,9 +14,8 @@ from loadtests import schedule
 from loadtests.recording.clock import now
 from loadtests.users.base import Calls, Check, Reply
 from loadtests.users.readers import Reader
-from loadtests.users.sessions import new_session
 
-# From the end of the preparations to the first request of a wave.
+# From the end of one wave to the first request of the next one.
 LEAD_SECONDS = 0.1
 
 
@@ -63,11 +62,6 @@ class Scheduled(Reader):
         for wave in self._waves:
             self._progress.join()
             self._wave = wave
-            # Of a storm the sessions are made before it begins.
-            self._idle += [
-                new_session(self, self.options.patience)
-                for _ in range(wave.count - len(self._idle) if not wave.offset else 0)
-            ]
             begin = now() + LEAD_SECONDS
             for number in range(wave.count):
                 yield begin + number * wave.offset
