@@ -75,8 +75,8 @@ class Fake:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 await self.answer(head.split(b" ", 2)[1].decode(), writer)
-                if writer.is_closing():
-                    return
+                if writer.is_closing() or b"connection: close" in head.lower():
+                    break
         writer.close()
 
     async def answer(self, path, writer):
