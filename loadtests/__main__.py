@@ -23,7 +23,8 @@ from loadtests.service import ServiceError
 # Each is the module of this name in loadtests/campaigns: its first line tells its question, `run` answers it, and options of its
 # own come from `add_options(parser)`, if it has that.
 NAMES = (
-    "smoke", "scenarios", "threads", "workers", "types-iovs", "endpoints", "growth", "hammer", "saturation", "peak", "storm-cache",
+    "smoke", "scenarios", "threads", "workers", "types-iovs", "endpoints", "growth", "hammer", "saturation", "peak",
+    "storm-cache",
 )  # fmt: skip
 CAMPAIGNS: dict[str, ModuleType] = {
     name: importlib.import_module(f"loadtests.campaigns.{name.replace('-', '_')}") for name in NAMES

@@ -17,14 +17,28 @@ RECEIVE_BYTES = 256 * 1024
 
 
 @dataclass
-class Storm:
-    """What became of the jobs. `times` are milliseconds from the first connection attempt of all to the end of an answer."""
+class Job:
+    """One job: when it tried to connect and when it had its answer or lost it, by `time.perf_counter`. Status 0 is none."""
 
+    begin: float
+    end: float = 0.0
+    status: int = 0
+    body: bytes = b""
+
+
+@dataclass
+class Storm:
+    """What became of the jobs. `times` are milliseconds from the first connection attempt of all to the end of an answer.
+    `longest` is how long answers had to wait, at most, until all that came at the same time were taken (seconds)."""
+
+    jobs: list[Job] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     # Connections that were refused, reset or ended early.
     dropped: int = 0
-    bodies: set[bytes] = field(default_factory=set)
+    bodies: dict[bytes, bytes] = field(default_factory=dict)
+    begin: float = 0.0
+    longest: float = 0.0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
@@ -44,28 +58,46 @@ def run(url: str, *, jobs: int, timeout: float) -> Storm:
     request = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode()
     _allow_files(jobs + SPARE_FILES)
     storm = Storm()
-    cpu, begin = time.process_time(), time.perf_counter()
+    cpu, storm.begin = time.process_time(), time.perf_counter()
     with selectors.DefaultSelector() as selector:
-        waiting: dict[socket.socket, bytearray] = {}
+        waiting: dict[socket.socket, tuple[Job, bytearray]] = {}
         for _ in range(jobs):
-            job = socket.socket()
-            job.setblocking(False)
-            job.connect_ex((parts.hostname, parts.port))
-            waiting[job] = bytearray()
-            selector.register(job, selectors.EVENT_WRITE)
-        while waiting and time.perf_counter() < begin + timeout:
-            for key, _ in selector.select(1):
-                if _goes_on(selector, key, request, waiting[key.fileobj]):
-                    continue
-                _note(storm, bytes(waiting.pop(key.fileobj)), (time.perf_counter() - begin) * 1000)
-                selector.unregister(key.fileobj)
-                key.fileobj.close()
-        for job in waiting:
-            storm.dropped += 1
-            job.close()
-    storm.seconds = time.perf_counter() - begin
+            connection = socket.socket()
+            connection.setblocking(False)
+            storm.jobs.append(Job(time.perf_counter()))
+            connection.connect_ex((parts.hostname, parts.port))
+            waiting[connection] = storm.jobs[-1], bytearray()
+            selector.register(connection, selectors.EVENT_WRITE)
+        _gather(storm, selector, request, waiting, storm.begin + timeout)
+    for connection, (job, _) in waiting.items():
+        storm.dropped += 1
+        job.end = time.perf_counter()
+        connection.close()
+    storm.seconds = time.perf_counter() - storm.begin
     storm.cpu_seconds = time.process_time() - cpu
     return storm
+
+
+def _gather(
+    storm: Storm,
+    selector: selectors.BaseSelector,
+    request: bytes,
+    waiting: dict[socket.socket, tuple[Job, bytearray]],
+    deadline: float,
+) -> None:
+    """Ask and take answers until nobody waits, or until the deadline; who has ended is taken out of `waiting`."""
+    while waiting and time.perf_counter() < deadline:
+        ready = selector.select(1)
+        since = time.perf_counter()
+        for key, _ in ready:
+            if _goes_on(selector, key, request, waiting[key.fileobj][1]):
+                continue
+            job, got = waiting.pop(key.fileobj)
+            job.end = time.perf_counter()
+            _note(storm, job, bytes(got))
+            selector.unregister(key.fileobj)
+            key.fileobj.close()
+        storm.longest = max(storm.longest, time.perf_counter() - since)
 
 
 def _allow_files(number: int) -> None:
@@ -92,14 +124,14 @@ def _goes_on(selector: selectors.BaseSelector, key: selectors.SelectorKey, reque
     return True
 
 
-def _note(storm: Storm, answer: bytes, milliseconds: float) -> None:
+def _note(storm: Storm, job: Job, answer: bytes) -> None:
     head, separator, body = answer.partition(b"\r\n\r\n")
     lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     if not separator or not lengths or int(lengths[0]) != len(body):
         storm.dropped += 1
         return
-    status = int(head.split(b" ", 2)[1])
-    storm.statuses[status] += 1
-    if status == 200:
-        storm.bodies.add(body)
-    storm.times.append(milliseconds)
+    job.status = int(head.split(b" ", 2)[1])
+    # Of thousands of equal bodies one is kept.
+    job.body = storm.bodies.setdefault(body, body) if job.status == 200 else body
+    storm.statuses[job.status] += 1
+    storm.times.append((job.end - storm.begin) * 1000)

@@ -6,19 +6,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdb.env import ROOT
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
-from loadtests.service import ServiceError, Settings
+from loadtests.schedule import Wave
+from loadtests.service import ServiceError, Settings, free_port
 
-# locust says by these that it did what it was told to; 1 is that some requests failed, which the recording knows better.
-GOOD_CODES = (0, 1)
-# After the end of the test, for answers that are under way.
-END_SECONDS = 120
+# After the end of the test and the patience of its last requests.
+END_SECONDS = 60
+PATIENCE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,16 @@ class Load:
     fixed: Mapping[str, int] = field(default_factory=dict)
     campaign_users: bool = False
 
+    @classmethod
+    def scheduled(cls, waves: Sequence[Wave], options: Mapping[str, str | int | float]) -> "Load":
+        """One user that plays these waves, which the option `schedule` names the file of."""
+        ours = {
+            "start-jobs": "at a constant rate",
+            "jobs-per-user": sum(wave.count for wave in waves),
+            "layout": "random",
+        }
+        return cls({"Scheduled": 1}, 1, options=ours | dict(options), campaign_users=True)
+
     def settings(self) -> dict[str, str]:
         """The same for reports, without what is not set."""
         users = ", ".join(name if len(self.users) == 1 else f"{weight} × {name}" for name, weight in self.users.items())
@@ -49,19 +59,29 @@ class Load:
         words |= {"users a second at the start": self.spawn_rate, "processes": self.processes}
         return {name: str(value) for name, value in (words | dict(self.options)).items() if value is not None}
 
+    @property
+    def longest_seconds(self) -> float | None:
+        """When locust has to have ended, if there is a time for that."""
+        patience = float(self.options.get("patience", PATIENCE_SECONDS))
+        return None if self.seconds is None else self.seconds + patience + END_SECONDS
+
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
         files = ["locustfile.py", *(["locustfile_campaigns.py"] if self.campaign_users else [])]
         words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in files)]
+        words += ["--headless", "--only-summary", "--host", host]
         # The last one of several such options would be the only one, and it takes all words up to the next option.
         words += ["--config-users", *(json.dumps(told) for told in self._config())]
-        words += ["--headless", "--only-summary", "--host", host]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
-        words += ["--record", str(directory)]
+        # That requests failed is told by the recording; any other code is that locust did.
+        words += ["--record", str(directory), "--exit-code-on-error", "0"]
         if self.seconds is not None:
             words += ["--run-time", f"{max(1, round(self.seconds))}s"]
         if self.processes > 1:
-            words += ["--processes", str(self.processes)]
+            # Else they meet at a fixed port of all addresses, which runs side by side would fight for.
+            port = str(free_port())
+            words += ["--processes", str(self.processes), "--master-bind-host", "127.0.0.1"]
+            words += ["--master-bind-port", port, "--master-port", port]
         if self.shape:
             words += ["--shape", self.shape]
         for name, value in (self._content() | dict(self.options)).items():
@@ -81,7 +101,8 @@ class Load:
 def run(host: str, load: Load, directory: Path) -> Recording:
     """Put the load on `host`; what locust says is in `locust.log` in the directory, which is made.
 
-    Raises `ServiceError` with the last line of that if locust fails, or if it did not send a single request.
+    Raises `ServiceError` with the last line of that if locust fails, if it does not end, if one of its processes did early, or if
+    it did not send a single request.
     """
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "locust.log"
@@ -92,16 +113,25 @@ def run(host: str, load: Load, directory: Path) -> Recording:
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            code = process.wait(None if load.seconds is None else load.seconds + END_SECONDS)
-        except BaseException:
+            code = process.wait(load.longest_seconds)
+        except BaseException as error:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise ServiceError(f"locust did not end within {error.timeout:.0f} s") from error
             raise
-    if code not in GOOD_CODES:
-        lines = log.read_text().strip().splitlines() or ["no output"]
-        raise ServiceError(f"locust failed ({code}): {lines[-1]}")
+    if code:
+        raise ServiceError(f"locust failed ({code}): {_last_line(log)}")
+    complete = len(list(directory.glob("complete-*")))
+    if complete != load.processes:
+        raise ServiceError(f"{load.processes - complete} of {load.processes} processes of locust ended too early")
     try:
         return Recording.read(directory)
     except ValueError as error:
-        raise ServiceError(f"{error}: what locust said is in {log.name} there") from error
+        raise ServiceError(f"{error}; locust said: {_last_line(log)}") from error
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text().strip().splitlines() or ["no output"]
+    return lines[-1]

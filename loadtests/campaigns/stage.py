@@ -1,13 +1,14 @@
 """What campaigns work on: a service of our own with its database, or a deployment somewhere else."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadtests.campaigns import locusts, metrics, signals
 from loadtests.campaigns.findings import Run
 from loadtests.campaigns.locusts import Load
+from loadtests.recording.reading import Recording
 from loadtests.rig import Rig
 from loadtests.service import Service, running
 
@@ -64,12 +65,20 @@ class Stage(Rig):
 
     def load(self, label: str, load: Load, *, detailed: bool = True) -> Run:
         """Put load on the service and watch it meanwhile. Raises `ServiceError` if locust fails."""
+        return self.watched(
+            label, lambda directory: locusts.run(self.url, load, directory), load.settings(), detailed=detailed
+        )
+
+    def watched(
+        self, label: str, record: Callable[[Path], Recording], settings: dict[str, str], *, detailed: bool = True
+    ) -> Run:
+        """Watch the service while `record`, which is given a directory, puts load on it."""
         self.say(label)
         directory = self.output / "runs" / "".join(letter if letter.isalnum() else "-" for letter in label)
         before = metrics.read(self.url)
         with signals.sampled(self) as seen:
-            recording = locusts.run(self.url, load, directory)
+            recording = record(directory)
         rise = metrics.difference(before, metrics.read(self.url))
-        run = Run(label, recording, seen, rise, detailed, load.settings())
+        run = Run(label, recording, seen, rise, detailed, settings)
         self.runs.append(run)
         return run

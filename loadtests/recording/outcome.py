@@ -11,8 +11,10 @@ OVERLOADED = "504"
 SERVER_ERROR = "5xx"
 # The generator had too many requests in progress to start this one.
 NOT_SENT = "not sent"
+# The generator itself failed, by an exception that nobody expected.
+RIG_ERROR = "rig error"
 
-OUTCOMES = (OK, WRONG, NO_RESPONSE, NOT_FOUND, CLIENT_ERROR, OVERLOADED, SERVER_ERROR, NOT_SENT)
+OUTCOMES = (OK, WRONG, NO_RESPONSE, NOT_FOUND, CLIENT_ERROR, OVERLOADED, SERVER_ERROR, NOT_SENT, RIG_ERROR)
 
 
 def of_status(status: int, expected: int) -> str:

@@ -89,7 +89,12 @@ def _columns(path: Path, examples: dict[str, tuple[float, str, str]]) -> Iterato
     while block := list(itertools.islice(rows, BLOCK_ROWS)):
         for row in block:
             found = row[7]
-            if found != OK and row[5] != JOB and (found not in examples or float(row[0]) < examples[found][0]):
+            # A job whose requests failed has no detail of its own.
+            if (
+                found != OK
+                and (row[5] != JOB or row[10])
+                and (found not in examples or float(row[0]) < examples[found][0])
+            ):
                 examples[found] = float(row[0]), row[4], row[10]
         columns = list(zip(*block, strict=True))[:10]
         yield [numpy.array(list(map(kind, column))) for column, kind in zip(columns, KINDS, strict=True)]
@@ -102,7 +107,7 @@ def _samples(path: Path) -> Iterator[Sample]:
 
 def _whole_rows(path: Path, length: int) -> Iterator[list[str]]:
     """Rows after the head; the last one may be cut short, where a process was killed."""
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         rows = csv.reader(file)
         next(rows, None)
         yield from (row for row in rows if len(row) == length)

@@ -1,6 +1,7 @@
 """Writes what a process of the generator met: a row for each request, and one for each second about the process itself.
 
-Each process has two files in the directory of a recording, `requests-<host>-<pid>.csv` and `generator-<host>-<pid>.csv`.
+Each process has two files in the directory of a recording, `requests-<host>-<pid>.csv` and `generator-<host>-<pid>.csv`, and an
+empty one, `complete-<host>-<pid>.csv`, once it has ended in order.
 """
 
 import csv
@@ -12,6 +13,8 @@ from typing import NamedTuple
 
 import gevent
 import psutil
+
+from loadtests.recording import clock
 
 SAMPLE_SECONDS = 1.0
 # The clock of the loop's lag: a late tick means that requests were late as well, and answers noticed late.
@@ -56,8 +59,12 @@ class Writer:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         name = f"{socket.gethostname()}-{os.getpid()}.csv"
-        self._requests = (directory / f"requests-{name}").open("w", newline="")
-        self._samples = (directory / f"generator-{name}").open("w", newline="")
+        # By lines: of a process that is killed, everything is there that it met.
+        self._requests, self._samples = (
+            (directory / f"{kind}-{name}").open("w", buffering=1, newline="", encoding="utf-8")
+            for kind in ("requests", "generator")
+        )
+        self._complete = directory / f"complete-{name}"
         self._request_rows, self._sample_rows = csv.writer(self._requests), csv.writer(self._samples)
         self._request_rows.writerow(Request._fields)
         self._sample_rows.writerow(Sample._fields)
@@ -74,6 +81,7 @@ class Writer:
         self._sampling.kill()
         self._requests.close()
         self._samples.close()
+        self._complete.touch()
 
     def _sample(self) -> None:
         process = psutil.Process()
@@ -87,8 +95,6 @@ class Writer:
                 continue
             before, times = times, process.cpu_times()
             cpu = (times.user + times.system - before.user - before.system) / (now - begin)
-            row = Sample(time.time(), round(cpu, 4), round(longest * 1000, 3), self.users, self.in_progress)
+            row = Sample(clock.now(), round(cpu, 4), round(longest * 1000, 3), self.users, self.in_progress)
             self._sample_rows.writerow(row)
-            self._requests.flush()
-            self._samples.flush()
             begin, longest = now, 0.0

@@ -1,30 +1,30 @@
 """What all users share: when jobs start, how requests are sent, checked and written down."""
 
+import logging
 import random
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import gevent
 import orjson
+from gevent.event import Event
 from gevent.pool import Group
 from locust import FastHttpUser, task
-from locust.contrib.fasthttp import FastHttpSession, FastResponse
+from locust.contrib.fasthttp import FastHttpSession, ResponseContextManager
 from locust.exception import StopUser
-from locust.user.users import LOCUST_STATE_STOPPING
 
 from loadtests.recording import outcome
+from loadtests.recording.clock import now
 from loadtests.recording.reading import JOB
 from loadtests.recording.writer import Request, Writer
 from loadtests.users import together
 from loadtests.users.options import CLOSED, OPEN
+from loadtests.users.reply import DETAIL_LENGTH, Check, Reply, verdict
+from loadtests.users.sessions import new_session
 
 PREFIX = "/api/cdb_rest/"
-DETAIL_LENGTH = 300
-NO_STATUS = -1
-
-# Returns what is wrong with an answer, or None; may raise whatever a value of another form than expected raises.
-Check = Callable[[Any], str | None]
+CUT_SHORT = "cut short by the end of the test"
+logger = logging.getLogger(__name__)
 
 
 class JobEndedError(Exception):
@@ -33,26 +33,6 @@ class JobEndedError(Exception):
 
 class FailedRequestError(Exception):
     """What locust shows for a failed request: the outcome first, so that it groups them by it."""
-
-
-class Reply:
-    """An answer: its status, body and headers; `json` is parsed when it is asked for."""
-
-    def __init__(self, response: FastResponse) -> None:
-        self.status: int = response.status_code or 0
-        self.body: bytes = response.content or b""
-        self.headers: Mapping[str, str] = response.headers or {}
-        self.rows = -1
-        self._json: Any = None
-
-    @property
-    def json(self) -> Any:
-        """The parsed body; a list's length is noted as the number of rows. Raises `ValueError` if it is none."""
-        if self._json is None:
-            self._json = orjson.loads(self.body)
-            if isinstance(self._json, list):
-                self.rows = len(self._json)
-        return self._json
 
 
 class Calls:
@@ -64,6 +44,7 @@ class Calls:
         self._user = user
         self._session = session
         self._due: float | None = due
+        self._begin = self._end = 0.0
 
     def hang_up(self) -> None:
         """Send the next request over a new connection."""
@@ -86,60 +67,49 @@ class Calls:
 
         Raises `JobEndedError` where it is not what it has to be.
         """
-        user, begin = self._user, time.time()
-        due, self._due = (begin if self._due is None else self._due), None
         content = body if json is None else orjson.dumps(json)
         sent = {"Accept-Encoding": "identity"} | ({} if content is None else {"Content-Type": "application/json"})
-        with self._session.request(
-            method, PREFIX + path, name=name, data=content, headers=sent | dict(headers or {}), catch_response=True,
-            allow_redirects=False,
-        ) as response:  # fmt: skip
-            end = begin + response.request_meta["response_time"] / 1000
-            response.request_meta["response_time"] = (end - due) * 1000
-            reply = Reply(response)
-            error = response.request_meta["exception"] if not reply.status else None
-            found, detail = _verdict(reply, status, check, error)
-            if found == outcome.OK:
-                response.success()
-            else:
-                response.failure(FailedRequestError(f"{found}: {detail[:80]}"))
-        if not user.keeps_connections:
-            self._session.client.close()
+        reply, found, detail = None, outcome.NO_RESPONSE, CUT_SHORT
         self.count += 1
-        user.note(
-            Request(
-                due,
-                begin,
-                end,
-                type(user).__name__,
-                name,
-                method,
-                reply.status,
-                found,
-                reply.rows,
-                len(reply.body),
-                detail,
-            )
-        )
+        self._begin = now()
+        self._due, self._end = self._due or self._begin, 0.0
+        try:
+            response = self._send(method, path, name=name, data=content, headers=sent | dict(headers or {}))
+            error = response.request_meta["exception"]
+            reply = Reply(response, error)
+            found, detail = verdict(reply, status, check, error)
+            self._tell_locust(response, found, detail)
+        except Exception as unexpected:
+            found, detail = outcome.RIG_ERROR, repr(unexpected)[:DETAIL_LENGTH]
+            logger.exception("%s %s", method, path)
+        finally:
+            self._note(name, method, reply, found, detail)
+            if not self._user.keeps_connections:
+                self._session.client.close()
         if found != outcome.OK:
-            self.failed = True
             raise JobEndedError(detail)
         return reply
 
+    def _send(self, method: str, path: str, **options: Any) -> ResponseContextManager:
+        # The timeouts of a session are for each piece of an answer.
+        with gevent.Timeout(self._user.options.patience):
+            response = self._session.request(
+                method, PREFIX + path, catch_response=True, allow_redirects=False, **options
+            )
+        self._end = now()
+        return response
 
-def _verdict(
-    reply: Reply, status: int | Collection[int], check: Check | None, error: Exception | None
-) -> tuple[str, str]:
-    accepted = [status] if isinstance(status, int) else status
-    found = outcome.of_status(reply.status, reply.status if reply.status in accepted else NO_STATUS)
-    if found != outcome.OK:
-        told = repr(error) if error else reply.body.decode(errors="replace")
-        return found, f"status {reply.status}: {told}"[:DETAIL_LENGTH]
-    try:
-        fault = check(reply) if check else None
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as unexpected:
-        fault = f"not of the expected form: {unexpected!r}: {reply.body[:100]!r}"
-    return (outcome.WRONG, fault[:DETAIL_LENGTH]) if fault else (outcome.OK, "")
+    def _tell_locust(self, response: ResponseContextManager, found: str, detail: str) -> None:
+        fault = None if found == outcome.OK else FailedRequestError(f"{found}: {detail[:80]}")
+        told = {"response_time": (self._end - self._due) * 1000, "exception": fault}
+        self._user.environment.events.request.fire(**response.request_meta | told)
+
+    def _note(self, name: str, method: str, reply: Reply | None, found: str, detail: str) -> None:
+        got = (reply.status, found, reply.rows, len(reply.body)) if reply else (0, found, -1, 0)
+        user = type(self._user).__name__
+        self._user.note(Request(self._due, self._begin, self._end or now(), user, name, method, *got, detail))
+        self._due = None
+        self.failed = self.failed or found != outcome.OK
 
 
 class CheckedUser(FastHttpUser):
@@ -152,10 +122,10 @@ class CheckedUser(FastHttpUser):
 
     def __init__(self, environment: Any) -> None:
         self.options = environment.parsed_options
-        self.network_timeout = self.connection_timeout = self.options.patience
         super().__init__(environment)
-        self._idle: list[FastHttpSession] = [self.client]
+        self._idle: list[FastHttpSession] = []
         self._progress = Group()
+        self._stopping = Event()
         self._left = self.options.jobs_per_user or None
 
     def job(self, calls: Calls) -> None:
@@ -189,24 +159,30 @@ class CheckedUser(FastHttpUser):
         if self.options.start_jobs == CLOSED:
             if self._left == 0 or not self.more():
                 raise StopUser
-            self._run(time.time())
+            self._run(now())
             self._left = self._left and self._left - 1
-            gevent.sleep(self.options.pause)
+            self._stopping.wait(self.options.pause)
             return
         try:
             for due in self._moments():
-                gevent.sleep(max(0.0, due - time.time()))
-                if self._state == LOCUST_STATE_STOPPING:
+                if self._stopping.wait(max(0.0, due - now())):
                     break
                 self._start(due)
-        finally:
             self._progress.join()
+        finally:
+            # Where the test does not wait for them any longer, they note that they were cut short.
+            self._progress.kill()
         raise StopUser
+
+    def stop(self, force: bool = False) -> bool:
+        """Start no more jobs."""
+        self._stopping.set()
+        return super().stop(force)
 
     def _moments(self) -> Iterator[float]:
         """When jobs are due: regularly, from a moment on that is drawn so that users do not march in step, or at random."""
         mean = 1 / self.options.jobs_per_second
-        due = time.time() + random.uniform(0, mean)
+        due = now() + random.uniform(0, mean)
         while self._left != 0 and self.more():
             yield due
             self._left = self._left and self._left - 1
@@ -215,8 +191,7 @@ class CheckedUser(FastHttpUser):
     def _start(self, due: float) -> None:
         writer = CheckedUser.writer
         if writer and writer.in_progress >= self.options.most_in_progress:
-            now, name = time.time(), type(self).__name__
-            self.note(Request(due, now, now, name, name, JOB, 0, outcome.NOT_SENT, -1, 0, "too many in progress"))
+            self._note_job(due, now(), outcome.NOT_SENT, -1, "too many in progress")
             return
         self._progress.spawn(self._run, due)
 
@@ -224,21 +199,25 @@ class CheckedUser(FastHttpUser):
         writer = CheckedUser.writer
         if writer:
             writer.in_progress += 1
-        session = self._idle.pop() if self._idle else self._new_session()
-        calls, begin, name = Calls(self, session, due), time.time(), type(self).__name__
+        session = self._idle.pop() if self._idle else new_session(self, self.options.patience)
+        calls, begin, found, detail = Calls(self, session, due), now(), outcome.OK, ""
         try:
             self.job(calls)
+            found = outcome.WRONG if calls.failed else outcome.OK
         except JobEndedError:
-            pass
+            found = outcome.WRONG
+        except gevent.GreenletExit:
+            found, detail = outcome.NO_RESPONSE, CUT_SHORT
+            raise
+        except Exception as unexpected:
+            found, detail = outcome.RIG_ERROR, repr(unexpected)[:DETAIL_LENGTH]
+            logger.exception("a job of %s", type(self).__name__)
         finally:
             self._idle.append(session)
             if writer:
                 writer.in_progress -= 1
-        found = outcome.WRONG if calls.failed else outcome.OK
-        self.note(Request(due, begin, time.time(), name, name, JOB, 0, found, calls.count, 0, ""))
+            self._note_job(due, begin, found, calls.count, detail)
 
-    def _new_session(self) -> FastHttpSession:
-        return FastHttpSession(
-            base_url=self.host, request_event=self.environment.events.request, user=self, concurrency=1,
-            network_timeout=self.network_timeout, connection_timeout=self.connection_timeout, insecure=self.insecure,
-        )  # fmt: skip
+    def _note_job(self, due: float, begin: float, found: str, calls: int, detail: str) -> None:
+        name = type(self).__name__
+        self.note(Request(due, begin, now(), name, name, JOB, 0, found, calls, 0, detail))

@@ -1,0 +1,200 @@
+"""Does every request get an answer, however many come, however fast, on whatever route?
+
+Each combination of a number of requests, the time from one to the next and a route is one cell, as in the study of connection
+pools. A request begins at its time whatever became of those before it, on a connection of its own. Cells come one after
+the other.
+"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from loadtests import schedule
+from loadtests.campaigns import metrics
+from loadtests.campaigns.findings import Findings, Run
+from loadtests.campaigns.locusts import Load
+from loadtests.campaigns.stage import Stage
+from loadtests.recording import outcome
+from loadtests.recording.reading import Recording
+from loadtests.reporting import plots
+from loadtests.reporting.figures import percentile
+from loadtests.reporting.result import Plot, Table, Target
+from loadtests.schedule import Wave
+
+TITLE = "Hammer"
+COUNTS, QUICK_COUNTS = (100, 200, 500), (10, 20, 50)
+OFFSETS_MS = (50, 100, 200, 1000, 2000)
+# The hot path; what a job asks before it; what an expert asks around an insert.
+ROUTES = ("lookup", "globalTags", "gtPayloadLists")
+# What the service's counts call them.
+SERVED = {"lookup": "payloadiovs"}
+SCALE, QUICK_SCALE = 0.1, 0.02
+LEAST_SUCCESS = 99.0
+# As the study lays it out; its 500 is 5xx here. The rest is wrong answers, other 4xx, and requests that were never sent.
+SHOWN = (outcome.OK, outcome.NO_RESPONSE, outcome.NOT_FOUND, outcome.SERVER_ERROR, outcome.OVERLOADED)
+COLUMNS = ("requests", "success %", "no response %", "404 %", "5xx %", "504 %", "other %", "p50 ms", "p99 ms")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`offset_ms` is the study's, before it is scaled."""
+
+    route: str
+    count: int
+    offset_ms: int
+
+    @property
+    def name(self) -> str:
+        """As the recording has it."""
+        return f"{self.route}: {self.count} × {self.offset_ms} ms"
+
+
+@dataclass(frozen=True)
+class Became:
+    """What became of the requests of some cells: counts by outcome, milliseconds in order. Those that were planned and are not
+    in the recording count as well."""
+
+    planned: int
+    counts: dict[str, int]
+    times: Sequence[float]
+
+    @classmethod
+    def of(cls, requests: Recording, cells: Iterable[Cell]) -> "Became":
+        """Those of the cells among all requests."""
+        chosen = list(cells)
+        there = [requests.where(requests.names == cell.name) for cell in chosen]
+        outcomes = [one for part in there for one in part.outcomes.tolist()]
+        times = [time for part in there for time in part.milliseconds.tolist()]
+        counts = {name: outcomes.count(name) for name in outcome.OUTCOMES}
+        return cls(sum(cell.count for cell in chosen), counts, times)
+
+    def share(self, called: str) -> float:
+        """Percent of what was planned."""
+        return 100 * self.counts[called] / self.planned
+
+    def row(self) -> tuple:
+        """As in `COLUMNS`."""
+        shares = [self.share(called) for called in SHOWN]
+        shares.append(100 * (self.planned - sum(self.counts[called] for called in SHOWN)) / self.planned)
+        return (self.planned, *(f"{share:.2f}" for share in shares), self.time_of(50), self.time_of(99))
+
+    def time_of(self, share: float) -> float | None:
+        """A percentile in milliseconds, if there is any request."""
+        return percentile(self.times, share) if self.times else None
+
+
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """How fast, and on what."""
+    add = parser.add_argument
+    told = f"of the study's offsets between requests; 1 takes more than two hours (default: {SCALE}, --quick: {QUICK_SCALE})"
+    add("--scale", type=float, metavar="FACTOR", help=told)
+    add("--scenario", default="moderate", help="what is in the tag, in the random layout (default: moderate)")
+    add("--global-tag", default="", metavar="NAME", help="the tag, if it is not named as the scenario")
+
+
+def run(stage: Stage) -> Findings:
+    """All cells in one run of locust."""
+    scale = float(stage.options.get("scale") or (QUICK_SCALE if stage.quick else SCALE))
+    counts = QUICK_COUNTS if stage.quick else COUNTS
+    cells = [Cell(route, count, offset) for route in ROUTES for count in counts for offset in OFFSETS_MS]
+    waves = [Wave(cell.name, cell.route, cell.count, cell.offset_ms / 1000 * scale) for cell in cells]
+    file = stage.output / "schedule.json"
+    schedule.write(file, waves)
+    scenario = stage.options.get("scenario", "moderate")
+    options = {"schedule": file, "scenario": scenario, "global-tag": stage.options.get("global_tag", "")}
+    with stage.serving(scenarios=(scenario,)):
+        minutes = sum(wave.count * wave.offset for wave in waves) / 60
+        stage.say(f"{len(cells)} cells will take {minutes:.1f} minutes")
+        run = stage.load("all cells", Load.scheduled(waves, options))
+    return _findings(run, cells, scale)
+
+
+def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
+    requests = run.recording.requests
+    each = {cell: Became.of(requests, [cell]) for cell in cells}
+    total = Became.of(requests, cells)
+    worst = min(cells, key=lambda cell: each[cell].share(outcome.OK))
+    lost, least = total.share(outcome.NO_RESPONSE), each[worst].share(outcome.OK)
+    tables = [_table("All requests", "", {"all cells": cells}, requests)]
+    for title, what, key in (
+        ("By offset", "offset", lambda cell: f"{cell.offset_ms} ms"),
+        ("By number of requests", "requests of a cell", lambda cell: str(cell.count)),
+        ("By route", "route", lambda cell: cell.route),
+    ):
+        groups = {name: [cell for cell in cells if key(cell) == name] for name in map(key, cells)}
+        tables.append(_table(title, what, groups, requests))
+    tables += [_way(run, cells), _table("Each cell", "cell", {cell.name: [cell] for cell in cells}, requests)]
+    return Findings(
+        summary=f"{total.share(outcome.OK):.2f} % of {total.planned:,} requests were answered rightly and {lost:.2f} % not at "
+        f"all; the worst of {len(cells)} cells has {least:.2f} % success",
+        question=(__doc__ or "").split("\n", 1)[0],
+        targets=[
+            Target("no response, all cells", lost, 0, at_most=True, unit="%"),
+            Target("success in the worst cell", least, LEAST_SUCCESS, at_most=False, unit="%", note=worst.name),
+        ],
+        tables=tables,
+        plots=[_plot(each)],
+        runs=[run],
+        notes=[_note(scale)],
+        figures=_figures(cells, requests),
+        raw=[
+            {"route": cell.route, "count": cell.count, "offset_ms": cell.offset_ms} | each[cell].counts
+            for cell in cells
+        ],
+    )
+
+
+def _table(title: str, what: str, groups: dict[str, list[Cell]], requests: Recording) -> Table:
+    return Table(title, (what, *COLUMNS), [(name, *Became.of(requests, cells).row()) for name, cells in groups.items()])
+
+
+def _way(run: Run, cells: list[Cell]) -> Table:
+    """Where requests are on their way when they are lost."""
+    rows = []
+    for route in ROUTES:
+        sent = int(sum((run.recording.requests.names == cell.name).sum() for cell in cells if cell.route == route))
+        label = SERVED.get(route, route)
+        reached = sum(
+            value
+            for name, value in run.counters.items()
+            if name.startswith("cdb_requests_total{") and f"/{label}" in name
+        )
+        queries = [metrics.total(run.counters, f"cdb_lookups_{how}_total") for how in ("started", "finished")]
+        rows.append((route, sent, round(reached), *(map(round, queries) if route == "lookup" else (None, None))))
+    columns = ("route", "sent", "reached the view", "query started", "query finished")
+    return Table(
+        "On the way (the last three as /metrics counts; what nginx answers from its cache reaches no view)",
+        columns,
+        rows,
+    )
+
+
+def _plot(each: dict[Cell, Became]) -> Plot:
+    series = {
+        f"{route}, {count} requests": [
+            (cell.offset_ms, became.time_of(99))
+            for cell, became in each.items()
+            if (cell.route, cell.count) == (route, count) and became.times
+        ]
+        for route, count in dict.fromkeys((cell.route, cell.count) for cell in each)
+    }
+    return plots.lines(
+        "99th percentile of each cell", {name: points for name, points in series.items() if points},
+        x="offset of the study, ms", y="ms", log_x=True, log_y=True,
+    )  # fmt: skip
+
+
+def _figures(cells: list[Cell], requests: Recording) -> dict[str, list[float]]:
+    found = {"success: %": [Became.of(requests, cells).share(outcome.OK)]}
+    for route in ROUTES:
+        times = Became.of(requests, [cell for cell in cells if cell.route == route]).times
+        found |= {f"{route}: p{share} ms": [percentile(times, share)] for share in (50, 99) if times}
+    return found
+
+
+def _note(scale: float) -> str:
+    shown = " / ".join(f"{offset * scale:g}" for offset in OFFSETS_MS)
+    return (
+        f"Offsets are named as in the study, {' / '.join(map(str, OFFSETS_MS))} ms. With the scale {scale:g} they were "
+        f"{shown} ms here, which is {1 / scale:g} times the study's rate. Times count from when a request was due."
+    )

@@ -1,0 +1,216 @@
+"""What does the cache save when a whole farm starts at once, by the status of the tag that its jobs ask about?
+
+All jobs of a storm are due at once, each on a connection of its own, and ask for the same moment of data taking, one that
+nobody has asked about before. Of a frozen tag nginx may answer by itself; of a locked one for as long as
+CDB_LOCKED_MAX_AGE_SECONDS says, which is a minute here (the default is not at all); of an unlocked one it has to
+ask the service each time whether its answer still holds.
+"""
+
+import argparse
+import json
+import re
+import resource
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from cdb_rest.scenarios.definitions import SCENARIOS
+from loadtests import burst
+from loadtests.bench.client import Client
+from loadtests.campaigns.findings import Findings, Run
+from loadtests.campaigns.stage import Stage
+from loadtests.recording import outcome
+from loadtests.reporting import plots
+from loadtests.reporting.figures import Spread, percentile
+from loadtests.reporting.result import Table, Target
+from loadtests.service import ServiceError
+
+TITLE = "Storm and cache"
+STATUSES = ("frozen", "locked", "unlocked")
+LOCKED_SECONDS = 60
+JOBS, QUICK_JOBS = 10_000, 500
+ROUNDS, QUICK_ROUNDS = 3, 1
+# Files that a process has open besides the connections of its jobs.
+SPARE_FILES = 512
+# What is left in the kernel's queues from one storm must not meet the next one.
+PAUSE_SECONDS = 2.0
+MAJOR = 2**30
+LEAST_SUCCESS = 99.0
+GOOD = re.compile(r'status="(200|304)"')
+
+
+@dataclass(frozen=True)
+class Storm:
+    """One storm: right answers a second until the last one, percentiles from its begin in milliseconds, the share of the jobs
+    that nginx answered alone (None where the service does not tell), how much later than the first the last job began."""
+
+    status: str
+    jobs: int
+    outcomes: dict[str, int]
+    answers_per_s: float
+    p50_ms: float
+    p99_ms: float
+    last_ms: float
+    by_nginx: float | None
+    spread_ms: float
+
+    @classmethod
+    def of(cls, status: str, jobs: int, run: Run) -> "Storm":
+        """From what was recorded and counted."""
+        requests = run.recording.requests
+        outcomes = {name: int((requests.outcomes == name).sum()) for name in outcome.OUTCOMES}
+        times = requests.milliseconds.tolist()
+        good = outcomes[outcome.OK]
+        # 304 is that what nginx has still holds. Of those that waited in the queue for too long the service knows no route.
+        served = sum(
+            value
+            for name, value in run.counters.items()
+            if name.startswith("cdb_requests_total{") and "/payloadiovs" in name and GOOD.search(name)
+        )
+        return cls(
+            status, jobs, outcomes, good / (max(times) / 1000), percentile(times, 50), percentile(times, 99),
+            max(times), 100 * max(0.0, good - served) / jobs if run.counters else None,
+            float(requests.begin.max() - requests.begin.min()) * 1000,
+        )  # fmt: skip
+
+    @property
+    def answered(self) -> int:
+        """Jobs with an answer of any kind."""
+        return sum(self.outcomes.values()) - self.outcomes[outcome.NO_RESPONSE]
+
+
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """How large."""
+    parser.add_argument("--jobs", type=int, metavar="N", help=f"of a storm (default: {JOBS:,}, --quick: {QUICK_JOBS})")
+    parser.add_argument("--scenario", default="moderate", choices=SCENARIOS, help="what is copied (default: moderate)")
+
+
+def run(stage: Stage) -> Findings:
+    """Storms on the three tags in turns."""
+    jobs = int(stage.options.get("jobs") or (QUICK_JOBS if stage.quick else JOBS))
+    scenario = stage.options.get("scenario", "moderate")
+    _allow_files(jobs + SPARE_FILES)
+    storms = []
+    with stage.serving(scenarios=(scenario,), CDB_LOCKED_MAX_AGE_SECONDS=str(LOCKED_SECONDS)):
+        tags = _make_tags(stage, scenario)
+        for number in range(1, (QUICK_ROUNDS if stage.quick else ROUNDS) + 1):
+            # Nothing of it is in the cache from an earlier round or run.
+            minor = int(time.time())
+            for status in STATUSES[:: 1 if number % 2 else -1]:
+                options = {"jobs": str(jobs), "scenario": scenario, "global-tag": tags[status]}
+                options |= {"major": str(MAJOR), "minor": str(minor)}
+                record = partial(burst.put, stage.url, options=options)
+                told = {"start-jobs": "all at once", **options}
+                run = stage.watched(f"{status}, round {number}", record, told, detailed=number == 1)
+                storms.append(Storm.of(status, jobs, run))
+                time.sleep(PAUSE_SECONDS)
+    return _findings(stage, storms)
+
+
+def _allow_files(number: int) -> None:
+    """Let us, and the processes that we start, have so many files open. Raises `ServiceError` if that may not be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= number:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, max(number, hard)))
+    except (ValueError, OSError) as error:
+        raise ServiceError(
+            f"a storm of so many jobs needs {number:,} open files, and at most {hard:,} are allowed here: "
+            f"raise the limit (ulimit -Hn {number}) or ask for fewer --jobs"
+        ) from error
+
+
+def _make_tags(stage: Stage, scenario: str) -> dict[str, str]:
+    """Copies of the scenario by status; those of an earlier run are taken as they are, if they are still what they were."""
+    tags = {status: f"storm-{status}-{scenario}" for status in STATUSES}
+    with Client(stage.own.port) as client:
+        there = {tag["name"]: tag for tag in json.loads(client.call("GET", "globalTags").body)}
+        for status, tag in tags.items():
+            if tag not in there:
+                stage.say(f"copying {scenario} to {tag}")
+                client.write("POST", f"cloneGlobalTag/{scenario}/{tag}")
+                if status != "unlocked":
+                    client.write("PUT", f"gt_change_status/{tag}/{status}")
+    return tags
+
+
+def _findings(stage: Stage, storms: list[Storm]) -> Findings:
+    rates = {status: [storm.answers_per_s for storm in storms if storm.status == status] for status in STATUSES}
+    jobs, unanswered = storms[0].jobs, sum(storm.jobs - storm.answered for storm in storms)
+    other = sum(storm.answered - storm.outcomes[outcome.OK] - storm.outcomes[outcome.OVERLOADED] for storm in storms)
+    least = min(100 * storm.outcomes[outcome.OK] / jobs for storm in storms if storm.status == "frozen")
+    told = ", ".join(f"{Spread.of(values).median:,.0f} on a tag that is {status}" for status, values in rates.items())
+    return Findings(
+        summary=f"Of {jobs:,} jobs at once, answers a second: {told}; {unanswered:,} jobs of {len(storms)} storms had no answer",
+        question=(__doc__ or "").split("\n", 1)[0],
+        targets=[
+            Target("jobs without an answer, all storms", unanswered, 0, at_most=True),
+            Target("answers that are neither right nor 504 (come again)", other, 0, at_most=True),
+            Target("right answers in the worst storm on the frozen tag", least, LEAST_SUCCESS, at_most=False, unit="%"),
+        ],
+        tables=[_medians(storms), _each(storms)],
+        plots=[
+            plots.bars(
+                f"Answers a second, {jobs:,} jobs at once", {k: Spread.of(v) for k, v in rates.items()}, x="answers/s"
+            )
+        ],
+        runs=stage.runs,
+        notes=[_note(storms)],
+        figures=_figures(storms),
+        raw=[vars(storm) | {"outcomes": json.dumps(storm.outcomes)} for storm in storms],
+    )
+
+
+MEASURED = {
+    "answers_per_s": "answers/s",
+    "p50_ms": "p50 ms",
+    "p99_ms": "p99 ms",
+    "last_ms": "last ms",
+    "by_nginx": "by nginx alone %",
+    "spread_ms": "last began after ms",
+}
+
+
+def _figures(storms: list[Storm]) -> dict[str, list[float]]:
+    found = {
+        f"{status}: {what}": [getattr(storm, key) for storm in storms if storm.status == status]
+        for status in STATUSES
+        for key, what in MEASURED.items()
+    }
+    return {name: values for name, values in found.items() if None not in values}
+
+
+def _medians(storms: list[Storm]) -> Table:
+    figures = _figures(storms)
+    rows = [
+        (
+            status,
+            *(
+                str(Spread.of(figures[key])) if (key := f"{status}: {what}") in figures else None
+                for what in MEASURED.values()
+            ),
+        )
+        for status in STATUSES
+    ]
+    return Table("Median (least–most) of the storms", ("tag", *MEASURED.values()), rows)
+
+
+def _each(storms: list[Storm]) -> Table:
+    shown = (outcome.OK, outcome.OVERLOADED, outcome.NO_RESPONSE)
+    rows = [
+        (storm.status, *(storm.outcomes[name] for name in shown), storm.jobs - sum(storm.outcomes[name] for name in shown),
+         *(getattr(storm, key) for key in MEASURED))
+        for storm in storms
+    ]  # fmt: skip
+    return Table("Each storm, in the order they came", ("tag", *shown, "other", *MEASURED.values()), rows)
+
+
+def _note(storms: list[Storm]) -> str:
+    latest = max(storm.spread_ms for storm in storms)
+    return (
+        "Times count from when all jobs were due. One process started them, and the last one began up to "
+        f"{latest:,.0f} ms after the first: a farm of machines would be quicker, and what a job waited for the generator is part "
+        "of its time. By nginx alone: the share of right answers which the service's own count of lookups does not "
+        "have; a question whether an answer still holds is one that it has."
+    )

@@ -1,0 +1,106 @@
+"""The campaigns hammer and storm-cache as small as they get, on a service of their own, and the storm against known faults."""
+
+import pytest
+
+from loadtests import burst
+from loadtests.campaigns import hammer, storm_cache
+from loadtests.campaigns.stage import Stage
+from loadtests.recording import outcome
+from loadtests.service import ServiceError
+from tests.loadtests.rig_runs import fake, noted
+
+pytestmark = pytest.mark.xdist_group("hard campaigns")
+
+MOMENT = {"major": str(2**30), "minor": "0"}
+JOBS = 60
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("hard")
+    stage = Stage(directory / "data", output=directory, quick=True, options={"scenario": "tiny"})
+    stage.data.mkdir()
+    with stage.running_database():
+        yield stage
+
+
+def test_the_hammer_tells_what_became_of_each_cell(stage, monkeypatch):
+    monkeypatch.setattr(hammer, "QUICK_COUNTS", (4, 8, 16))
+    stage.options["scale"] = "0.01"
+    findings = hammer.run(stage)
+    assert findings.passed, (findings.summary, [run.recording.examples for run in stage.runs])
+    assert findings.summary.startswith("100.00 % of 420 requests")
+    tables = {table.title.split(" (")[0]: table for table in findings.tables}
+    assert [len(tables[name].rows) for name in ("By offset", "By number of requests", "By route", "Each cell")] == [
+        5,
+        3,
+        3,
+        45,
+    ]
+    for table in tables.values():
+        if table.columns[1:] == hammer.COLUMNS:
+            assert sum(row[1] for row in table.rows) == 420
+    way = {row[0]: row[1:] for row in tables["On the way"].rows}
+    assert way["lookup"][0] == 140
+    # Equal questions may be answered by nginx; what reaches the view goes all the way.
+    assert 0 < way["lookup"][1] <= 140
+    assert way["lookup"][1] == way["lookup"][2] == way["lookup"][3]
+    assert "times the study's rate" in findings.notes[0]
+    assert len(findings.raw) == 45
+    assert sum(row[outcome.OK] for row in findings.raw) == 420
+
+
+def test_requests_that_never_came_are_no_success(stage):
+    requests = stage.runs[0].recording.requests
+    cell = hammer.Cell("lookup", 4, 50)
+    assert hammer.Became.of(requests, [cell]).share(outcome.OK) == 100
+    without = requests.where(requests.names != cell.name)
+    assert hammer.Became.of(without, [cell]).row()[:2] == (4, "0.00")
+    assert hammer.Became.of(without, [cell]).row()[6] == "100.00"
+
+
+def test_a_storm_tells_what_nginx_answered_alone(stage):
+    stage.options["jobs"] = str(JOBS)
+    stage.runs.clear()
+    findings = storm_cache.run(stage)
+    assert findings.passed, (findings.summary, [run.recording.examples for run in stage.runs])
+    assert len(stage.runs) == 3
+    assert all((run.recording.requests.outcomes == outcome.OK).sum() == JOBS for run in stage.runs)
+    [frozen] = findings.figures["frozen: by nginx alone %"]
+    [unlocked] = findings.figures["unlocked: by nginx alone %"]
+    assert frozen > unlocked == 0
+    assert findings.figures["locked: p50 ms"][0] <= findings.figures["locked: p99 ms"][0]
+
+
+@pytest.mark.parametrize(
+    ("fault", "called"),
+    [
+        ("none", outcome.OK),
+        ("error --status 504", outcome.OVERLOADED),
+        ("close", outcome.NO_RESPONSE),
+        ("truncated", outcome.NO_RESPONSE),
+        ("wrong-value", outcome.WRONG),
+    ],
+)
+def test_a_storm_tells_faults_by_their_names(tmp_path, fault, called):
+    options = {"jobs": str(JOBS), "scenario": "tiny", "global-tag": "tiny", "patience": "20", **MOMENT}
+    with fake(f"{fault} --every 10", tmp_path / "fake") as (url, log):
+        recording = burst.put(url, tmp_path / "recording", options)
+        server = noted(log)
+    assert len(server) == JOBS == len(recording.requests)
+    found = recording.requests.outcomes.tolist()
+    assert found.count(called) >= JOBS // 10
+    assert found.count(outcome.OK) == (JOBS if called == outcome.OK else JOBS - JOBS // 10)
+    assert recording.samples[0].cpu > 0
+
+
+def test_a_storm_of_nobody_is_told_as_that(tmp_path):
+    options = {"jobs": "3", "scenario": "tiny", "global-tag": "tiny", "patience": "20", **MOMENT}
+    recording = burst.put("http://127.0.0.1:9", tmp_path, options)
+    assert recording.requests.outcomes.tolist() == [outcome.NO_RESPONSE] * 3
+
+
+def test_too_many_files_are_one_line():
+    # More than any kernel allows, root included.
+    with pytest.raises(ServiceError, match=r"needs 4,294,967,296 open files.*ulimit -Hn"):
+        storm_cache._allow_files(2**32)

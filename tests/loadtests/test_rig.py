@@ -1,0 +1,177 @@
+"""Whether the rig says what is: the real locust against a server whose faults are known, and which counts for itself."""
+
+import numpy
+import pytest
+
+from loadtests.recording import outcome
+from tests.loadtests.rig_runs import Case, play_all
+
+pytestmark = pytest.mark.xdist_group("rig")
+
+EVERY = 10
+# Of the server's doings, what the client has to call them.
+CALLED = {
+    "error --status 500": outcome.SERVER_ERROR,
+    "error --status 504": outcome.OVERLOADED,
+    "error --status 404": outcome.NOT_FOUND,
+    "error --status 409": outcome.CLIENT_ERROR,
+    "slow-error --status 503 --seconds 0.2": outcome.SERVER_ERROR,
+    "close": outcome.NO_RESPONSE,
+    "reset": outcome.NO_RESPONSE,
+    "truncated": outcome.NO_RESPONSE,
+    "redirect": outcome.WRONG,
+    "html": outcome.WRONG,
+    "wrong-value": outcome.WRONG,
+    "empty": outcome.WRONG,
+}
+STALL_SECONDS, STALLED_RATE, STALLED_FOR = 2.0, 40.0, 5.0
+STALL = f"stall --since 1 --seconds {STALL_SECONDS}"
+OPEN = {"start-jobs": "at a constant rate"}
+CASES = {
+    **{fault: Case(f"{fault} --every {EVERY}") for fault in CALLED},
+    "delay": Case("delay --seconds 0.05", users=1),
+    "slow-body": Case("slow-body --seconds 1", users=10, options={"jobs-per-user": 1}),
+    "two processes": Case("delay --seconds 0.01", users=4, processes=2),
+    "open stall": Case(STALL, users=2, seconds=STALLED_FOR, options=OPEN | {"jobs-per-second": STALLED_RATE / 2}),
+    "closed stall": Case(STALL, users=5, seconds=STALLED_FOR, options={"pause": 0.02}),
+    "silent": Case("silent", users=3, seconds=3, options=OPEN | {"jobs-per-second": 20, "patience": 1}),
+    "too many": Case(
+        "silent", users=1, seconds=2, options=OPEN | {"jobs-per-second": 20, "patience": 4, "most-in-progress": 5}
+    ),
+    "trickle": Case("slow-body --seconds 4", users=2, options={"jobs-per-user": 1, "patience": 1}),
+    "end": Case("delay --seconds 0.7", users=5, seconds=2, options={"patience": 1}),
+    "refuse": Case("refuse --since 1 --seconds 1", users=1, seconds=3, options=OPEN | {"jobs-per-second": 20}),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return play_all(CASES, tmp_path_factory.mktemp("rig"))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "refuse"])
+def test_the_client_counts_what_the_server_counts(runs, name):
+    assert len(runs[name].requests) == len(runs[name].server) > 0
+
+
+@pytest.mark.parametrize("fault", CALLED)
+def test_every_fault_is_called_by_its_name(runs, fault):
+    seen = runs[fault]
+    number = len(seen.server) // EVERY
+    assert number > 0
+    assert seen.did == {"none": len(seen.server) - number, fault.split()[0]: number}
+    assert seen.outcomes == {outcome.OK: len(seen.server) - number, CALLED[fault]: number}
+    name, detail = seen.recording.examples[CALLED[fault]]
+    assert name in ("globalTags", "lookup")
+    assert detail
+
+
+def test_what_a_slow_error_says_is_read_to_its_end(runs):
+    assert "broken on purpose" in runs["slow-error --status 503 --seconds 0.2"].recording.examples["5xx"][1]
+    failed = runs["slow-error --status 503 --seconds 0.2"].requests
+    assert failed.milliseconds[failed.statuses == 503].min() >= 200
+
+
+def test_a_job_goes_no_further_than_its_failure(runs):
+    seen = runs["error --status 500"]
+    jobs = seen.recording.jobs
+    assert (jobs.outcomes != outcome.OK).sum() == seen.outcomes[outcome.SERVER_ERROR]
+    assert jobs.rows.sum() == len(seen.server)
+
+
+def test_a_fixed_delay_is_in_every_percentile(runs):
+    times = runs["delay"].requests.milliseconds
+    assert times.min() >= 50
+    assert numpy.percentile(times, 50) < 150
+    assert numpy.percentile(times, 99) < 500
+
+
+def test_each_request_came_while_the_client_waited(runs):
+    seen = runs["delay"]
+    came = numpy.array([request["came"] for request in seen.server]) - seen.recording.origin
+    # The server's clock is the wall clock of the same machine.
+    assert (seen.requests.begin <= came + 0.005).all()
+    assert (came <= seen.requests.end).all()
+
+
+def test_an_answer_ends_with_its_last_byte(runs):
+    times = runs["slow-body"].requests.milliseconds
+    assert times.min() >= 1000
+    assert numpy.percentile(times, 50) < 3000
+    assert runs["slow-body"].outcomes == {outcome.OK: 20}
+
+
+def test_patience_is_for_the_whole_answer(runs):
+    seen = runs["trickle"]
+    assert seen.outcomes == {outcome.NO_RESPONSE: 2}
+    assert 1000 <= seen.requests.milliseconds.min() <= seen.requests.milliseconds.max() < 3000
+
+
+def test_the_files_of_all_processes_are_one_recording(runs):
+    seen = runs["two processes"]
+    assert seen.outcomes == {outcome.OK: 4 * 20 * 2}
+    assert (numpy.diff(seen.recording.due) >= 0).all()
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 1.5])
+def test_an_open_model_shows_all_that_a_stall_did(runs, seconds):
+    """Who was due in the window waited from then to its end, so those slower than x are those of its first 2 s - x."""
+    seen = runs["open stall"]
+    first = seen.requests.where(seen.requests.names == "globalTags")
+    slow = (first.milliseconds > seconds * 1000).sum()
+    expected = STALLED_RATE * (STALL_SECONDS - seconds)
+    assert expected - 2 <= slow <= expected + STALLED_RATE * 0.3
+    assert abs(len(first) - STALLED_RATE * (first.due[-1] - first.due[0]) - 1) <= 2
+
+
+def test_a_closed_model_meets_a_stall_once_for_each_user(runs):
+    seen = runs["closed stall"]
+    assert (seen.requests.milliseconds > 500).sum() == CASES["closed stall"].users
+    assert numpy.percentile(seen.requests.milliseconds, 50) < 500
+
+
+def test_jobs_start_at_their_rate_though_nobody_answers(runs):
+    seen, case = runs["silent"], CASES["silent"]
+    assert set(seen.outcomes) == {outcome.NO_RESPONSE}
+    due, rate = seen.requests.due, case.options["jobs-per-second"] * case.users
+    assert abs(len(due) - rate * (due[-1] - due[0])) <= case.users
+    # locust's own start is part of the time that it was given.
+    assert due[-1] - due[0] >= case.seconds / 2
+    assert seen.requests.milliseconds.min() >= 1000
+
+
+def test_jobs_that_were_not_sent_are_counted(runs):
+    seen, case = runs["too many"], CASES["too many"]
+    jobs = seen.recording.jobs
+    assert len(seen.server) == 5
+    unsent = (jobs.outcomes == outcome.NOT_SENT).sum()
+    assert len(jobs) == unsent + 5
+    assert len(jobs) == round(case.options["jobs-per-second"] * (jobs.due[-1] - jobs.due[0])) + 1 > 6
+    assert outcome.NOT_SENT in seen.recording.examples
+
+
+def test_what_is_under_way_at_the_end_is_recorded(runs):
+    """Its second requests began too late to be waited for, or were waited for: every one that reached the server is there."""
+    seen = runs["end"]
+    unfinished = sum("went" not in request for request in seen.server)
+    assert seen.outcomes[outcome.NO_RESPONSE] >= unfinished
+    assert len(seen.recording.jobs) >= CASES["end"].users
+
+
+def test_refused_connections_are_no_response_and_go_on_in_time(runs):
+    seen, case = runs["refuse"], CASES["refuse"]
+    refused = seen.outcomes[outcome.NO_RESPONSE]
+    assert len(seen.requests) == len(seen.server) + refused
+    # One a twentieth of a second, while the door was shut for a second.
+    assert 15 <= refused <= 40
+    assert "refused" in seen.recording.examples[outcome.NO_RESPONSE][1].lower()
+    due = seen.recording.jobs.due
+    assert len(due) == round(case.options["jobs-per-second"] * (due[-1] - due[0])) + 1
+
+
+def test_the_generator_tells_how_it_was(runs):
+    for name in ("open stall", "closed stall", "silent"):
+        samples = runs[name].recording.samples
+        assert len(samples) >= CASES[name].seconds - 2
+        assert 0 < max(sample.cpu for sample in samples) < 1.5
+    assert max(sample.in_progress for sample in runs["open stall"].recording.samples) > STALLED_RATE
