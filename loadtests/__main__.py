@@ -91,25 +91,25 @@ def _campaign(options: argparse.Namespace) -> int:
     stage = Stage(directory / "data", output=output, host=host, quick=options.quick, options=_own(options))
     stage.data.mkdir(parents=True, exist_ok=True)
     output.mkdir(parents=True)
-    module, interrupted = CAMPAIGNS[options.name], False
+    module = CAMPAIGNS[options.name]
     try:
         with contextlib.nullcontext() if host else stage.running_database():
             facts = machine.facts(None if host else stage.database, _settings(options), generator="locust")
-            try:
-                findings = module.run(stage)
-            except KeyboardInterrupt:
-                interrupted, findings = True, _rest(stage)
+            findings, code = _findings(module, stage)
     except NeedsOwnServiceError:
         sys.stderr.write(f"load: {options.name} starts services of its own; it can't be pointed at --host\n")
         return 1
     except (ServiceError, ConfigurationError, OSError) as error:
         sys.stderr.write(f"load: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        stage.say("interrupted")
+        return INTERRUPTED
     stage.say("writing the report")
     path = campaign.write(output, options.name, f"Load test: {module.TITLE}", findings, facts)
     stage.say(f"Report: {path} ({time.monotonic() - begin:.0f} s)")
     print(f"{findings.summary}. {'Passed' if findings.passed else 'Failed'}.{os.linesep}{path}")
-    return INTERRUPTED if interrupted else 0 if findings.passed else 1
+    return code
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
@@ -117,10 +117,23 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     return given | {"quick": "yes" if options.quick else "no"} | _own(options)
 
 
-def _rest(stage: Stage) -> Findings:
-    """What is complete of a campaign that was interrupted."""
+def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
+    """What a campaign found and the code for the shell; of one that was interrupted or failed, what was complete."""
+    try:
+        findings = module.run(stage)
+    except KeyboardInterrupt:
+        stage.say("interrupted")
+        return _rest(stage, "Interrupted"), INTERRUPTED
+    except ServiceError as error:
+        if not stage.runs:
+            raise
+        return _rest(stage, f"The campaign failed: {error}"), 1
+    return findings, 0 if findings.passed else 1
+
+
+def _rest(stage: Stage, what: str) -> Findings:
     return Findings(
-        summary=f"Interrupted: {len(stage.runs)} runs are complete, and nothing is concluded from them",
+        summary=f"{what}. {len(stage.runs)} runs are complete, and nothing is concluded from them",
         targets=[Target("the campaign came to its end", None, 1, at_most=False)],
         runs=stage.runs,
     )
@@ -133,7 +146,8 @@ def _report(options: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         sys.stderr.write(f"load: {error}\n")
         return 1
-    run = Run(directory.name, recording)
+    # By the same label everywhere, so that two recordings can be compared.
+    run = Run("recording", recording)
     of = summaries.of(run)
     share = "no requests" if of["ok_share"] is None else f"{of['ok_share'] * 100:.2f} % of {of['requests']:,} requests"
     findings = Findings(

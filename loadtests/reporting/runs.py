@@ -55,6 +55,8 @@ def _overview(runs: Sequence[Run], title: str = "") -> Table:
         of = summaries.of(run)
         # Not rounded to three digits, in which 99.96 would be 100.
         share = "–" if of["ok_share"] is None else f"{of['ok_share'] * 100:.3f}"
+        # The busiest second of less than a second is none.
+        of["peak_rate"] = of["peak_rate"] if of["seconds"] >= 1 else None
         keys = ("requests", "jobs", "seconds", "mean_rate", "ok_rate", "peak_rate", "p50_ms", "p95_ms", "p99_ms")
         rows.append((run.label, *(of[key] for key in keys), share, of["rows_per_answer"]))
     return Table(title, columns, rows)
@@ -63,7 +65,7 @@ def _overview(runs: Sequence[Run], title: str = "") -> Table:
 def _percentiles(recording: Recording) -> Table:
     parts: list[tuple[str, Recording]] = list(summaries.by_name(recording))
     if len(parts) > 1:
-        parts.append(("all requests", recording.requests))
+        parts.insert(0, ("all requests", recording.requests))
     if len(recording.jobs):
         parts.append(("whole jobs", recording.jobs.where(recording.jobs.outcomes != NOT_SENT)))
     rows = [(name, len(one), *summaries.percentiles_of(one.milliseconds).values()) for name, one in parts]

@@ -1,5 +1,7 @@
 """What became of a run as time went on, and how its response times are distributed."""
 
+import math
+
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
@@ -12,9 +14,14 @@ from loadtests.reporting.result import Plot
 from loadtests.reporting.summaries import by_name, failures_of
 
 # Beyond so many points a cloud of them is drawn as a density, so that nothing hides behind the last ones.
-MOST_POINTS = 4_000
+MOST_POINTS = 15_000
 # So many bins of a whole number of seconds at most, so that long tests can be read as well.
 MOST_BINS = 600
+# Shorter tests have bins of a tenth of a second.
+SHORT_SECONDS = 10
+# Names beyond so many, the most frequent ones, are drawn as one.
+MOST_NAMES, REST, ALL = 6, "all others", "all requests"
+GREY = "#7f7f7f"
 CURVE_POINTS = 400
 ACROSS, UP = 240, 90
 LEAST_MS = 0.01
@@ -30,14 +37,14 @@ def plots_of(recording: Recording) -> list[Plot]:
 
 
 def frequency(requests: Recording) -> Plot:
-    """Requests that ended in each second, those that succeeded and each kind of failure, and the mean of all."""
+    """How many requests ended each second, those that succeeded and each kind of failure, and the mean of all."""
     seconds = float(requests.end.max() - requests.due.min())
 
     def draw(axes: Axes) -> None:
+        width, edges = _bins(requests.end)
         for outcome in (OK, *failures_of(requests)):
-            centres, values = rates(requests.end[requests.outcomes == outcome], requests.end)
-            look = {"color": OUTCOME_COLOURS[outcome], "linewidth": 1.3}
-            axes.plot(centres, values, drawstyle="steps-mid", label=outcome, **look)
+            counts, _ = numpy.histogram(requests.end[requests.outcomes == outcome], edges)
+            axes.stairs(counts / width, edges, label=outcome, color=OUTCOME_COLOURS[outcome], linewidth=1.4)
         if seconds:
             mean = len(requests) / seconds
             axes.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean of all: {mean:,.4g}/s")
@@ -56,9 +63,9 @@ def times(requests: Recording) -> Plot:
         if len(requests) > MOST_POINTS:
             _density(axes, requests.due, milliseconds)
         else:
-            for index, (name, one) in enumerate(by_name(requests)):
+            for index, (name, one) in enumerate(frequent(requests).items()):
                 values = numpy.maximum(one.milliseconds, LEAST_MS)
-                look = {"markersize": 3, "alpha": 0.5, "color": COLOURS[index % len(COLOURS)]}
+                look = {"markersize": 2.5, "alpha": 0.5, "color": _colour(name, index)}
                 axes.plot(one.due, values, "o", label=name, rasterized=True, markeredgewidth=0, **look)
         failed = numpy.flatnonzero(requests.outcomes != OK)
         failed = failed[:: max(1, len(failed) // MOST_POINTS + 1)]
@@ -67,7 +74,8 @@ def times(requests: Recording) -> Plot:
             axes.plot(requests.due[failed], milliseconds[failed], "x", label="failed", **look)
         for share, style in ((50, "-"), (95, (0, (3, 1)))):
             places, values = by_second(requests, share)
-            axes.plot(places, values, color="black", linestyle=style, label=f"p{share} by second", **OUTLINED)
+            width, _ = _bins(requests.due)
+            axes.plot(places, values, color="black", linestyle=style, label=f"p{share} by {width:g} s", **OUTLINED)
         scales(axes, TIME, "response time, ms", log_x=False, log_y=True)
         _from_the_start(axes, requests)
         beside(axes, on_top=True)
@@ -79,29 +87,37 @@ def distribution(requests: Recording) -> Plot:
     """Of each name the share of requests that took longer, so that the tail can be read."""
 
     def draw(axes: Axes) -> None:
-        for index, (name, one) in enumerate(by_name(requests)):
+        curves = frequent(requests)
+        for index, (name, one) in enumerate(curves.items() if len(curves) == 1 else [*curves.items(), (ALL, requests)]):
             ordered = numpy.sort(numpy.maximum(one.milliseconds, LEAST_MS))
             # Places close to each other in the tail, where each request counts.
             slower = numpy.unique(numpy.geomspace(1, len(ordered), CURVE_POINTS).astype(int))
             values, left = ordered[len(ordered) - slower], slower / len(ordered) * 100
-            axes.plot(
-                values, left, label=name, color=COLOURS[index % len(COLOURS)], linewidth=1.5, drawstyle="steps-post"
-            )
+            look = {"color": "black", "linestyle": "--"} if name == ALL else {"color": _colour(name, index)}
+            axes.plot(values, left, label=name, linewidth=1.5, drawstyle="steps-post", **look)
         scales(axes, "response time, ms", "requests that took as long or longer, %", log_x=True, log_y=True)
 
     return plot("Distribution of response times", draw)
 
 
+def frequent(requests: Recording) -> dict[str, Recording]:
+    """Requests by name, the most frequent ones first; those of rare names together as the last."""
+    parts = sorted(by_name(requests), key=lambda part: -len(part[1]))
+    if len(parts) <= MOST_NAMES + 1:
+        return dict(parts)
+    names = [name for name, _ in parts[:MOST_NAMES]]
+    return dict(parts[:MOST_NAMES]) | {REST: requests.where(~numpy.isin(requests.names, names))}
+
+
 def rates(moments: numpy.ndarray, all_moments: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Middles of bins of whole seconds from the first to the last of `all_moments`, and how many `moments` a second are in
-    each."""
+    """Middles of bins from the first to the last of `all_moments`, and how many `moments` a second are in each."""
     width, edges = _bins(all_moments)
     counts, _ = numpy.histogram(moments, edges)
     return edges[:-1] + width / 2, counts / width
 
 
 def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Middles of bins of whole seconds, and the percentile of the response times of the requests that were due then."""
+    """Middles of bins, and the percentile of the response times of the requests that were due then, where there are any."""
     width, edges = _bins(requests.due)
     order = numpy.argsort(requests.due, kind="stable")
     values = numpy.maximum(requests.milliseconds, LEAST_MS)[order]
@@ -113,14 +129,20 @@ def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.n
     return edges[filled] + width / 2, numpy.array(found)
 
 
+def _colour(name: str, index: int) -> str:
+    return GREY if name == REST else COLOURS[index % len(COLOURS)]
+
+
 def _from_the_start(axes: Axes, requests: Recording) -> None:
-    axes.set_xlim(0, max(1.0, float(requests.end.max())))
+    axes.set_xlim(0, max(0.1, float(requests.end.max())))
 
 
-def _bins(moments: numpy.ndarray) -> tuple[int, numpy.ndarray]:
-    first, last = int(numpy.floor(moments.min())), int(numpy.floor(moments.max())) + 1
-    width = max(1, -(-(last - first) // MOST_BINS))
-    return width, numpy.arange(first, last + width, width)
+def _bins(moments: numpy.ndarray) -> tuple[float, numpy.ndarray]:
+    """Width and edges of bins: of whole seconds, or of tenths where the test was short."""
+    unit = 0.1 if moments.max() < SHORT_SECONDS else 1
+    first, last = math.floor(moments.min() / unit), math.floor(moments.max() / unit) + 1
+    step = max(1, -(-(last - first) // MOST_BINS))
+    return step * unit, numpy.arange(first, last + step, step) * unit
 
 
 def _density(axes: Axes, due: numpy.ndarray, milliseconds: numpy.ndarray) -> None:

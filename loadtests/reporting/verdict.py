@@ -16,7 +16,8 @@ LATE_MS, LAG_MS = 50.0, 200.0
 # Counts that differ by more are told apart: what was under way when they were read, and questions of ours, are not.
 SAME_SHARE, SAME_COUNT = 0.01, 20
 
-STATUS_ROUTES = ("health", "metrics")
+# Asked by ourselves and by others that look after the service.
+STATUS_ROUTES = ("/health", "/metrics")
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def written_report(tmp_path_factory):
     rows = [
         {
             "time": START + second, "cpu.gunicorn.user": 0.8, "cpu.gunicorn.system": 0.2, "cpu.postgres.user": 0.5,
-            "cpu.machine": 1.7, "memory.gunicorn": 2e8 + 1e5 * second, "files.nginx": 40, "threads.gunicorn": 24,
+            "cpu.machine": 1.7, "memory.gunicorn": 2e8 + 1e5 * second, "memory.machine": 9e9,
+            "files.nginx": 40, "threads.gunicorn": 24,
             "connections.active": second % 7, "connections.idle": 4, "waits.ClientRead": 3, "in_progress.lookups": second % 5,
             "errors.overloaded": second % 2, "disk.write": 2e6,
         }
@@ -176,7 +177,7 @@ def test_the_counts_of_both_sides(tmp_path):
     route = 'route="/payloadiovs/"'
     counters = {
         f'cdb_requests_total{{method="GET",{route},status="200"}}': 400.0,
-        'cdb_requests_total{method="GET",route="health/ready",status="200"}': 5000.0,
+        'cdb_requests_total{method="GET",route="/health/ready",status="200"}': 5000.0,
         f"cdb_request_duration_seconds_sum{{{route}}}": 1.2,
         f"cdb_request_duration_seconds_count{{{route}}}": 400.0,
         "cdb_nginx_requests_total": 1003.0,
