@@ -91,14 +91,11 @@ def _campaign(options: argparse.Namespace) -> int:
     stage = Stage(directory / "data", output=output, host=host, quick=options.quick, options=_own(options))
     stage.data.mkdir(parents=True, exist_ok=True)
     output.mkdir(parents=True)
-    module, interrupted = CAMPAIGNS[options.name], False
+    module = CAMPAIGNS[options.name]
     try:
         with contextlib.nullcontext() if host else stage.running_database():
             facts = machine.facts(None if host else stage.database, _settings(options), generator="locust")
-            try:
-                findings = module.run(stage)
-            except KeyboardInterrupt:
-                interrupted, findings = True, _rest(stage)
+            findings, code = _findings(module, stage)
     except NeedsOwnServiceError:
         sys.stderr.write(f"load: {options.name} starts services of its own; it can't be pointed at --host\n")
         return 1
@@ -109,7 +106,7 @@ def _campaign(options: argparse.Namespace) -> int:
     path = campaign.write(output, options.name, f"Load test: {module.TITLE}", findings, facts)
     stage.say(f"Report: {path} ({time.monotonic() - begin:.0f} s)")
     print(f"{findings.summary}. {'Passed' if findings.passed else 'Failed'}.{os.linesep}{path}")
-    return INTERRUPTED if interrupted else 0 if findings.passed else 1
+    return code
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
@@ -117,10 +114,23 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     return given | {"quick": "yes" if options.quick else "no"} | _own(options)
 
 
-def _rest(stage: Stage) -> Findings:
-    """What is complete of a campaign that was interrupted."""
+def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
+    """What a campaign found and the code for the shell; of one that was interrupted or failed, what was complete."""
+    try:
+        findings = module.run(stage)
+    except KeyboardInterrupt:
+        stage.say("interrupted")
+        return _rest(stage, "Interrupted"), INTERRUPTED
+    except ServiceError as error:
+        if not stage.runs:
+            raise
+        return _rest(stage, f"The campaign failed: {error}"), 1
+    return findings, 0 if findings.passed else 1
+
+
+def _rest(stage: Stage, what: str) -> Findings:
     return Findings(
-        summary=f"Interrupted: {len(stage.runs)} runs are complete, and nothing is concluded from them",
+        summary=f"{what}. {len(stage.runs)} runs are complete, and nothing is concluded from them",
         targets=[Target("the campaign came to its end", None, 1, at_most=False)],
         runs=stage.runs,
     )

@@ -30,7 +30,7 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
         for number, value in enumerate(values, 1)
     ]
     write_csv(directory / "figures.csv", rows)
-    (directory / FILE).write_text(json.dumps(_document(name, title, findings, facts), default=float) + "\n")
+    (directory / FILE).write_text(json.dumps(document(name, title, findings, facts), default=float) + "\n")
     return path
 
 
@@ -38,7 +38,7 @@ def _findings(name: str, findings: Findings) -> Result:
     """What the campaign found itself, and a line for each run."""
     result = Result(name, "Findings", notes=findings.notes, plots=findings.plots, raw=findings.raw)
     result.targets, result.tables = findings.targets, list(findings.tables)
-    if len(findings.runs) > 1:
+    if len(findings.runs) > 1 or not all(run.detailed for run in findings.runs):
         result.tables.append(runs.table_of(findings.runs))
     return result
 
@@ -52,7 +52,8 @@ def _numbered(results: list[Result]) -> list[Result]:
     return results
 
 
-def _document(name: str, title: str, findings: Findings, facts: Table) -> dict[str, Any]:
+def document(name: str, title: str, findings: Findings, facts: Table) -> dict[str, Any]:
+    """What programs read: the campaign, what its figures belong to, and of each run percentiles by name of request."""
     return {
         "format": FORMAT,
         "campaign": name,

@@ -76,10 +76,11 @@ def readable(axis: Axis) -> None:
     axis.set_minor_formatter("")
 
 
-def beside(axes: Axes) -> None:
-    """The legend at the right of the axes, if anything has a name."""
+def beside(axes: Axes, *, on_top: bool = False) -> None:
+    """The legend at the right of the axes, if anything has a name; in the middle, or `on_top` where something is below it."""
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+        place = ("upper left", 1.0) if on_top else ("center left", 0.5)
+        axes.legend(loc=place[0], bbox_to_anchor=(1.01, place[1]), frameon=False)
 
 
 def rows(axes: Axes, names: Sequence[str]) -> None:

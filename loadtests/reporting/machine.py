@@ -32,7 +32,7 @@ def facts(database: Database | None, settings: dict[str, str], *, generator: str
         *(_options(database) if database else ()),
         *settings.items(),
     ]
-    return Table("What the figures belong to", ("", ""), rows)
+    return Table("What the figures belong to" if database else "The machine of the load generator", ("", ""), rows)
 
 
 def _service(database: Database) -> list[tuple[str, str]]:

@@ -28,16 +28,16 @@ class Change:
     real: bool | None = None
 
 
-def of_repetitions(before: Sequence[float], after: Sequence[float]) -> Change:
+def of_repetitions(before: Sequence[float], after: Sequence[float], *, least: float = LEAST_CHANGE) -> Change:
     """By ranks (Mann and Whitney, both sides, at 5 %); repetitions too few for ever reaching that are told apart where their
     ranges are farther from each other than either is wide. The interval goes from the least to the most that single repetitions
-    give. Medians that differ by less than 3 % are the same. Raises `ValueError` where one side has no value."""
+    give. Medians that differ by less than the share `least` are the same. Raises `ValueError` where one side has no value."""
     middles = [statistics.median(values) for values in (before, after)]
     if min(*before, *after) <= 0:
         same = middles[0] == middles[1]
         return Change(middles[1] / middles[0] if middles[0] > 0 else None, real=False if same else None)
     ratio, low, high = middles[1] / middles[0], min(after) / max(before), max(after) / min(before)
-    if abs(ratio - 1) < LEAST_CHANGE:
+    if ratio == 1 or abs(ratio - 1) < least:
         return Change(ratio, low, high, real=False)
     if min(len(before), len(after)) == 1:
         return Change(ratio, low, high)
@@ -60,6 +60,16 @@ def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
         return float((abs(sums - expected) >= seen - 1e-9).mean())
     deviation = math.sqrt(ranks.var() * count * (total - count) / (total - 1))
     return 2 * (1 - statistics.NormalDist().cdf(seen / deviation)) if deviation else 1.0
+
+
+def of_shares(counts: Sequence[int], totals: Sequence[int]) -> Change:
+    """Of how many failed of how many, before and after: by the normal distribution of both shares together."""
+    shares = [count / max(1, total) for count, total in zip(counts, totals, strict=True)]
+    together = sum(counts) / max(1, sum(totals))
+    deviation = math.sqrt(together * (1 - together) * sum(1 / max(1, total) for total in totals))
+    far = abs(shares[1] - shares[0]) / deviation if deviation else 0.0
+    chance = 2 * (1 - statistics.NormalDist().cdf(far))
+    return Change(shares[1] / shares[0] if shares[0] else None, real=chance < 1 - CONFIDENCE)
 
 
 def of_percentile(before: numpy.ndarray, after: numpy.ndarray, share: float, ratio: float) -> Change:

@@ -19,6 +19,8 @@ LOG_RANGE = 20
 MOST_TICKS = 12
 # More rows than that would not fit on a page.
 MOST_ROWS = 50
+# Where an axis of ratios has its numbers.
+RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 2, 3, 5, 10, 20, 50, 100)
 
 Points = Sequence[tuple[float, float]]
 
@@ -211,11 +213,16 @@ def ratios(
             place_of_word = {"xytext": (1.01, place), "textcoords": axes.get_yaxis_transform(), "va": "center"}
             axes.annotate(verdict, (1, place), xycoords=axes.get_yaxis_transform(), color=colour, **place_of_word)
         axes.axvline(1, color="black", linewidth=1)
-        axes.set_xscale("log")
         ends = [values[name][part] for name in names for part in (1, 2)]
+        scales(
+            axes,
+            x,
+            "",
+            log_x=True,
+            log_y=False,
+            ticks=[one for one in RATIOS if min(0.9, *ends) <= one <= max(1.1, *ends)],
+        )
         axes.set_xlim(min(0.9, *ends) / 1.03, max(1.1, *ends) * 1.03)
-        readable(axes.xaxis)
-        axes.set_xlabel(x)
         rows(axes, names)
 
     return plot(shown, draw, height=1.0 + 0.26 * len(names))

@@ -36,8 +36,8 @@ class Report:
     """Everything that a run found.
 
     `headline` is the one sentence in large type, with whether it `passed` (None: that was no question), and `question` what it
-    answers. With `files` each plot is written as a PNG into `plots/` and each table as CSV into `tables/`; `name` is what the
-    page is called.
+    answers; targets come right after it then, and tables before plots. With `files` each plot is written as a PNG into `plots/`
+    and each table as CSV into `tables/`; `name` is what the page is called.
     """
 
     title: str
@@ -76,16 +76,17 @@ class Report:
 
     def html(self) -> str:
         """One page that needs nothing else."""
-        links = " · ".join(f'<a href="#{one.part}">{escape(one.title)}</a>' for one in self.results)
+        links = " · ".join(f'<a href="#{one.part}">{escape(one.title)}</a>' for one in self._sections)
         targets = ["<h2>Targets</h2>", _html_targets(self.targets)] if self.targets else []
         body = [f"<h1>{escape(self.title)}</h1>", *_paragraphs([self.question]), *self._html_headline()]
         body += [f"<p>{links}</p>", *_paragraphs(self.notes)]
         body += [*targets, _html_table(self.facts)] if self.headline else [_html_table(self.facts), *targets]
-        for result in self.results:
+        for result in self._sections:
             body += [f'<h2 id="{result.part}">{escape(result.title)}</h2>']
             body += _paragraphs([result.intro, *result.notes])
-            body += [f"<figure>{plot.svg}</figure>" for plot in result.plots]
-            body += [_html_table(table) for table in result.tables]
+            drawn = [f"<figure>{plot.svg}</figure>" for plot in result.plots]
+            told = [_html_table(table) for table in result.tables]
+            body += [*told, *drawn] if self.headline else [*drawn, *told]
             body += [f'<p class="note">Raw rows: {result.part}.csv</p>'] if result.raw else []
         head = f'<meta charset="utf-8"><title>{escape(self.title)}</title><style>{STYLE}</style>'
         return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(body) + "\n</body></html>\n"
@@ -96,11 +97,16 @@ class Report:
         targets = ["## Targets", _markdown_table(targets_table(self.targets))] if self.targets else []
         facts = _markdown_table(self.facts)
         parts += [*targets, facts] if self.headline else [facts, *targets]
-        for result in self.results:
+        for result in self._sections:
             parts += [f"## {result.title}", result.intro, *result.notes]
-            parts += [f"![{plot.title}]({file})" for plot, file in pictures(result)] if self.files else []
             parts += map(_markdown_table, result.tables)
+            parts += [f"![{plot.title}]({file})" for plot, file in pictures(result)] if self.files else []
         return "\n\n".join(part for part in parts if part) + "\n"
+
+    @property
+    def _sections(self) -> list[Result]:
+        """Those of which there is more to tell than targets, which have a place of their own."""
+        return [one for one in self.results if any((one.intro, one.notes, one.tables, one.plots, one.raw))]
 
     def _headline(self) -> str:
         words = {True: " Passed.", False: " Failed.", None: ""}

@@ -9,13 +9,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from loadtests.campaigns.findings import Run
-from loadtests.reporting.canvas import COLOURS, WIDTH, beside, drawn
+from loadtests.reporting.canvas import COLOURS, WIDTH, drawn, readable
 from loadtests.reporting.result import Plot
 from loadtests.reporting.timelines import TIME, by_second, rates
 
 # Names beyond so many in a panel are left out, those that never were much first.
-MOST_SERIES = 8
+MOST_SERIES, HALF_SERIES = 12, 6
 MEBI, MEGA = 2**20, 10**6
+# Shown even if there was none, which is good to know.
+ERRORS = "errors/s"
+# A program has the same colour in all panels.
+PROGRAMS = (
+    "gunicorn-lookups",
+    "postgres",
+    "nginx",
+    "gunicorn-others",
+    "pgbouncer",
+    "generator",
+    "machine",
+    "serve",
+    "other",
+    "rig",
+)
+# What PostgreSQL's active connections do that wait for nothing.
+COMPUTING = "nothing: computing"
 PANEL_HEIGHT = 1.45
 
 Series = tuple[numpy.ndarray, numpy.ndarray]
@@ -31,17 +48,26 @@ class Panel:
     logarithmic: bool = False
 
 
-# Label of the panel, prefix of the columns in it, what one unit of its axis is.
+# Label of the panel, prefix of the columns in it, what one unit of its axis is; a column is in the first panel that it fits.
 COLUMNS = (
+    ("CPU, cores", "cpu.machine", 1),
+    ("CPU, cores", "cpu.", 1),
+    ("memory of the\nmachine, MiB", "memory.machine", MEBI),
     ("memory, MiB", "memory.", MEBI),
     ("open files", "files.", 1),
     ("threads", "threads.", 1),
     ("connections\nof PostgreSQL", "connections.", 1),
-    ("in progress", "in_progress.", 1),
-    ("answers/s", "answers.", 1),
-    ("errors/s", "errors.", 1),
     ("waits in\nPostgreSQL", "waits.", 1),
+    ("PgBouncer", "pgbouncer.", 1),
+    ("in progress", "in_progress.", 1),
+    ("wait for a\nthread, ms", "queue_ms.", 1),
+    ("answers/s", "answers.", 1),
+    ("lookups/s", "lookups.", 1),
+    (ERRORS, "errors.", 1),
+    ("refused/s", "refusals.", 1),
+    ("disk busy,\nshare", "disk.busy", 1),
     ("disk, MB/s", "disk.", MEGA),
+    ("network, MB/s", "network.", MEGA),
 )
 
 
@@ -69,23 +95,27 @@ def _panels(run: Run) -> Iterator[Panel]:
     yield Panel("requests/s", {"ended": rates(requests.end, requests.end)})
     times = {f"p{share}": by_second(requests, share) for share in (50, 95, 99)}
     yield Panel("response\ntime, ms", times, logarithmic=True)
-    cpu = _matching(run, "cpu.", 1)
-    machine = {"machine": cpu.pop("machine")} if "machine" in cpu else {}
-    if cpu:
-        yield Panel("CPU, cores", dict(sorted(cpu.items())), stacked=True)
-    if whole := machine | _generator(run):
+    found = {prefix: _series(run, prefix, unit) for _, prefix, unit in COLUMNS}
+    if whole := found["cpu.machine"] | _generator(run):
         yield Panel("CPU, cores", whole)
-    for label, prefix, unit in COLUMNS:
-        if series := _matching(run, prefix, unit):
-            yield Panel(label, series)
+    for label, prefix, _ in COLUMNS[1:]:
+        series = found[prefix]
+        if series and (label == ERRORS or any(values.any() for _, values in series.values())):
+            stacked = prefix == "cpu."
+            yield Panel(label, dict(sorted(series.items())) if stacked else series, stacked)
 
 
-def _matching(run: Run, prefix: str, unit: float) -> dict[str, Series]:
+def _series(run: Run, prefix: str, unit: float) -> dict[str, Series]:
+    """The largest of the columns for a panel, without those that were always 0, unless all were."""
     found = {}
-    for name in dict.fromkeys(name for row in run.signals.rows for name in row if name.startswith(prefix)):
-        when, values = run.signals.column(name)
-        places = numpy.array(when) - run.recording.origin
-        found[name.removeprefix(prefix).replace(".", " ")] = (places, numpy.array(values) / unit)
+    for name in dict.fromkeys(name for row in run.signals.rows for name in row):
+        if next((other for _, other, _ in COLUMNS if name.startswith(other)), None) == prefix:
+            when, values = run.signals.column(name)
+            short = name.split(".", 1)[1].replace(".", " ")
+            short = COMPUTING if name == "waits.none" else short
+            found[short] = numpy.array(when) - run.recording.origin, numpy.array(values) / unit
+    risen = {name: one for name, one in found.items() if one[1].any()}
+    found = risen or found
     most = sorted(found, key=lambda name: -found[name][1].max())[:MOST_SERIES]
     return {name: one for name, one in found.items() if name in most}
 
@@ -98,7 +128,7 @@ def _generator(run: Run) -> dict[str, Series]:
     seconds = numpy.floor([sample.time - run.recording.origin for sample in samples]).astype(int)
     places = numpy.unique(seconds)
     cpu = numpy.array([sample.cpu for sample in samples])
-    return {"load generator": (places + 0.5, numpy.array([cpu[seconds == place].sum() for place in places]))}
+    return {"generator": (places + 0.5, numpy.array([cpu[seconds == place].sum() for place in places]))}
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
@@ -106,16 +136,16 @@ def _draw(axes: Axes, panel: Panel) -> None:
         _stack(axes, panel.series)
     else:
         for index, (name, (places, values)) in enumerate(panel.series.items()):
-            axes.plot(places, values, label=name, linewidth=1.2, color=COLOURS[index % len(COLOURS)])
+            axes.plot(places, values, label=name, linewidth=1.2, color=_colour(name, index))
     axes.set_ylabel(panel.label)
     if panel.logarithmic:
         axes.set_yscale("log")
+        readable(axes.yaxis)
     else:
-        axes.set_ylim(bottom=0)
-    beside(axes)
-    if legend := axes.get_legend():
-        for text in legend.get_texts():
-            text.set_fontsize(7.5)
+        axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+    count = len(panel.series)
+    place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
+    axes.legend(fontsize=7.5 if count <= HALF_SERIES else 6.5, ncols=1 if count <= HALF_SERIES else 2, **place)
 
 
 def _stack(axes: Axes, series: dict[str, Series]) -> None:
@@ -125,7 +155,12 @@ def _stack(axes: Axes, series: dict[str, Series]) -> None:
     below = numpy.zeros(len(places))
     for name, (when, values) in series.items():
         top = below + numpy.interp(places, when, values)
-        colour = COLOURS[programs.index(name.rsplit(" ", 1)[0]) % len(COLOURS)]
+        program = name.rsplit(" ", 1)[0]
+        colour = _colour(program, programs.index(program))
         look = {"hatch": "////", "edgecolor": "white"} if name.endswith(" system") else {}
         axes.fill_between(places, below, top, facecolor=colour, linewidth=0, label=name, **look)
         below = top
+
+
+def _colour(name: str, index: int) -> str:
+    return COLOURS[(PROGRAMS.index(name) if name in PROGRAMS else index) % len(COLOURS)]

@@ -24,13 +24,17 @@ UNKNOWN_MODEL = (
 
 def result_of(run: Run) -> Result:
     """A section of its own: verdicts, tables, plots."""
-    notes = [_model(run), *verdict.sentences(run), *_emptiness(run.recording)]
     tables = [_overview([run]), _percentiles(run.recording), _answers(run.recording), _failures(run.recording)]
-    result = Result(part_of(run.label), run.label, _settings(run), notes=notes)
+    result = Result(part_of(run.label), run.label, _settings(run), notes=notes_of(run))
     result.tables = [table for table in tables if table.rows]
     if len(run.recording.requests):
         result.plots = [*timelines.plots_of(run.recording), resources.plot_of(run)]
     return result
+
+
+def notes_of(run: Run) -> list[str]:
+    """How to read its times, who was the bottleneck, and what makes its figures worth nothing."""
+    return [_model(run), *verdict.sentences(run), *_emptiness(run.recording)]
 
 
 def table_of(runs: Sequence[Run]) -> Table:
@@ -49,7 +53,8 @@ def _overview(runs: Sequence[Run], title: str = "") -> Table:
     rows = []
     for run in runs:
         of = summaries.of(run)
-        share = None if of["ok_share"] is None else of["ok_share"] * 100
+        # Not rounded to three digits, in which 99.96 would be 100.
+        share = "–" if of["ok_share"] is None else f"{of['ok_share'] * 100:.3f}"
         keys = ("requests", "jobs", "seconds", "mean_rate", "ok_rate", "peak_rate", "p50_ms", "p95_ms", "p99_ms")
         rows.append((run.label, *(of[key] for key in keys), share, of["rows_per_answer"]))
     return Table(title, columns, rows)
@@ -58,7 +63,7 @@ def _overview(runs: Sequence[Run], title: str = "") -> Table:
 def _percentiles(recording: Recording) -> Table:
     parts: list[tuple[str, Recording]] = list(summaries.by_name(recording))
     if len(parts) > 1:
-        parts.append(("all requests", recording.requests))
+        parts.insert(0, ("all requests", recording.requests))
     if len(recording.jobs):
         parts.append(("whole jobs", recording.jobs.where(recording.jobs.outcomes != NOT_SENT)))
     rows = [(name, len(one), *summaries.percentiles_of(one.milliseconds).values()) for name, one in parts]

@@ -3,21 +3,27 @@
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
+from matplotlib.patheffects import Normal, Stroke
 
 from loadtests.recording.outcome import OK
 from loadtests.recording.reading import Recording
-from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, plot, readable, scales
+from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, beside, plot, readable, scales
 from loadtests.reporting.result import Plot
 from loadtests.reporting.summaries import by_name, failures_of
 
 # Beyond so many points a cloud of them is drawn as a density, so that nothing hides behind the last ones.
-MOST_POINTS = 4_000
+MOST_POINTS = 15_000
 # So many bins of a whole number of seconds at most, so that long tests can be read as well.
 MOST_BINS = 600
+# Names beyond so many, the most frequent ones, are drawn as one.
+MOST_NAMES, REST, ALL = 6, "all others", "all requests"
+GREY = "#7f7f7f"
 CURVE_POINTS = 400
 ACROSS, UP = 240, 90
 LEAST_MS = 0.01
 TIME = "time into the test, s"
+# Lines that are read upon whatever is behind them.
+OUTLINED = {"linewidth": 1.5, "path_effects": [Stroke(linewidth=3, foreground="white"), Normal()]}
 
 
 def plots_of(recording: Recording) -> list[Plot]:
@@ -39,6 +45,8 @@ def frequency(requests: Recording) -> Plot:
             mean = len(requests) / seconds
             axes.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean of all: {mean:,.4g}/s")
         scales(axes, TIME, "requests/s", log_x=False, log_y=False)
+        axes.yaxis.set_major_formatter("{x:,g}")
+        _from_the_start(axes, requests)
 
     return plot("Frequency against time", draw)
 
@@ -51,20 +59,21 @@ def times(requests: Recording) -> Plot:
         if len(requests) > MOST_POINTS:
             _density(axes, requests.due, milliseconds)
         else:
-            for index, (name, one) in enumerate(by_name(requests)):
+            for index, (name, one) in enumerate(frequent(requests).items()):
                 values = numpy.maximum(one.milliseconds, LEAST_MS)
-                look = {"markersize": 3, "alpha": 0.5, "color": COLOURS[index % len(COLOURS)]}
+                look = {"markersize": 2.5, "alpha": 0.5, "color": _colour(name, index)}
                 axes.plot(one.due, values, "o", label=name, rasterized=True, markeredgewidth=0, **look)
         failed = numpy.flatnonzero(requests.outcomes != OK)
         failed = failed[:: max(1, len(failed) // MOST_POINTS + 1)]
         if len(failed):
             look = {"color": COLOURS[1], "markersize": 4, "rasterized": True}
             axes.plot(requests.due[failed], milliseconds[failed], "x", label="failed", **look)
-        for share, colour, style in ((50, "black", "-"), (95, "black", ":")):
-            axes.plot(
-                *by_second(requests, share), color=colour, linestyle=style, linewidth=1.5, label=f"p{share} by second"
-            )
+        for share, style in ((50, "-"), (95, (0, (3, 1)))):
+            places, values = by_second(requests, share)
+            axes.plot(places, values, color="black", linestyle=style, label=f"p{share} by second", **OUTLINED)
         scales(axes, TIME, "response time, ms", log_x=False, log_y=True)
+        _from_the_start(axes, requests)
+        beside(axes, on_top=True)
 
     return plot("Response time against time", draw)
 
@@ -73,17 +82,26 @@ def distribution(requests: Recording) -> Plot:
     """Of each name the share of requests that took longer, so that the tail can be read."""
 
     def draw(axes: Axes) -> None:
-        for index, (name, one) in enumerate(by_name(requests)):
+        curves = frequent(requests)
+        for index, (name, one) in enumerate(curves.items() if len(curves) == 1 else [*curves.items(), (ALL, requests)]):
             ordered = numpy.sort(numpy.maximum(one.milliseconds, LEAST_MS))
             # Places close to each other in the tail, where each request counts.
             slower = numpy.unique(numpy.geomspace(1, len(ordered), CURVE_POINTS).astype(int))
             values, left = ordered[len(ordered) - slower], slower / len(ordered) * 100
-            axes.plot(
-                values, left, label=name, color=COLOURS[index % len(COLOURS)], linewidth=1.5, drawstyle="steps-post"
-            )
+            look = {"color": "black", "linestyle": "--"} if name == ALL else {"color": _colour(name, index)}
+            axes.plot(values, left, label=name, linewidth=1.5, drawstyle="steps-post", **look)
         scales(axes, "response time, ms", "requests that took as long or longer, %", log_x=True, log_y=True)
 
     return plot("Distribution of response times", draw)
+
+
+def frequent(requests: Recording) -> dict[str, Recording]:
+    """Requests by name, the most frequent ones first; those of rare names together as the last."""
+    parts = sorted(by_name(requests), key=lambda part: -len(part[1]))
+    if len(parts) <= MOST_NAMES + 1:
+        return dict(parts)
+    names = [name for name, _ in parts[:MOST_NAMES]]
+    return dict(parts[:MOST_NAMES]) | {REST: requests.where(~numpy.isin(requests.names, names))}
 
 
 def rates(moments: numpy.ndarray, all_moments: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
@@ -105,6 +123,14 @@ def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.n
         numpy.percentile(values[starts[index] : starts[index + 1]], share, method="inverted_cdf") for index in filled
     ]
     return edges[filled] + width / 2, numpy.array(found)
+
+
+def _colour(name: str, index: int) -> str:
+    return GREY if name == REST else COLOURS[index % len(COLOURS)]
+
+
+def _from_the_start(axes: Axes, requests: Recording) -> None:
+    axes.set_xlim(0, max(1.0, float(requests.end.max())))
 
 
 def _bins(moments: numpy.ndarray) -> tuple[int, numpy.ndarray]:

@@ -16,7 +16,8 @@ LATE_MS, LAG_MS = 50.0, 200.0
 # Counts that differ by more are told apart: what was under way when they were read, and questions of ours, are not.
 SAME_SHARE, SAME_COUNT = 0.01, 20
 
-STATUS_ROUTES = ("health", "metrics")
+# Asked by ourselves and by others that look after the service.
+STATUS_ROUTES = ("/health", "/metrics")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Generator:
         if self.lag_ms is not None and self.lag_ms > LAG_MS:
             told.append(f"its loop stood still for {number(self.lag_ms)} ms")
         if self.not_sent:
-            told.append(f"{self.not_sent:,} jobs were not started, because too many were in progress")
+            told.append(f"of the jobs {self.not_sent:,} were not started, because too many were in progress")
         return told
 
     def __str__(self) -> str:

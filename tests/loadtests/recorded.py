@@ -1,0 +1,58 @@
+"""Recordings of our own making, whose figures are known."""
+
+import csv
+from pathlib import Path
+
+import numpy
+
+from loadtests.recording.outcome import OK
+from loadtests.recording.reading import JOB, Recording
+from loadtests.recording.writer import Request, Sample
+
+START = 1_700_000_000.0
+STATUS = {"success": 200, "wrong answer": 200, "no response": 0, "404": 404, "4xx": 400, "504": 504, "5xx": 500}
+
+
+def request(due, milliseconds, name="lookup", outcome=OK, rows=10, size=1000, late=0.0):
+    """A request that was due so many seconds into the test, and took so long from then on; `late` in seconds."""
+    begin, end = START + due + late, START + due + milliseconds / 1000
+    detail = "" if outcome == OK else f"what <{outcome}> was like"
+    return Request(
+        START + due, begin, end, "ReconstructionJob", name, "GET", STATUS[outcome], outcome, rows, size, detail
+    )
+
+
+def job(due, milliseconds, outcome=OK, calls=1):
+    """A whole job."""
+    return Request(
+        START + due, START + due, START + due + milliseconds / 1000, "ReconstructionJob", "ReconstructionJob", JOB, 0, outcome,
+        calls, 0, "",
+    )  # fmt: skip
+
+
+def samples(seconds, cpu=0.41, lag=8.0):
+    """The generator's own, one each second."""
+    return [Sample(START + second + 1, cpu, lag, 10, 3) for second in range(seconds)]
+
+
+def written(directory: Path, requests, of_generator=()) -> Path:
+    """The files that locust would have left."""
+    directory.mkdir(parents=True)
+    for name, fields, rows in (
+        ("requests", Request._fields, requests),
+        ("generator", Sample._fields, of_generator),
+    ):
+        with (directory / f"{name}-host-1.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([fields, *rows])
+    return directory
+
+
+def read(directory: Path, requests, of_generator=()) -> Recording:
+    """The same, read back."""
+    return Recording.read(written(directory, requests, of_generator))
+
+
+def steady(seed, factor=1.0, seconds=60, rate=100):
+    """Requests at a constant rate whose times are spread as those of a service are, around 10 ms times `factor`."""
+    drawn = numpy.random.default_rng(seed).lognormal(numpy.log(10), 0.5, seconds * rate) * factor
+    return [request(place / rate, time) for place, time in enumerate(drawn.tolist())]

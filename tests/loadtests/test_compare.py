@@ -1,0 +1,146 @@
+"""Two reports side by side: real changes are found, and noise is left alone."""
+
+import json
+
+import pytest
+
+from loadtests.__main__ import main
+from loadtests.campaigns.findings import Findings, Run
+from loadtests.reporting import campaign, changes, compare, noise
+from loadtests.reporting.result import Table
+from tests.loadtests.recorded import read, steady
+from tests.loadtests.test_report import Checker
+
+FIGURES = {"tiny: answers/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
+SLOWER = {"tiny: answers/s": [100.2, 99.5, 100.8, 101], "tiny: ms": [11.0, 11.2, 10.9, 11.1], "new: ms": [1.0]}
+
+
+def document(directory, seed, factor=1.0, figures=None, facts=(), settings=None, name="threads"):
+    """What a campaign would have left in a directory."""
+    run = Run("steady", read(directory / "run", steady(seed, factor)), settings=settings or {})
+    findings = Findings(summary="All is well", runs=[run], figures=figures or {})
+    table = Table("Facts", ("", ""), [("date", str(seed)), ("cores", "2"), *facts])
+    found = campaign.document(name, "Load test: Threads", findings, table)
+    (directory / campaign.FILE).write_text(json.dumps(found))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    home = tmp_path_factory.mktemp("compare")
+    return {
+        "before": document(home / "before", 1, figures=FIGURES, settings={"pause": "0"}),
+        "again": document(home / "again", 2, figures=FIGURES, settings={"pause": "0"}),
+        "slower": document(home / "slower", 3, 1.1, figures=SLOWER, facts=[("PostgreSQL", "18")], settings={"pause": "1"}),
+        "hammer": document(home / "hammer", 1, name="hammer"),
+    }  # fmt: skip
+
+
+def verdicts(reports, before, after):
+    rows = changes.rows_of(compare.read(reports[before]), compare.read(reports[after]))
+    return {row.name: row.verdict for row in rows}
+
+
+def test_what_did_not_change_is_left_alone(reports):
+    for after in ("before", "again"):
+        found = verdicts(reports, "before", after)
+        assert len(found) == 3 + 8
+        assert set(found.values()) <= {changes.UNCHANGED, changes.UNKNOWN}
+        assert [name for name, verdict in found.items() if verdict == changes.UNKNOWN] in (
+            ["steady, lookup, max: ms"],
+            ["gone: ms", "steady, lookup, max: ms"],
+        )
+
+
+def test_a_tenth_is_found(reports):
+    found = verdicts(reports, "before", "slower")
+    assert found["tiny: answers/s"] == found["steady, lookup: requests/s"] == changes.UNCHANGED
+    for name in ("tiny: ms", "steady, lookup, p50: ms", "steady, lookup, p90: ms", "steady, lookup, p95: ms"):
+        assert found[name] == "slower", name
+        assert verdicts(reports, "slower", "before")[name] == "faster", name
+    assert (found["gone: ms"], found["new: ms"]) == (changes.ONLY_BEFORE, changes.ONLY_AFTER)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "real"),
+    [
+        ([10, 11, 12], [20, 21, 22], True),
+        ([10, 11, 12], [12.5, 13, 14], False),
+        ([10, 11, 12], [11, 12, 13], False),
+        ([10, 11, 12, 13], [14, 15, 16, 17], True),
+        ([10, 11, 12, 13], [12, 15, 16, 17], False),
+        ([100, 100.1, 100.2, 100.3], [101, 101.1, 101.2, 101.3], False),
+        ([10], [20], None),
+        ([10], [10], False),
+        ([0, 0], [0, 0], False),
+        ([0, 0], [5, 5], None),
+    ],
+)
+def test_repetitions(before, after, real):
+    assert noise.of_repetitions(before, after).real is real
+
+
+@pytest.mark.parametrize(
+    ("failed", "real"), [((0, 0), False), ((0, 3), False), ((0, 100), True), ((100, 110), False), ((100, 10), True)]
+)
+def test_shares_of_failures(failed, real):
+    assert noise.of_shares(failed, (10_000, 10_000)).real is real
+
+
+def test_of_shares_a_little_is_much():
+    assert noise.of_repetitions([100, 100, 100, 100], [98, 98.1, 98, 97.9]).real is False
+    assert noise.of_repetitions([100, 100, 100, 100], [98, 98.1, 98, 97.9], least=0).real is True
+
+
+def test_ranks():
+    assert noise.rank_test([1, 2, 3, 4], [5, 6, 7, 8]) == pytest.approx(2 / 70)
+    assert noise.rank_test([1, 1, 1, 1], [1, 1, 1, 1]) == 1
+    many = list(range(50))
+    assert noise.rank_test(many, [value + 0.5 for value in many]) > 0.5
+    assert noise.rank_test(many, [value + 30 for value in many]) < 0.001
+
+
+def test_the_files_and_the_terminal(reports, tmp_path, capsys):
+    assert main(["compare", str(reports["before"]), str(reports["slower"]), "--output", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "steady, lookup, p50: ms" in told
+    assert "slower" in told
+    assert told.rstrip().endswith(str(tmp_path / "compare.html"))
+    page, markdown = (tmp_path / "compare.html").read_text(), (tmp_path / "compare.md").read_text()
+    checker = Checker()
+    checker.feed(page)
+    assert (checker.open, checker.fetched, checker.seen.count("svg")) == ([], [], 1)
+    text = " ".join(checker.text)
+    for row in changes.rows_of(*(compare.read(reports[name]) for name in ("before", "slower"))):
+        assert f"| {' | '.join(row.cells)} |" in markdown
+        assert all(cell in text for cell in row.cells)
+    for warning in (
+        "Warning: PostgreSQL is not the same: unknown and 18.", "Warning: the load of steady is not the same: pause 0 and 1."
+    ):  # fmt: skip
+        assert warning in text
+        assert warning in told
+    assert "date is not the same" not in text
+    assert [path.suffix for path in (tmp_path / "plots").iterdir()] == [".png"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "can't be read: No such file"),
+        ("nonsense", "is no JSON"),
+        ('{"format": 0}', "was not written by this version"),
+        ("[]", "was not written by this version"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_one_line(reports, tmp_path, capsys, content, expected):
+    if content:
+        (tmp_path / campaign.FILE).write_text(content)
+    assert main(["compare", str(reports["before"]), str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
+
+
+def test_campaigns_that_ask_different_questions(reports, capsys):
+    assert main(["compare", str(reports["before"]), str(reports["hammer"])]) == 1
+    assert capsys.readouterr().err == "load: different campaigns can't be compared: threads and hammer\n"
