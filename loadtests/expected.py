@@ -13,14 +13,11 @@ from typing import Any
 import orjson
 
 from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
+from cdb_rest.lookup.question import COLUMNS
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.generator import REVISION, origin_of, payload
 from loadtests.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
 
-COLUMNS = (
-    "payload_type_name", "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end",
-    "revision",
-)  # fmt: skip
 # As PostgreSQL writes JSON. Nothing in a scenario has to be escaped.
 _ARRAY = '["%s", "%s", "%s", %d, %d, %d, %d, %d, "%s"]'
 _OBJECT = (

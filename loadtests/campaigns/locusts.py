@@ -26,16 +26,19 @@ SCHEDULED = ROOT / "loadtests" / "users" / "scheduled.py"
 @dataclass(frozen=True)
 class Load:
     """What locust is told: user classes (with weights, if they are not all alike), how many users in all, how many begin each
-    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name, a shape, processes.
+    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name (True for those without
+    a value), a shape, processes.
+
     Options that are not given are locust's own, but for the scenario of the global tag and its layout, which are what `Rig.seed`
     seeds. Of classes in `fixed` there are so many users, and of the others, by weight, what is left of `count`. `files`
-    are what users are loaded from."""
+    are what users are loaded from.
+    """
 
     users: Mapping[str, int]
     count: int
     seconds: float | None = None
     spawn_rate: float | None = None
-    options: Mapping[str, str | int | float] = field(default_factory=dict)
+    options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     shape: str | None = None
     processes: int = 1
     fixed: Mapping[str, int] = field(default_factory=dict)
@@ -82,7 +85,7 @@ class Load:
         if self.shape:
             words += ["--shape", self.shape]
         for name, value in (self._content() | dict(self.options)).items():
-            words += [f"--{name}", str(value)]
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
         return [*words, *self.users, *(name for name in self.fixed if name not in self.users)]
 
     def _content(self) -> dict[str, str]:

@@ -96,7 +96,8 @@ def run(stage: Stage) -> Findings:
                 options = {"jobs": str(jobs), "scenario": scenario, "global-tag": tags[status]}
                 options |= {"major": str(MAJOR), "minor": str(minor)}
                 record = partial(burst.put, stage.url, options=options)
-                run = stage.watched(f"{status}, round {number}", record, options, detailed=number == 1)
+                told = {"start-jobs": "all at once", **options}
+                run = stage.watched(f"{status}, round {number}", record, told, detailed=number == 1)
                 storms.append(Storm.of(status, jobs, run))
                 time.sleep(PAUSE_SECONDS)
     return _findings(stage, storms)

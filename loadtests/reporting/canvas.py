@@ -25,7 +25,7 @@ MARKERS = "osD^vP*Xph"
 OUTCOME_COLOURS = {
     outcome.OK: "#009e73", outcome.WRONG: "#000000", outcome.NO_RESPONSE: "#d55e00", outcome.NOT_FOUND: "#56b4e9",
     outcome.CLIENT_ERROR: "#0072b2", outcome.OVERLOADED: "#e69f00", outcome.SERVER_ERROR: "#cc79a7",
-    outcome.NOT_SENT: "#7f7f7f",
+    outcome.NOT_SENT: "#7f7f7f", outcome.RIG_ERROR: "#8c6d31",
 }  # fmt: skip
 # In inches; PICTURE_DPI is what is sharp on a slide.
 WIDTH, PICTURE_DPI = 9, 150

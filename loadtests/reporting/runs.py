@@ -15,6 +15,7 @@ MODEL = {
     "hides requests that others would have sent meanwhile (coordinated omission).",
     "at a constant rate": "Open model: jobs start at a constant rate, and times count from when each was due.",
     "at random": "Open model: jobs start at random moments at a given rate, and times count from when each was due.",
+    "all at once": "A storm: all jobs are due at the same moment, and times count from that.",
 }
 UNKNOWN_MODEL = (
     "Times count from when each request was due; where users waited for their answers (a closed loop), a stall held them "

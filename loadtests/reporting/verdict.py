@@ -6,7 +6,7 @@ import numpy
 
 from loadtests.campaigns import metrics
 from loadtests.campaigns.findings import Run
-from loadtests.recording.outcome import NOT_SENT
+from loadtests.recording.outcome import NOT_SENT, RIG_ERROR
 from loadtests.recording.reading import Recording
 from loadtests.reporting.figures import number
 
@@ -23,13 +23,15 @@ STATUS_ROUTES = ("/health", "/metrics")
 @dataclass(frozen=True)
 class Generator:
     """How much of a core the busiest process took in its busiest second (None without samples), the longest lag of a loop, how
-    late the latest job began and how late the latest of 99 in 100 (milliseconds), and jobs that were not started."""
+    late the latest job began and how late the latest of 99 in 100 (milliseconds), jobs that were not started, and failures of the
+    generator itself."""
 
     cores: float | None
     lag_ms: float | None
     latest_ms: float
     late_ms: float
     not_sent: int
+    broken: int = 0
 
     @classmethod
     def of(cls, recording: Recording) -> "Generator":
@@ -38,7 +40,8 @@ class Generator:
         cores = max((sample.cpu for sample in recording.samples), default=None)
         lag = max((sample.lag_ms for sample in recording.samples), default=None)
         high = float(numpy.percentile(late, 99, method="inverted_cdf"))
-        return cls(cores, lag, float(late.max()), high, int((recording.outcomes == NOT_SENT).sum()))
+        counts = [int((recording.outcomes == called).sum()) for called in (NOT_SENT, RIG_ERROR)]
+        return cls(cores, lag, float(late.max()), high, *counts)
 
     @property
     def faults(self) -> list[str]:
@@ -52,6 +55,8 @@ class Generator:
             told.append(f"its loop stood still for {number(self.lag_ms)} ms")
         if self.not_sent:
             told.append(f"of the jobs {self.not_sent:,} were not started, because too many were in progress")
+        if self.broken:
+            told.append(f"it failed itself {self.broken:,} times, by exceptions that nobody expected (see its log)")
         return told
 
     def __str__(self) -> str:

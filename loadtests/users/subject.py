@@ -8,8 +8,9 @@ import gevent
 from gevent.lock import Semaphore
 
 from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.lookup.question import COLUMNS
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
-from loadtests.expected import COLUMNS, Expected
+from loadtests.expected import Expected
 from loadtests.moments import drawing
 from loadtests.users.base import Check, Reply
 from loadtests.users.options import UNKNOWN

@@ -7,6 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.e2e.service import Service
+
 BODY = b"[]"
 
 
@@ -51,3 +53,12 @@ def server():
         yield counting
         counting.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def load_service(tmp_path_factory):
+    """`manage.py run` with its example tag; for the tests of the group "load users", so that there is one of it."""
+    running = Service(tmp_path_factory.mktemp("load") / "data").start()
+    yield running
+    running.stop()
+    running.kill_everything()

@@ -1,0 +1,139 @@
+"""What lookups have to answer, without asking: held against the real service."""
+
+import importlib
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+from cdb_rest.domain.moment import END_OF_TIME, Mode, Moment
+from cdb_rest.lookup import lateral
+from cdb_rest.lookup.question import Question
+from cdb_rest.scenarios.definitions import SCENARIOS
+from cdb_rest.scenarios.generator import rows_of_type
+from cdb_rest.scenarios.layouts import LAYOUTS
+from cdb_rest.scenarios.writer import write
+from loadtests import starts
+from loadtests.expected import Expected
+from loadtests.moments import PATTERNS, drawing
+
+LARGEST = 2**63 - 1
+EDGES = [
+    Moment(0, 0), Moment(0, 1), Moment(1, 0), Moment(2**31 - 1, 2**31 - 1), Moment(2**31, 0), Moment(5, 2**32 + 7),
+    Moment(5, LARGEST), Moment(2**40, 0), END_OF_TIME,
+]  # fmt: skip
+
+
+@pytest.fixture
+def expect(tmp_path):
+    return lambda *told, **more: Expected(*told, **more, directory=tmp_path)
+
+
+def moments(expected, layout):
+    """At the edges, exactly at starts and ends, one before them, and anywhere."""
+    rows = [
+        row for name, *_ in expected._types[:3] for row in rows_of_type(SCENARIOS["tiny"], name, layout=layout, seed=7)
+    ]
+    ends = [moment for row in rows for moment in (row.start, row.end) if moment != END_OF_TIME]
+    before = [Moment(moment.major, moment.minor - 1) for moment in ends if moment.minor]
+    anywhere = drawing("random", layout, expected.starts.last_major, fixed=Moment(0, 0), seed=7)
+    return EDGES + ends + before + [anywhere() for _ in range(50)]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.django_db
+def test_the_service_says_the_same_to_the_byte(expect, settings, layout, mode):
+    settings.CDB_IOV_MODE = mode.value
+    expected = expect("tiny", layout, 7, mode)
+    write(SCENARIOS["tiny"], tag="told", layout=layout, seed=7, progress=lambda count: None)
+    rows = 0
+    for moment in moments(expected, layout):
+        for as_objects in (False, True):
+            question = Question(tag="told", moment=moment, only_valid=False, as_objects=as_objects, mode=mode)
+            body = lateral.answer(question).encode()
+            assert body == expected.body(moment, as_objects)
+            assert expected.fault(moment, body, as_objects=as_objects) is None
+        rows += len(expected.rows(moment))
+    assert rows > 100
+
+
+def test_wrong_answers_are_told_in_words(expect):
+    expected = expect("tiny", "realistic", 1)
+    moment = Moment(30, 0)
+    rows = expected.rows(moment)
+    assert len(rows) == 10
+    # Another way to write the same is none.
+    assert expected.fault(moment, json.dumps(rows, indent=1).encode()) is None
+    told = "not what --scenario tiny --layout realistic --seed 1 --iov-mode continuous has: at (30, 0) "
+    changed = [*rows[:3], [*rows[3][:2], "0", *rows[3][3:]], *rows[4:]]
+    assert expected.fault(moment, json.dumps(changed).encode()) == (
+        f"{told}row 3 ({rows[3][0]}), checksum: expected {rows[3][2]!r}, got '0'"
+    )
+    assert expected.fault(moment, json.dumps(rows[1:]).encode()) == f"{told}10 rows expected, got 9"
+    assert expected.fault(moment, json.dumps(rows[::-1]).encode()).startswith(
+        f"{told}row 0 ({rows[0][0]}), payload_type_name"
+    )
+    assert expected.fault(moment, b'{"detail": "no"}').endswith("10 rows expected, got {'detail': 'no'}")
+    assert expected.fault(moment, b"[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]").endswith("got 1")
+    assert expected.fault(moment, expected.body(moment, False), as_objects=True) is not None
+    assert expected.fault(moment, expect("tiny", "realistic", 2).body(moment, False)) is not None
+    with pytest.raises(ValueError, match="unexpected"):
+        expected.fault(moment, b"<html>")
+
+
+def test_what_was_drawn_is_kept_until_the_code_that_draws_changes(expect, tmp_path, monkeypatch):
+    body = expect("tiny", "random", 1).body(Moment(2**30, 0), False)
+    [kept] = tmp_path.glob("*.bin")
+    written = kept.stat().st_mtime_ns
+    assert expect("tiny", "random", 1).body(Moment(2**30, 0), False) == body
+    assert kept.stat().st_mtime_ns == written
+    monkeypatch.setattr(starts, "DRAWN_BY", (*starts.DRAWN_BY, importlib.import_module("cdb_rest.domain.moment")))
+    expect("tiny", "random", 1)
+    assert len(list(tmp_path.glob("*.bin"))) == 2
+
+
+def test_processes_that_begin_together_draw_once(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from loadtests.expected import Expected; "
+        "Expected('moderate', 'random', 3, directory=Path(sys.argv[1])); "
+        "print('gevent' in sys.modules or 'locust' in sys.modules)"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    assert [process.communicate()[0] for process in processes] == ["False\n"] * 3
+    assert len(list(tmp_path.glob("*.bin"))) == 1
+    # One to lock, and nothing half-finished.
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_ask_where_there_is_something(expect, pattern, layout):
+    random.seed(1)
+    expected = expect("tiny", layout, 1)
+    draw = drawing(pattern, layout, expected.starts.last_major, fixed=Moment(7, 3), seed=1)
+    drawn = [draw() for _ in range(500)]
+    rows = [len(expected.rows(moment)) for moment in drawn]
+    assert all(0 <= part < 2**31 for moment in drawn for part in moment)
+    if pattern in ("first", "last", "fixed"):
+        only = {"first": Moment(0, 0), "last": Moment(2**31 - 1, 2**31 - 1), "fixed": Moment(7, 3)}[pattern]
+        assert set(drawn) == {only}
+    if pattern == "last":
+        assert set(rows) == {10}
+    if pattern == "random":
+        assert len(set(drawn)) > 400
+        assert sum(rows) / 500 > 7
+        assert (
+            layout == "random"
+            or max(moment.major for moment in drawn) == expected.starts.last_major
+            or len(set(drawn)) > 400
+        )
+    if pattern == "run-storm":
+        counts = sorted((drawn.count(moment) for moment in set(drawn)), reverse=True)
+        # By Zipf's law 171 of 500 for the newest of ten.
+        assert 5 <= len(counts) <= 10 and counts[0] > 120 and counts[0] > 3 * counts[-1]
+        assert sum(rows) / 500 > 5
