@@ -28,7 +28,7 @@ def test_the_hammer_tells_what_became_of_each_cell(stage, monkeypatch):
     monkeypatch.setattr(hammer, "QUICK_COUNTS", (4, 8, 16))
     stage.options["scale"] = "0.01"
     findings = hammer.run(stage)
-    assert findings.passed, findings.summary
+    assert findings.passed, (findings.summary, [run.recording.examples for run in stage.runs])
     assert findings.summary.startswith("100.00 % of 420 requests")
     tables = {table.title.split(" (")[0]: table for table in findings.tables}
     assert [len(tables[name].rows) for name in ("By offset", "By number of requests", "By route", "Each cell")] == [
@@ -63,7 +63,7 @@ def test_a_storm_tells_what_nginx_answered_alone(stage):
     stage.options["jobs"] = str(JOBS)
     stage.runs.clear()
     findings = storm_cache.run(stage)
-    assert findings.passed, findings.summary
+    assert findings.passed, (findings.summary, [run.recording.examples for run in stage.runs])
     assert len(stage.runs) == 3
     assert all((run.recording.requests.outcomes == outcome.OK).sum() == JOBS for run in stage.runs)
     [frozen] = findings.figures["frozen: by nginx alone %"]
