@@ -102,6 +102,9 @@ def _campaign(options: argparse.Namespace) -> int:
     except (ServiceError, ConfigurationError, OSError) as error:
         sys.stderr.write(f"load: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        stage.say("interrupted")
+        return INTERRUPTED
     stage.say("writing the report")
     path = campaign.write(output, options.name, f"Load test: {module.TITLE}", findings, facts)
     stage.say(f"Report: {path} ({time.monotonic() - begin:.0f} s)")
@@ -143,7 +146,8 @@ def _report(options: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         sys.stderr.write(f"load: {error}\n")
         return 1
-    run = Run(directory.name, recording)
+    # By the same label everywhere, so that two recordings can be compared.
+    run = Run("recording", recording)
     of = summaries.of(run)
     share = "no requests" if of["ok_share"] is None else f"{of['ok_share'] * 100:.2f} % of {of['requests']:,} requests"
     findings = Findings(

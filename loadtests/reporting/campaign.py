@@ -76,9 +76,9 @@ def _run(run: Run) -> dict[str, Any]:
     summary = summaries.of(run)
     parts = list(summaries.by_name(run.recording))
     if len(parts) > 1:
-        parts.append(("all requests", run.recording.requests))
+        parts.insert(0, ("all requests", run.recording.requests))
     if len(jobs := run.recording.jobs.where(run.recording.jobs.outcomes != NOT_SENT)):
-        parts.append(("whole jobs", jobs))
+        parts.insert(1, ("whole jobs", jobs))
     return {
         "label": run.label,
         "settings": run.settings,

@@ -12,13 +12,15 @@ from loadtests.reporting.summaries import PERCENTILES
 
 UNCHANGED, UNKNOWN, ONLY_BEFORE, ONLY_AFTER = (
     "no change beyond noise",
-    "cannot tell from one value",
+    "too few values to tell",
     "only in A",
     "only in B",
 )
 VERDICTS = ("slower", "faster", "more", "less", UNCHANGED, UNKNOWN, ONLY_BEFORE, ONLY_AFTER)
 # Units of which less is faster.
 TIMES = ("ms", "s", "seconds", "min")
+# A percentile that fewer values exceed moves by chance, and nothing says how far; the slowest of all always does.
+LEAST_BEYOND = 10
 COLUMNS = ("figure", "A", "B", "B / A", "interval", "verdict")
 
 
@@ -98,8 +100,8 @@ def _failed(name: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
 
 def _measured(name: str, values: list[float | None], counts: list[Any], share: float | None) -> Row:
     ratio = values[1] / values[0] if values[0] and values[1] else None
-    if ratio is None or share == 100 or any(one is None for one in counts):
-        # Nothing says how far chance moves the slowest request of all.
+    beyond = 1 - (share or 0) / 100
+    if ratio is None or any(one is None or one.sum() * beyond < LEAST_BEYOND for one in counts):
         change = Change(ratio)
     elif share is None:
         change = noise.of_rate(*counts, ratio)

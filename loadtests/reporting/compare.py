@@ -11,6 +11,8 @@ from loadtests.reporting.changes import COLUMNS, UNCHANGED, UNKNOWN, VERDICTS, b
 from loadtests.reporting.report import Report
 from loadtests.reporting.result import Result, Table
 
+# Of more figures those that changed get a table of their own.
+MOST_ROWS = 40
 # What differs between any two runs.
 EXPECTED = ("date", "commit", "load average at the start", "recording")
 EXPLANATION = (
@@ -32,7 +34,11 @@ def write(before: Path, after: Path, directory: Path | None = None) -> tuple[Pat
     documents = [read(path) for path in (before, after)]
     report = report_of(*documents)
     home = after if after.is_dir() else after.parent
-    text = "\n".join([*report.notes[:-1], _text(report.results[0].tables[0]), report.headline])
+    tables = report.results[0].tables[:1]
+    left = max(0, len(tables[0].rows) - MOST_ROWS) if tables else 0
+    # Whoever compares many figures looks for those that changed; the page has them all.
+    shown = [_text(table, MOST_ROWS) for table in tables] + ([f"… and {left} more in the page"] if left else [])
+    text = "\n".join([*report.notes[:-1], *shown, report.headline])
     return report.write(directory or home), text
 
 
@@ -56,7 +62,10 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
         raise IncomparableError(f"different campaigns can't be compared: {before['campaign']} and {after['campaign']}")
     rows = rows_of(before, after)
     counts = Counter(row.verdict for row in rows)
-    result = Result("compare", "What changed", tables=[Table("A and B", COLUMNS, [row.cells for row in rows])])
+    changed = [row.cells for row in rows if row.verdict not in (UNCHANGED, UNKNOWN)]
+    whole = Table("All figures", COLUMNS, [row.cells for row in rows])
+    short = [Table("What changed", COLUMNS, changed)] if changed and len(rows) > MOST_ROWS else []
+    result = Result("compare", "What changed", tables=[*short, whole] if rows else [])
     drawn = {row.name: row for row in rows if row.change and row.change.ratio and row.change.low}
     if drawn:
         values = {name: (one.change.ratio, one.change.low, one.change.high, one.verdict) for name, one in drawn.items()}
@@ -100,8 +109,8 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return told
 
 
-def _text(table: Table) -> str:
-    lines = [table.columns, *table.rows]
+def _text(table: Table, most: int) -> str:
+    lines = [table.columns, *table.rows[:most]]
     widths = [max(len(line[place]) for line in lines) for place in range(len(table.columns))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines

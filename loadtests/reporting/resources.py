@@ -82,7 +82,7 @@ def plot_of(run: Run) -> Plot:
             _draw(axes, panel)
         grid.flat[0].set_title("Load and resources", loc="left", fontsize=10, fontweight="bold")
         grid.flat[-1].set_xlabel(TIME)
-        grid.flat[-1].set_xlim(0, max(float(run.recording.end.max()), 1.0))
+        grid.flat[-1].set_xlim(0, max(float(run.recording.end.max()), 0.1))
         figure.align_ylabels()
         figure.subplots_adjust(hspace=0.18)
         return figure

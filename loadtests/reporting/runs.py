@@ -56,6 +56,8 @@ def _overview(runs: Sequence[Run], title: str = "") -> Table:
         of = summaries.of(run)
         # Not rounded to three digits, in which 99.96 would be 100.
         share = "–" if of["ok_share"] is None else f"{of['ok_share'] * 100:.3f}"
+        # The busiest second of less than a second is none.
+        of["peak_rate"] = of["peak_rate"] if of["seconds"] >= 1 else None
         keys = ("requests", "jobs", "seconds", "mean_rate", "ok_rate", "peak_rate", "p50_ms", "p95_ms", "p99_ms")
         rows.append((run.label, *(of[key] for key in keys), share, of["rows_per_answer"]))
     return Table(title, columns, rows)

@@ -1,5 +1,7 @@
 """What became of a run as time went on, and how its response times are distributed."""
 
+import math
+
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
@@ -15,6 +17,8 @@ from loadtests.reporting.summaries import by_name, failures_of
 MOST_POINTS = 15_000
 # So many bins of a whole number of seconds at most, so that long tests can be read as well.
 MOST_BINS = 600
+# Shorter tests have bins of a tenth of a second.
+SHORT_SECONDS = 10
 # Names beyond so many, the most frequent ones, are drawn as one.
 MOST_NAMES, REST, ALL = 6, "all others", "all requests"
 GREY = "#7f7f7f"
@@ -33,14 +37,14 @@ def plots_of(recording: Recording) -> list[Plot]:
 
 
 def frequency(requests: Recording) -> Plot:
-    """Requests that ended in each second, those that succeeded and each kind of failure, and the mean of all."""
+    """How many requests ended each second, those that succeeded and each kind of failure, and the mean of all."""
     seconds = float(requests.end.max() - requests.due.min())
 
     def draw(axes: Axes) -> None:
+        width, edges = _bins(requests.end)
         for outcome in (OK, *failures_of(requests)):
-            centres, values = rates(requests.end[requests.outcomes == outcome], requests.end)
-            look = {"color": OUTCOME_COLOURS[outcome], "linewidth": 1.3}
-            axes.plot(centres, values, drawstyle="steps-mid", label=outcome, **look)
+            counts, _ = numpy.histogram(requests.end[requests.outcomes == outcome], edges)
+            axes.stairs(counts / width, edges, label=outcome, color=OUTCOME_COLOURS[outcome], linewidth=1.4)
         if seconds:
             mean = len(requests) / seconds
             axes.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean of all: {mean:,.4g}/s")
@@ -70,7 +74,8 @@ def times(requests: Recording) -> Plot:
             axes.plot(requests.due[failed], milliseconds[failed], "x", label="failed", **look)
         for share, style in ((50, "-"), (95, (0, (3, 1)))):
             places, values = by_second(requests, share)
-            axes.plot(places, values, color="black", linestyle=style, label=f"p{share} by second", **OUTLINED)
+            width, _ = _bins(requests.due)
+            axes.plot(places, values, color="black", linestyle=style, label=f"p{share} by {width:g} s", **OUTLINED)
         scales(axes, TIME, "response time, ms", log_x=False, log_y=True)
         _from_the_start(axes, requests)
         beside(axes, on_top=True)
@@ -105,15 +110,14 @@ def frequent(requests: Recording) -> dict[str, Recording]:
 
 
 def rates(moments: numpy.ndarray, all_moments: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Middles of bins of whole seconds from the first to the last of `all_moments`, and how many `moments` a second are in
-    each."""
+    """Middles of bins from the first to the last of `all_moments`, and how many `moments` a second are in each."""
     width, edges = _bins(all_moments)
     counts, _ = numpy.histogram(moments, edges)
     return edges[:-1] + width / 2, counts / width
 
 
 def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Middles of bins of whole seconds, and the percentile of the response times of the requests that were due then."""
+    """Middles of bins, and the percentile of the response times of the requests that were due then, where there are any."""
     width, edges = _bins(requests.due)
     order = numpy.argsort(requests.due, kind="stable")
     values = numpy.maximum(requests.milliseconds, LEAST_MS)[order]
@@ -130,13 +134,15 @@ def _colour(name: str, index: int) -> str:
 
 
 def _from_the_start(axes: Axes, requests: Recording) -> None:
-    axes.set_xlim(0, max(1.0, float(requests.end.max())))
+    axes.set_xlim(0, max(0.1, float(requests.end.max())))
 
 
-def _bins(moments: numpy.ndarray) -> tuple[int, numpy.ndarray]:
-    first, last = int(numpy.floor(moments.min())), int(numpy.floor(moments.max())) + 1
-    width = max(1, -(-(last - first) // MOST_BINS))
-    return width, numpy.arange(first, last + width, width)
+def _bins(moments: numpy.ndarray) -> tuple[float, numpy.ndarray]:
+    """Width and edges of bins: of whole seconds, or of tenths where the test was short."""
+    unit = 0.1 if moments.max() < SHORT_SECONDS else 1
+    first, last = math.floor(moments.min() / unit), math.floor(moments.max() / unit) + 1
+    step = max(1, -(-(last - first) // MOST_BINS))
+    return step * unit, numpy.arange(first, last + step, step) * unit
 
 
 def _density(axes: Axes, due: numpy.ndarray, milliseconds: numpy.ndarray) -> None:

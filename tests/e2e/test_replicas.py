@@ -141,6 +141,7 @@ def test_one_that_says_nothing_is_not_waited_for_for_long(pair):
 
 
 def test_an_answer_that_it_refuses_is_given_by_the_primary_and_keeps_nobody_else_from_it(pair):
+    pair.wait_until_in()
     before = len(pair.lines("takes no part"))
     with contextlib.closing(psycopg2.connect(pair.standby.url)) as connection, connection.cursor() as cursor:
         # As many exports run there as may.
