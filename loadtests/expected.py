@@ -15,7 +15,7 @@ import orjson
 from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
 from cdb_rest.lookup.question import COLUMNS
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
-from cdb_rest.scenarios.generator import REVISION, origin_of, payload
+from cdb_rest.scenarios.generator import REVISION, begun_checksum, payload
 from loadtests.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
 
 # As PostgreSQL writes JSON. Nothing in a scenario has to be escaped.
@@ -43,9 +43,9 @@ class Expected:
         self._mode = mode
         self.starts = Starts(self._scenario, layout, seed, directory)
         types = payload_type_names(self._scenario.payload_types)
-        origins = [origin_of(self._scenario, payload_type, layout=layout, seed=seed) for payload_type in types]
+        begun = [begun_checksum(self._scenario, payload_type, layout=layout, seed=seed) for payload_type in types]
         # In the order of answers.
-        rows = zip(types, origins, self.starts.starts, self.starts.ends, strict=True)
+        rows = zip(types, begun, self.starts.starts, self.starts.ends, strict=True)
         self._types = sorted(rows, key=itemgetter(0))
         self.body: Callable[[Moment, bool], bytes] = lru_cache(KEPT_ANSWERS)(self._body)
 
@@ -72,20 +72,19 @@ class Expected:
         form = _OBJECT if as_objects else _ARRAY
         asked = packed(moment)
         rows = []
-        for payload_type, origin, starts, ends in self._types:
+        for payload_type, begun, starts, ends in self._types:
             number = bisect_right(starts, asked) - 1
             if number >= 0:
                 start = starts[number]
-                url, checksum, size = payload(self._scenario, payload_type, origin, number)
+                url, checksum, size = payload(self._scenario, payload_type, begun, number)
                 # In a loop of 200, unpacking the start here costs less than a call and a tuple.
                 major, minor = start >> MINOR_BITS, start & LARGEST_MINOR
-                end = self._end(start, ends[number])
-                rows.append(form % (payload_type, url, checksum, size, major, minor, *end, REVISION))
+                end = ends[number]
+                until = END_OF_TIME if end == OPEN else self._end(start, end)
+                rows.append(form % (payload_type, url, checksum, size, major, minor, *until, REVISION))
         return f"[{','.join(rows)}]".encode()
 
     def _end(self, start: int, end: int) -> Moment:
-        if end == OPEN:
-            return END_OF_TIME
         if self._mode is Mode.CONTINUOUS:
             return unpacked(end)
         return Interval.from_wire(unpacked(start), unpacked(end), Mode.CONTINUOUS).on_wire(self._mode)[1]

@@ -75,8 +75,10 @@ def all_there(**_: Any) -> None:
 
 
 @events.test_stop.add_listener
-def end(**_: Any) -> None:
+def end(environment: Environment, **_: Any) -> None:
     """Nothing is written after a test."""
+    if environment.shape_class:
+        environment.shape_class.restore()
     if CheckedUser.writer:
         CheckedUser.writer.close()
         CheckedUser.writer = None

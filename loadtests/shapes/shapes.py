@@ -27,6 +27,9 @@ class PlannedShape(LoadTestShape):
         self.plan.settle(options)
         self._requests = self._failures = 0
 
+    def restore(self) -> None:
+        """To be called after each test."""
+
     def tick(self) -> tuple[int, float] | tuple[int, float, list[type[User]]] | None:
         """What locust asks for every second."""
         target = self.plan.target(self.get_run_time(), self._seen())
@@ -70,12 +73,23 @@ class ReadersAndWriters(PlannedShape):
 
     plan_name = "readers-and-writers"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._fixed: dict[type[User], int] = {}
+
     def settle(self, options: Any) -> None:
         """Of the Indecisive there is a fixed number; it is them who write, all other kinds that were chosen read."""
         super().settle(options)
         for kind in self.runner.user_classes:
             if kind.__name__ == "Indecisive":
+                self._fixed.setdefault(kind, kind.fixed_count)
                 kind.fixed_count = self.plan.writers
+
+    def restore(self) -> None:
+        """The next test from the web UI may have another shape."""
+        for kind, count in self._fixed.items():
+            kind.fixed_count = count
+        self._fixed.clear()
 
 
 class Endurance(PlannedShape):

@@ -1,9 +1,11 @@
 """A web server that counts for itself what the load generator says it asked."""
 
 import shutil
+import tempfile
 import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -56,9 +58,14 @@ def server():
 
 
 @pytest.fixture(scope="session")
-def load_service(tmp_path_factory):
-    """`manage.py run` with its example tag; for the tests of the group "load users", so that there is one of it."""
-    running = Service(tmp_path_factory.mktemp("load") / "data").start()
-    yield running
-    running.stop()
-    running.kill_everything()
+def load_service():
+    """`manage.py run` with its example tag, for all tests of users and of the web UI."""
+    # pytest's own directories are closed to other accounts, the database server's among them.
+    directory = Path(tempfile.mkdtemp(prefix="cdb-load-"))
+    running = Service(directory / "data")
+    try:
+        yield running.start()
+        running.stop()
+    finally:
+        running.kill_everything()
+        shutil.rmtree(directory, ignore_errors=True)

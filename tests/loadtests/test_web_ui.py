@@ -1,0 +1,92 @@
+"""locust's web UI with our users, in a real browser."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+from playwright.sync_api import expect
+
+from cdb.env import ROOT
+from tests.e2e.conftest import browser  # noqa: F401
+from tests.e2e.service import free_port
+
+pytestmark = pytest.mark.xdist_group("load-users")
+
+FIELDS = (
+    "Scenario", "Layout", "Seed", "Global Tag", "Iov Mode", "Pattern", "Major", "Minor", "Start Jobs", "Jobs Per Second", "Pause",
+    "Jobs Per User", "Start Together", "Iterations", "Indecision", "Patience", "Most In Progress", "Record", "Step Seconds",
+    "Slow Milliseconds", "Failing Percent",
+)  # fmt: skip
+SHAPES = ("Endurance", "Ramp", "ReadersAndWriters", "Smoke", "Steady", "Storm")
+# A longer label is cut off where the field ends.
+LONGEST_LABEL = 95
+
+
+@pytest.fixture(scope="module")
+def address(load_service):
+    """The UI as README says how to start it, for the service."""
+    port = free_port()
+    words = [
+        "-f",
+        "loadtests/locustfile.py",
+        "--host",
+        f"http://127.0.0.1:{load_service.port}",
+        "--web-port",
+        str(port),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "locust", *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    found = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError), urllib.request.urlopen(found, timeout=5):
+            break
+        time.sleep(0.1)
+    yield found
+    process.terminate()
+    process.wait(60)
+
+
+@pytest.fixture
+def page(browser, address):  # noqa: F811
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    tab.goto(address)
+    yield tab
+    tab.close()
+
+
+def test_the_fields_say_what_they_are(page):
+    expect(page.get_by_role("checkbox")).not_to_have_count(0)
+    page.get_by_text("Custom parameters").click()
+    labels = [label.strip() for label in page.locator(".MuiAccordion-root").last.locator("label").all_inner_texts()]
+    assert [label.split(" (")[0] for label in labels] == list(FIELDS)
+    assert all(re.fullmatch(r".+ \(.+\)", label) and len(label) <= LONGEST_LABEL for label in labels)
+    expect(page.get_by_label("Seed (")).to_have_value("1")
+    offered = page.get_by_label("Shape Class").locator("option").all_inner_texts()
+    assert set(offered) == {"Default", *SHAPES}
+
+
+def test_a_run_is_started_watched_and_stopped(page):
+    for name in ("Expert", "Indecisive", "Misbehaving", "BelleJob"):
+        page.get_by_role("row", name=name).get_by_role("checkbox").uncheck()
+    page.get_by_label("Number of users").fill("4")
+    page.get_by_label("Ramp up").fill("4")
+    page.get_by_text("Custom parameters").click()
+    page.get_by_label("Pause (").fill("0.05")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text("RUNNING")).to_be_visible()
+    for name in ("globalTags", "lookup", "lookup again"):
+        row = page.get_by_role("row").filter(has=page.get_by_role("cell", name=name, exact=True))
+        expect(row).to_be_visible()
+        expect(row.get_by_role("cell").nth(2)).to_have_text(re.compile(r"^[1-9]\d*$"))
+        expect(row.get_by_role("cell").nth(3)).to_have_text("0")
+    expect(page.get_by_text(re.compile(r"^Failures\s*0%$")).first).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("STOPPED")).to_be_visible()
+    page.get_by_role("tab", name="Failures").click()
+    expect(page.get_by_role("row")).to_have_count(1)
