@@ -50,6 +50,9 @@ def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
         # Else locust's own default, which is one user, would be the peak.
         options.num_users = environment.shape_class.plan.users
     Indecisive.iterations = Iterations(environment)
+    if options.headless and not isinstance(environment.runner, WorkerRunner):
+        # Drawing takes a while the first time, and the time of a run begins with it. In the UI it is not known yet of what.
+        subject_of(options)
 
 
 @events.test_start.add_listener
@@ -59,7 +62,7 @@ def begin(environment: Environment, **_: Any) -> None:
     together.all_there.clear()
     if environment.shape_class and not isinstance(runner, WorkerRunner):
         environment.shape_class.settle(options)
-    # Drawn before there are users, who would be late otherwise; where processes are forked, only once.
+    # Before there are users, who would be late otherwise.
     subject_of(options)
     Indecisive.iterations.begin(options.iterations)
     if options.record and not isinstance(runner, MasterRunner):

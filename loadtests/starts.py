@@ -4,7 +4,6 @@ import fcntl
 import hashlib
 import inspect
 import mmap
-import os
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,9 +43,12 @@ class Starts:
 
         Raises `OSError` if it can't be kept.
         """
-        path = directory / f"{scenario.name}-{layout}-{seed}-{_fingerprint()}.bin"
+        stem = f"{scenario.name}-{layout}-{seed}-"
+        path = directory / f"{stem}{_fingerprint()}.bin"
         if not path.exists():
             _write(path, scenario, layout, seed)
+            for old in set(directory.glob(f"{stem}*")) - {path, path.with_suffix(".lock")}:
+                old.unlink(missing_ok=True)
         with path.open("rb") as file:
             # Pages of a mapped file are in memory once, however many processes map it.
             numbers = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("q")
@@ -64,7 +66,7 @@ def _write(path: Path, scenario: Scenario, layout: str, seed: int) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if path.exists():
             return
-        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished = path.with_suffix(".part")
         with unfinished.open("wb") as file:
             for payload_type in payload_type_names(scenario.payload_types):
                 starts, ends = array("q"), array("q")

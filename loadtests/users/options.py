@@ -25,6 +25,13 @@ def add_options(parser: LocustArgumentParser) -> None:
         # locust marks only what is added to the parser itself, and its --help has no heading for that.
         group.add_argument(*flags, **told).include_in_web_ui = shown
 
+    _add_data(add)
+    _add_jobs(add)
+    _add_limits(add)
+    _add_shapes(add)
+
+
+def _add_data(add: Callable[..., None]) -> None:
     add(
         "--scenario",
         choices=(*SCENARIOS, UNKNOWN),
@@ -50,6 +57,9 @@ def add_options(parser: LocustArgumentParser) -> None:
     )
     add("--major", type=int, default=0, help="run or experiment of the fixed moment")
     add("--minor", type=int, default=0, help="time or run of the fixed moment")
+
+
+def _add_jobs(add: Callable[..., None]) -> None:
     add(
         "--start-jobs",
         choices=(CLOSED, OPEN, POISSON),
@@ -80,6 +90,9 @@ def add_options(parser: LocustArgumentParser) -> None:
         metavar="SECONDS",
         help="seconds that Indecisive users keep a tag before they delete it",
     )
+
+
+def _add_limits(add: Callable[..., None]) -> None:
     add("--patience", type=float, default=60.0, metavar="SECONDS", help="seconds to wait for an answer")
     add(
         "--most-in-progress",
@@ -94,7 +107,6 @@ def add_options(parser: LocustArgumentParser) -> None:
         metavar="DIRECTORY",
         help="directory to write each request to, for a report; empty: none",
     )
-    _add_shapes(add)
 
 
 def _add_shapes(add: Callable[..., None]) -> None:

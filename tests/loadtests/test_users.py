@@ -115,8 +115,8 @@ def test_every_kind_finds_what_is_wrong(load_service, run):
         cursor.execute(SPOIL)
     try:
         users = ["ReconstructionJob", "KeepAliveJob", "BelleJob", "Expert", "Misbehaving"]
-        told = {"pattern": "last", "jobs_per_user": 40}
-        found = outcomes(run({}, 8, fixed=dict.fromkeys(users, 1) | {"Misbehaving": 4}, **told))
+        told = {"pattern": "last", "jobs_per_user": 8}
+        found = outcomes(run({}, 20, fixed=dict.fromkeys(users, 1) | {"Misbehaving": 16}, **told))
     finally:
         with database(load_service) as cursor:
             cursor.execute("DROP FUNCTION spoil CASCADE")
@@ -125,8 +125,10 @@ def test_every_kind_finds_what_is_wrong(load_service, run):
     wrong = {key for key, kinds in found.items() if WRONG in kinds}
     assert {
         ("ReconstructionJob", "lookup"), ("KeepAliveJob", "lookup, kept connection"), ("BelleJob", "lookup, shape=dict"),
-        ("Expert", "read back"), ("Misbehaving", "mistake: unknown tag, nested"),
+        ("Expert", "read back"),
     } <= wrong  # fmt: skip
+    # Mistakes are drawn, and either of these is among 128 of them.
+    assert wrong & {("Misbehaving", "mistake: unknown tag"), ("Misbehaving", "mistake: unknown tag, nested")}
     assert not wrong & {
         ("ReconstructionJob", "globalTags"),
         ("Expert", "browse tags"),
