@@ -91,8 +91,8 @@ def end(environment: Environment, **_: Any) -> None:
 
 def _end_when_idle(environment: Environment) -> None:
     runner = environment.runner
-    while runner.state != "running":
-        gevent.sleep(LOOK_SECONDS)
+    # Before that, a master has not heard from its workers, and counts no users.
+    together.all_there.wait()
     while runner.user_count:
         gevent.sleep(LOOK_SECONDS)
     if environment.web_ui:
