@@ -11,12 +11,12 @@ from pathlib import Path
 from types import ModuleType
 
 from cdb.env import ROOT, ConfigurationError
-from loadtests.bench.__main__ import INTERRUPTED, prepare_process
-from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
+from loadtests.interruption import INTERRUPTED, prepare_process
 from loadtests.recording.reading import Recording
 from loadtests.reporting import campaign, compare, machine, summaries
 from loadtests.reporting.figures import number
+from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.result import Target
 from loadtests.service import ServiceError
 

@@ -15,13 +15,13 @@ from functools import cache
 from pathlib import Path
 
 from cdb_rest.domain.moment import Moment
-from loadtests.bench import storm
-from loadtests.bench.storm import Job, Storm
-from loadtests.expected import Expected
+from loadtests import storm
+from loadtests.content.expected import Expected
 from loadtests.recording import clock, outcome
 from loadtests.recording.reading import JOB, Recording
-from loadtests.recording.writer import Request, Sample
+from loadtests.recording.rows import Request, Sample
 from loadtests.service import PREFIX, ServiceError, Settings, run_command
+from loadtests.storm import Job, Storm
 
 PATIENCE_SECONDS = 120
 USER, NAME = "Burst", "lookup"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb_rest.scenarios.definitions import SCENARIOS
+from loadtests.content.tags import scenario_of
 from loadtests.database import Database
 from loadtests.service import ServiceError, Settings, manage, run_command
-from loadtests.tags import scenario_of
 
 GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
 TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
@@ -73,6 +73,6 @@ class Rig:
 
 def write_sized(settings: Settings, *tags: str) -> None:
     """Write tags whose names say their size, in place of those that are there. Raises `ServiceError` if that fails."""
-    done = run_command(settings, "-m", "loadtests.write_sized", *tags)
+    done = run_command(settings, "-m", "loadtests.content.write_sized", *tags)
     if done.code:
         raise ServiceError(f"writing the tags failed: {' '.join(done.output.split())[-500:]}")

@@ -1,8 +1,6 @@
 """`python -m loadtests.bench`: what `make bench` runs."""
 
 import argparse
-import os
-import signal
 import sys
 import time
 import traceback
@@ -10,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cdb.env import ROOT, ConfigurationError
-from loadtests.bench import sizes, wrk
+from loadtests import wrk
+from loadtests.bench import sizes
 from loadtests.bench.parts import (
     clone,
     crosscheck,
@@ -26,6 +25,7 @@ from loadtests.bench.parts import (
 )
 from loadtests.bench.rig import Rig
 from loadtests.database import PGBENCH
+from loadtests.interruption import INTERRUPTED, prepare_process
 from loadtests.reporting import machine
 from loadtests.reporting.report import Report
 from loadtests.reporting.result import Result
@@ -35,7 +35,6 @@ PARTS = {
     "crosscheck": crosscheck, "strategies": strategies, "floor": floor, "workers": workers, "serving": serving,
     "overload": overload, "replicas": replicas, "export": export, "clone": clone, "growth": growth, "seed": seed,
 }  # fmt: skip
-INTERRUPTED = 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -111,15 +110,6 @@ def _measure(rig: Rig, parts: dict[str, Callable[[Rig], Result]], results: list[
             )
             code = 1
     return code
-
-
-def prepare_process() -> None:
-    """Be told to end by SIGTERM as by Ctrl-C, also in the background of a shell, and let nothing of libpq's environment divert
-    our connections."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
-    for name in [name for name in os.environ if name.startswith("PG")]:
-        del os.environ[name]
 
 
 def _settings(chosen: sizes.Sizes) -> dict[str, str]:

@@ -5,8 +5,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadtests import usage
-from loadtests.bench import wrk
+from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
 from loadtests.database import pgbench
 from loadtests.rig import Rig as PlainRig

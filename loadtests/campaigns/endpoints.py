@@ -6,11 +6,11 @@ The service's own route beside those of all strategies, which are there with CDB
 import argparse
 
 from loadtests.campaigns.api import send
-from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, lookups_alone, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, number
+from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Table
 from loadtests.service import manage
 

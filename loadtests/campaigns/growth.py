@@ -8,14 +8,14 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loadtests.blocks import TYPES, type_of
 from loadtests.campaigns.api import send
-from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
+from loadtests.content.blocks import TYPES, type_of
 from loadtests.recording.outcome import OK
 from loadtests.reporting import plots, summaries
 from loadtests.reporting.figures import number, percentile, ratio
+from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.result import Plot, Table, Target
 
 TITLE = "Growth, block by block"

@@ -9,15 +9,14 @@ import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from loadtests import schedule
-from loadtests.campaigns import metrics
-from loadtests.campaigns.findings import Findings, Run
+from loadtests import metrics, schedule
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
 from loadtests.recording.reading import Recording
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile
+from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.result import Plot, Table, Target
 from loadtests.schedule import Wave
 

@@ -9,17 +9,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.bench.client import moments
-from loadtests.campaigns.findings import Run
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
+from loadtests.client import moments
+from loadtests.content.starts import Starts
+from loadtests.content.tags import scenario_of
 from loadtests.recording.outcome import OK
 from loadtests.reporting import summaries
 from loadtests.reporting.figures import Spread
+from loadtests.reporting.findings import Run
 from loadtests.reporting.result import Target
 from loadtests.service import PREFIX
-from loadtests.starts import Starts
-from loadtests.tags import scenario_of
 
 NAME = "lookup"
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 0.2, 16

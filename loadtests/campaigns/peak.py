@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass
 
 from loadtests.campaigns.access_log import FLUSH_SECONDS, AccessLog, size_of
-from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.peak_pages import Burst, findings_of
 from loadtests.campaigns.stage import Stage
+from loadtests.reporting.findings import Findings
 
 TITLE = "Peak"
 JOBS, QUICK_JOBS = 100_000, 1_000

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy
 
-from loadtests.campaigns import metrics
+from loadtests import metrics
 from loadtests.campaigns.access_log import AccessLog
-from loadtests.campaigns.findings import Findings, Run
 from loadtests.recording.outcome import OK, WRONG
 from loadtests.recording.reading import Recording
 from loadtests.reporting import plots
+from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.result import Plot, Table, Target
 from loadtests.reporting.summaries import Rates
 

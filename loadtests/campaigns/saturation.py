@@ -7,7 +7,6 @@ rate is raised in steps until it breaks, the place is narrowed down, and what wa
 import argparse
 from dataclasses import dataclass, field, replace
 
-from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.generator import CONSTANT, Generator
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.saturation_pages import Outcome, findings_of
@@ -16,6 +15,7 @@ from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import Step, judge
 from loadtests.campaigns.watched import Watched
 from loadtests.reporting.figures import number
+from loadtests.reporting.findings import Findings, Run
 
 TITLE = "Saturation"
 SCENARIOS = "moderate worst-case"

@@ -8,13 +8,13 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from loadtests.campaigns import resources, sustained
-from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.resources import Evidence, Verdict
 from loadtests.campaigns.search import Found, Plan
 from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import WRONG
 from loadtests.reporting import canvas
 from loadtests.reporting.figures import number
+from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table, Target
 
 Points = dict[str, list[tuple[float, float]]]

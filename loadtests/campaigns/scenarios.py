@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from itertools import product
 
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.lookups import COLUMNS, Repeated, in_turns, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, number
+from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table
 
 TITLE = "Scenarios and patterns"

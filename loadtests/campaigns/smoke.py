@@ -1,9 +1,9 @@
 """Whether all works: every kind of user for some seconds."""
 
-from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK
+from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Target
 
 TITLE = "Smoke"

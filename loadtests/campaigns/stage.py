@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadtests.campaigns import locusts, metrics, signals
-from loadtests.campaigns.findings import Run
+from loadtests import metrics
+from loadtests.campaigns import locusts, sampling
 from loadtests.campaigns.locusts import Load
 from loadtests.recording.reading import Recording
+from loadtests.reporting.findings import Run
 from loadtests.rig import Rig
 from loadtests.service import Service, running
 
@@ -76,7 +77,7 @@ class Stage(Rig):
         self.say(label)
         directory = self.output / "runs" / "".join(letter if letter.isalnum() else "-" for letter in label)
         before = metrics.read(self.url)
-        with signals.sampled(self) as seen:
+        with sampling.sampled(self) as seen:
             recording = record(directory)
         rise = metrics.difference(before, metrics.read(self.url))
         run = Run(label, recording, seen, rise, detailed, settings)

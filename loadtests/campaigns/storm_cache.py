@@ -16,12 +16,12 @@ from functools import partial
 
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests import burst
-from loadtests.bench.client import Client
-from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.stage import Stage
+from loadtests.client import Client
 from loadtests.recording import outcome
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, percentile
+from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.result import Table, Target
 from loadtests.service import ServiceError
 

@@ -7,12 +7,12 @@ global tags.
 import argparse
 from collections.abc import Iterator
 
-from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import number
+from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table
 
 TITLE = "Threads"

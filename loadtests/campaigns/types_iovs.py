@@ -3,13 +3,13 @@
 import argparse
 from itertools import product
 
-from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.lookups import COLUMNS, Repeated, in_turns, lookups_alone, warm_up
 from loadtests.campaigns.stage import Stage
+from loadtests.content.tags import sized_tag
 from loadtests.reporting import plots
 from loadtests.reporting.figures import number
+from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table
-from loadtests.tags import sized_tag
 
 TITLE = "Payload types and IOVs"
 TYPES, IOVS, MORE_IOVS = (1, 10, 50, 100, 200), (10, 100, 1_000, 10_000), 26_000

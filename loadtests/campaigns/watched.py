@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy
 import psutil
 
-from loadtests.campaigns.findings import Run, Signals
-from loadtests.recording.writer import Sample
+from loadtests.recording.rows import Sample
+from loadtests.reporting.findings import Run, Signals
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ of them, of which the second does not grow in step.
 import argparse
 from itertools import product
 
-from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, lookups_alone, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import number
+from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table
 
 TITLE = "Processes and threads"

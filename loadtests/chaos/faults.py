@@ -14,7 +14,7 @@ from collections import Counter
 import psutil
 import psycopg2
 
-from loadtests.bench import wrk
+from loadtests import wrk
 from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, Crew, leave, read_nested
 from loadtests.chaos.stage import Fault, SkippedError, Stage
 from loadtests.service import ServiceError

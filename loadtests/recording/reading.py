@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy
 
 from loadtests.recording.outcome import OK
-from loadtests.recording.writer import Request, Sample
+from loadtests.recording.rows import Request, Sample
 
 JOB = "JOB"
 # Rows are text only so many at a time, because a million of them take gigabytes as that.

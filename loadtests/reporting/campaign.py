@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from loadtests.campaigns.findings import Findings, Run
 from loadtests.recording.outcome import NOT_SENT
 from loadtests.reporting import histograms, runs, summaries
+from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.report import Report, write_csv
 from loadtests.reporting.result import Result, Table
 

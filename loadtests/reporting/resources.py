@@ -8,8 +8,8 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from loadtests.campaigns.findings import Run
 from loadtests.reporting.canvas import COLOURS, WIDTH, drawn, readable
+from loadtests.reporting.findings import Run
 from loadtests.reporting.result import Plot
 from loadtests.reporting.timelines import TIME, by_second, rates
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from loadtests.campaigns.findings import Run
 from loadtests.recording.outcome import NOT_SENT, OK
 from loadtests.recording.reading import Recording
 from loadtests.reporting import resources, summaries, timelines, verdict
+from loadtests.reporting.findings import Run
 from loadtests.reporting.result import Result, Table
 
 SHOWN_PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9", "max")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy
 
-from loadtests.campaigns.findings import Run
 from loadtests.recording.outcome import NOT_SENT, OK, OUTCOMES
 from loadtests.recording.reading import Recording
+from loadtests.reporting.findings import Run
 
 # Name of a percentile in summaries, and the share of the values in percent.
 PERCENTILES = {"p50_ms": 50.0, "p90_ms": 90.0, "p95_ms": 95.0, "p99_ms": 99.0, "p999_ms": 99.9, "max_ms": 100.0}

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy
 
-from loadtests.campaigns import metrics
-from loadtests.campaigns.findings import Run
+from loadtests import metrics
 from loadtests.recording.outcome import NOT_SENT, RIG_ERROR
 from loadtests.recording.reading import Recording
 from loadtests.reporting.figures import number
+from loadtests.reporting.findings import Run
 
 # A Python program that takes more of a core than this cannot be trusted to be in time.
 BUSY_CORES = 0.8

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from loadtests.campaigns import metrics
+from loadtests import metrics
 
 # Somebody else's questions, our own among them, which are no load.
 WATCHING = ("/metrics", "/health/live", "/health/ready")

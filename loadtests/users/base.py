@@ -16,7 +16,8 @@ from locust.exception import StopUser
 from loadtests.recording import outcome
 from loadtests.recording.clock import now
 from loadtests.recording.reading import JOB
-from loadtests.recording.writer import Request, Writer
+from loadtests.recording.rows import Request
+from loadtests.recording.writer import Writer
 from loadtests.users import together
 from loadtests.users.options import CLOSED, OPEN
 from loadtests.users.reply import DETAIL_LENGTH, Check, Reply, verdict

@@ -10,8 +10,8 @@ from locust.argument_parser import LocustArgumentParser
 
 from cdb_rest.domain.moment import Moment
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
-from loadtests.blocks import Content, row_to_insert, start_of
-from loadtests.expected import Expected
+from loadtests.content.blocks import Content, row_to_insert, start_of
+from loadtests.content.expected import Expected
 from loadtests.users.base import Calls, CheckedUser, Reply
 
 

@@ -9,7 +9,7 @@ from locust.argument_parser import LocustArgumentParser
 from cdb_rest.domain.moment import Mode
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
-from loadtests.moments import PATTERNS
+from loadtests.content.moments import PATTERNS
 from loadtests.shapes.plans import PLANS
 
 CLOSED, OPEN, POISSON = "after the last one", "at a constant rate", "at random"

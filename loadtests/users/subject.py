@@ -10,8 +10,8 @@ from gevent.lock import Semaphore
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup.question import COLUMNS
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
-from loadtests.expected import Expected
-from loadtests.moments import drawing
+from loadtests.content.expected import Expected
+from loadtests.content.moments import drawing
 from loadtests.users.base import Check, Reply
 from loadtests.users.options import UNKNOWN
 

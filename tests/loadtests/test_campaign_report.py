@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from loadtests.campaigns.findings import Findings, Run, Signals
 from loadtests.recording.outcome import NOT_SENT
 from loadtests.recording.reading import Recording
 from loadtests.reporting import campaign, plots, runs, summaries, verdict
+from loadtests.reporting.findings import Findings, Run, Signals
 from loadtests.reporting.result import Table, Target
 from tests.loadtests.recorded import START, job, read, request, samples, steady, written
 from tests.loadtests.test_report import Checker

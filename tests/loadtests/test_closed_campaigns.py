@@ -10,19 +10,19 @@ import pytest
 
 from cdb.env import ROOT
 from cdb_rest.domain.moment import END_OF_TIME
-from loadtests import blocks
 from loadtests.campaigns import endpoints, growth, scenarios, threads, types_iovs, workers
 from loadtests.campaigns.api import send
-from loadtests.campaigns.findings import Run
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.lookups import COLUMNS, QUICK_CALLS, Lookups, Repeated, in_turns
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
+from loadtests.content import blocks
+from loadtests.content.tags import scenario_of, sized_tag
 from loadtests.recording.outcome import OK, WRONG
 from loadtests.recording.reading import Recording
-from loadtests.recording.writer import Sample
+from loadtests.recording.rows import Sample
+from loadtests.reporting.findings import Run
 from loadtests.rig import GOOD_TAG
 from loadtests.service import ServiceError, running
-from loadtests.tags import scenario_of, sized_tag
 
 # They share one service.
 pytestmark = pytest.mark.xdist_group("closed-campaigns")

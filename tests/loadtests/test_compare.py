@@ -5,8 +5,8 @@ import json
 import pytest
 
 from loadtests.__main__ import main
-from loadtests.campaigns.findings import Findings, Run
 from loadtests.reporting import campaign, changes, compare, noise
+from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.result import Table
 from tests.loadtests.recorded import read, steady
 from tests.loadtests.test_report import Checker

@@ -15,9 +15,9 @@ from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import write
-from loadtests import starts
-from loadtests.expected import Expected
-from loadtests.moments import PATTERNS, drawing
+from loadtests.content import starts
+from loadtests.content.expected import Expected
+from loadtests.content.moments import PATTERNS, drawing
 
 LARGEST = 2**63 - 1
 EDGES = [
@@ -98,7 +98,7 @@ def test_what_was_drawn_is_kept_until_the_code_that_draws_changes(expect, tmp_pa
 
 def test_processes_that_begin_together_draw_once(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from loadtests.expected import Expected; "
+        "import sys; from pathlib import Path; from loadtests.content.expected import Expected; "
         "Expected('moderate', 'random', 3, directory=Path(sys.argv[1])); "
         "print('gevent' in sys.modules or 'locust' in sys.modules)"
     )

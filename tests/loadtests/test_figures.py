@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loadtests.bench.client import database_time, moments
+from loadtests.client import database_time, moments
 from loadtests.reporting.figures import Spread, number, percentile, ratio
 from loadtests.reporting.result import Target
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadtests import __main__ as command
-from loadtests.campaigns.findings import Run
 from loadtests.reporting import campaign
+from loadtests.reporting.findings import Run
 from loadtests.service import ServiceError
 from tests.loadtests.recorded import read, steady, written
 

@@ -8,10 +8,10 @@ import pytest
 
 from loadtests.campaigns import peak, saturation
 from loadtests.campaigns.access_log import AccessLog, size_of
-from loadtests.campaigns.findings import Run, Signals
 from loadtests.campaigns.peak_pages import Burst, findings_of
 from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK, OVERLOADED, WRONG
+from loadtests.reporting.findings import Run, Signals
 from tests.loadtests import recorded
 
 pytestmark = pytest.mark.xdist_group("open_campaigns")

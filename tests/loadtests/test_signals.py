@@ -11,8 +11,8 @@ import time
 import psycopg2
 import pytest
 
-from loadtests import usage
-from loadtests.campaigns import metrics, signals
+from loadtests import metrics, usage
+from loadtests.campaigns import sampling
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.signals.connections import Connections
@@ -189,7 +189,7 @@ def test_the_time_of_processes_that_come_and_go_is_counted_once():
 
 
 def test_what_is_away_is_left_out_and_ends_nothing(tmp_path):
-    with signals.sampled(Stage(tmp_path, host="http://127.0.0.1:1")) as seen:
+    with sampling.sampled(Stage(tmp_path, host="http://127.0.0.1:1")) as seen:
         time.sleep(1.5)
     assert len(seen.rows) == 2
     assert "memory.rig" in seen.rows[1]

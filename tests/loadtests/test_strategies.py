@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtests.bench.client import Client, lookups
 from loadtests.bench.parts.strategies import KNOWN, OWN, json_in, routes, verdicts_table
+from loadtests.client import Client, lookups
 from loadtests.reporting.result import Result
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from loadtests.campaigns.findings import Signals
 from loadtests.campaigns.generator import Generator
 from loadtests.campaigns.resources import NOTHING, decide
 from loadtests.campaigns.search import Plan, search
 from loadtests.campaigns.sustained import judge
 from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import NOT_SENT, OVERLOADED, WRONG
-from loadtests.recording.writer import Sample
+from loadtests.recording.rows import Sample
+from loadtests.reporting.findings import Signals
 from tests.loadtests import recorded
 
 RATE, SECONDS = 50, 10

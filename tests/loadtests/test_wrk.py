@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from loadtests.bench import wrk
+from loadtests import wrk
 from loadtests.bench.parts.crosscheck import statuses_in
 
 CONNECTIONS = 3

@@ -5,8 +5,8 @@ import time
 from typing import Any
 
 from loadtests import usage
-from loadtests.bench.client import Client
 from loadtests.bench.rig import Rig
+from loadtests.client import Client
 from loadtests.database import text_of
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, ratio

@@ -6,10 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 from loadtests.bench.rig import Rig
-from loadtests.bench.wrk import Load
-from loadtests.bench.wrk import run as run_wrk
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import running
+from loadtests.wrk import Load
+from loadtests.wrk import run as run_wrk
 
 TITLE = "Cross-check with the access log"
 CONNECTIONS = 8

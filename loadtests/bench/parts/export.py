@@ -11,11 +11,11 @@ from cdb import postgres_binaries
 from cdb_rest import named_sql
 from loadtests import usage
 from loadtests.bench.rig import Rig
-from loadtests.bench.wrk import MissingProgramError
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, ratio
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
+from loadtests.wrk import MissingProgramError
 
 TITLE = "Export"
 CONNECTIONS = 4

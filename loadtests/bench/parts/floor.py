@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from loadtests.bench.client import Client, lookups
 from loadtests.bench.parts import strategies
 from loadtests.bench.rig import Rig
+from loadtests.client import Client, lookups
 from loadtests.database import text_of
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, ratio

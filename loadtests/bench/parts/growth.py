@@ -5,16 +5,16 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from loadtests.bench import wrk
-from loadtests.bench.client import LARGEST, Answer, Client, lookups
+from loadtests import wrk
 from loadtests.bench.rig import Rig
+from loadtests.client import LARGEST, Answer, Client, lookups
+from loadtests.content.tags import sized_tag
 from loadtests.database import Database
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile, ratio
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.rig import write_sized
 from loadtests.service import Service, Settings, manage, running
-from loadtests.tags import sized_tag
 
 TITLE = "Growth"
 NAME = "bench_growth"

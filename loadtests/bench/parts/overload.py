@@ -10,11 +10,11 @@ from typing import Any
 
 from loadtests import usage
 from loadtests.bench.rig import Rig
-from loadtests.bench.wrk import run as run_wrk
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile, ratio
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
+from loadtests.wrk import run as run_wrk
 
 TITLE = "Overload"
 # nginx lets so many wait; all beyond are told to come again.

@@ -4,9 +4,9 @@ import json
 import time
 from typing import Any
 
-from loadtests.bench import storm
-from loadtests.bench.client import Client
+from loadtests import storm
 from loadtests.bench.rig import Rig
+from loadtests.client import Client
 from loadtests.reporting.figures import Spread, ratio
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running

@@ -5,8 +5,8 @@ import math
 from typing import Any
 
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.bench.client import Answer, Client, lookups
 from loadtests.bench.rig import Rig
+from loadtests.client import Answer, Client, lookups
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile
 from loadtests.reporting.result import Result, Table

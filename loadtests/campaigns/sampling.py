@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from loadtests import usage
-from loadtests.campaigns.findings import Signals
+from loadtests.reporting.findings import Signals
 from loadtests.signals import machine, programs
 from loadtests.signals.connections import Connections
 from loadtests.signals.counts import Counts

@@ -1,4 +1,4 @@
-"""Writes tags whose names say their size: `python -m loadtests.write_sized sized-50x1000 …`.
+"""Writes tags whose names say their size: `python -m loadtests.content.write_sized sized-50x1000 …`.
 
 A program of its own, because the service's modules belong to the one database that a process is started for.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import django
 
-from loadtests.tags import scenario_of
+from loadtests.content.tags import scenario_of
 
 
 def main(tags: Sequence[str]) -> None:

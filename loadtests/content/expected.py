@@ -16,8 +16,8 @@ from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
 from cdb_rest.lookup.question import COLUMNS
 from cdb_rest.scenarios.definitions import payload_type_names
 from cdb_rest.scenarios.generator import REVISION, begun_checksum, payload
-from loadtests.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
-from loadtests.tags import scenario_of
+from loadtests.content.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
+from loadtests.content.tags import scenario_of
 
 # As PostgreSQL writes JSON. Nothing in a scenario has to be escaped.
 _ARRAY = '["%s", "%s", "%s", %d, %d, %d, %d, %d, "%s"]'

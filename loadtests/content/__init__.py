@@ -1,0 +1,1 @@
+"""What is in a tag, told by its scenario alone: moments, rows, and whole answers, without asking a database."""
