@@ -1,0 +1,124 @@
+"""What the campaigns with closed loops make of recordings, and what they put into tags, without a service."""
+
+import itertools
+import json
+
+import numpy
+import pytest
+
+from cdb_rest.domain.moment import END_OF_TIME
+from loadtests.campaigns import endpoints, scenarios, threads, types_iovs, workers
+from loadtests.campaigns.lookups import COLUMNS, Lookups, Repeated, in_turns
+from loadtests.content import blocks
+from loadtests.recording.outcome import OK, WRONG
+from loadtests.recording.reading import Recording
+from loadtests.recording.rows import Sample
+from loadtests.reporting.findings import Run
+
+
+def test_turns_alternate():
+    assert list(in_turns("ab", 3)) == [(1, "a"), (1, "b"), (2, "b"), (2, "a"), (3, "a"), (3, "b")]
+
+
+def recorded(seconds, rows, outcomes, cores=()):
+    """Lookups that take `seconds` each, one after the other, and a list of tags that fails besides."""
+    ends = numpy.cumsum(seconds)
+    begins, count = ends - seconds, len(seconds) + 1
+    return Recording(
+        0.0, numpy.append(begins, 0), numpy.append(begins, 0), numpy.append(ends, 100),
+        numpy.array(["Job"] * count), numpy.array(["lookup"] * (count - 1) + ["globalTags"]), numpy.array(["GET"] * count),
+        numpy.array([200] * count), numpy.array([*outcomes, WRONG]), numpy.array([*rows, 3]), numpy.array([10] * count),
+        {}, tuple(Sample(when, cpu, 0.0, 1, 1) for when, cpu in enumerate(cores)),
+    )  # fmt: skip
+
+
+def test_figures_are_of_lookups_alone_and_failures_of_all():
+    told = Lookups.of(
+        Run("one", recorded([0.1, 0.1, 0.1, 0.7, 1.0], [10, 20, 0, 10, 10], [OK, OK, WRONG, OK, OK], [0.2, 0.9]))
+    )
+    assert told.count == 5
+    assert told.rate == pytest.approx(2.5)
+    assert told.peak is None
+    assert (told.p50, told.p95, told.p99) == pytest.approx((100, 1000, 1000))
+    # The empty answer was a wrong one.
+    assert told.rows == 12.5
+    assert told.failed == 2
+    assert told.cores == 0.9
+
+
+def test_the_busiest_second_is_one_of_several():
+    told = Lookups.of(Run("one", recorded([0.4, 0.4, 0.4, 0.4, 0.1, 0.1, 0.1, 0.9], [1] * 8, [OK] * 8)))
+    assert told.peak == 5
+    assert told.rate == pytest.approx(8 / 2.8)
+
+
+def test_a_row_has_the_spread_of_the_repetitions():
+    repeated = Repeated()
+    repeated.add("a", Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
+    repeated.add("a", Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
+    cells = dict(zip(COLUMNS, repeated.cells("a"), strict=True))
+    assert cells["lookups"] == 4
+    assert cells["lookups/s"] == "7.50 (5.00–10.0)"
+    assert cells["p50 ms"] == "150 (100–200)"
+    assert cells["generator, cores"] is None
+    assert [(one["point"], one["repetition"], one["count"]) for one in repeated.raw("point")] == [
+        ("a", 1, 2),
+        ("a", 2, 2),
+    ]
+    right, rows = repeated.targets(["a"])
+    assert right.value == pytest.approx(4 / 6 * 100)
+    assert not right.met
+    assert rows.met
+
+
+def test_no_rows_miss_the_target():
+    repeated = Repeated()
+    repeated.add("a", Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
+    assert not repeated.targets(["a"])[1].met
+
+
+# Axes for what is always more than nothing complain.
+@pytest.mark.filterwarnings("ignore:Data has no positive values")
+@pytest.mark.parametrize("module", [scenarios, threads, workers, types_iovs, endpoints])
+def test_a_service_that_answers_nothing_is_reported(module):
+    failed = recorded([], [], [])
+    points = {
+        scenarios: [("tiny", pattern) for pattern in scenarios.PATTERNS],
+        threads: [1, 2], workers: [(1, 1), (1, 2)], types_iovs: [(1, 1), (2, 1)], endpoints: [endpoints.OWN, "other"],
+    }  # fmt: skip
+    rest = {
+        scenarios: [("tiny",), 2, 3], threads: ["tiny", 10], workers: ["tiny", (1,), (1, 2)], types_iovs: [(1, 2), (1,)],
+        endpoints: ["tiny"],
+    }  # fmt: skip
+    repeated = Repeated()
+    for point in points[module]:
+        repeated.add(point, Run(f"{point}", failed))
+    findings = module._findings(repeated, *rest[module])
+    assert [target.met for target in findings.targets] == [False, False]
+    assert findings.plots
+
+
+def test_content_is_what_a_naive_model_says():
+    count = 60
+    content = blocks.Content(count)
+    assert content.at(0, 0) == [[*row(0), 0, 0, *END_OF_TIME, "1"]]
+    for moment in [(2**31, 0), *(blocks.start_of(number) for number in range(count)), (10**9, 5)]:
+        expected = {}
+        for number in sorted(range(count), key=blocks.start_of):
+            if blocks.start_of(number) <= moment:
+                expected[blocks.type_of(number)] = [*row(number), *blocks.start_of(number), *END_OF_TIME, "1"]
+        assert content.at(*moment) == [expected[kind] for kind in sorted(expected)]
+
+
+def row(number):
+    """What a row of an answer begins with, as it was inserted."""
+    sent = blocks.row_to_insert("any", number)
+    return [sent[name] for name in ("payload_type", "payload_url", "checksum", "size")]
+
+
+def test_numbers_have_places_of_their_own_everywhere():
+    majors = [blocks.start_of(number)[0] for number in range(1000)]
+    gaps = [after - before for before, after in itertools.pairwise(sorted(majors))]
+    assert min(gaps) > 0
+    assert max(gaps) < 5 * blocks.MOMENTS / 1000
+    assert json.loads(json.dumps(blocks.row_to_insert("any", 7)))["since"] == list(blocks.start_of(7))
