@@ -26,7 +26,7 @@ def test_every_campaign_is_in_the_table(campaign):
     assert f"| `{campaign}` |" in DOCUMENT
 
 
-@pytest.mark.parametrize("user", users())
+@pytest.mark.parametrize("user", list(users()))
 def test_every_user_is_in_the_table(user):
     assert f"| `{user}` |" in DOCUMENT
 
