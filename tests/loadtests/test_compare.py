@@ -8,7 +8,7 @@ from loadtests.__main__ import main
 from loadtests.campaigns.findings import Findings, Run
 from loadtests.reporting import campaign, changes, compare, noise
 from loadtests.reporting.result import Table
-from tests.loadtests.recorded import read, steady
+from tests.loadtests.recorded import read, request, steady
 from tests.loadtests.test_report import Checker
 
 FIGURES = {"tiny: answers/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
@@ -99,6 +99,34 @@ def test_ranks():
     many = list(range(50))
     assert noise.rank_test(many, [value + 0.5 for value in many]) > 0.5
     assert noise.rank_test(many, [value + 30 for value in many]) < 0.001
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_storm_tells_nothing_about_the_next(tmp_path):
+    """All of its requests are due at once, in one of the blocks of its time."""
+    pair = []
+    for name, factor in (("before", 1.0), ("after", 1.1)):
+        times = (one.end - one.due for one in steady(1, factor, seconds=3))
+        storm = [request(0, 1000 * time + factor * place) for place, time in enumerate(times)]
+        findings = Findings(runs=[Run("storm", read(tmp_path / name, storm))])
+        pair.append(campaign.document("storm-cache", "Storm", findings, Table("", ("", ""), [])))
+    rows = changes.rows_of(*json.loads(json.dumps(pair, default=float)))
+    found = {row.name: row.verdict for row in rows}
+    assert found["storm, lookup: requests/s"] == found["storm, lookup, p50: ms"] == changes.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("frozen: p50 ms", "slower"),
+        ("tiny: p95 of jobs at that rate, ms", "slower"),
+        ("frozen: answers/s", "faster"),
+        ("frozen: by nginx alone %", "more"),
+        ("rows", "more"),
+    ],
+)
+def test_the_unit_decides_what_more_means(name, verdict):
+    assert changes._verdict(name, noise.Change(1.5, real=True)) == verdict
 
 
 def test_the_files_and_the_terminal(reports, tmp_path, capsys):
