@@ -178,9 +178,11 @@ def test_the_counts_of_both_sides(tmp_path):
     counters = {
         f'cdb_requests_total{{method="GET",{route},status="200"}}': 400.0,
         'cdb_requests_total{method="GET",route="/health/ready",status="200"}': 5000.0,
+        'cdb_requests_total{method="GET",route="/metrics",status="200"}': 800.0,
         f"cdb_request_duration_seconds_sum{{{route}}}": 1.2,
         f"cdb_request_duration_seconds_count{{{route}}}": 400.0,
-        "cdb_nginx_requests_total": 1003.0,
+        # Two for each time that somebody looked at the metrics.
+        "cdb_nginx_requests_total": 2603.0,
     }
     _, counts, times = verdict.sentences(Run("cached", recording, counters=counters))
     assert "1,000 answers and nginx counted 1,003 requests, of which 400 reached the application" in counts
