@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import urlsplit
 
 from cdb.env import ROOT, ConfigurationError
 from loadtests.bench.__main__ import INTERRUPTED, prepare_process
@@ -70,9 +71,17 @@ def _add_campaigns(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=_campaign)
-    parser.add_argument("--host", default="", metavar="URL", help="a deployment (default: a service of our own)")
+    told = "a deployment, such as https://cdb.example.org (default: a service of our own)"
+    parser.add_argument("--host", type=_address, default="", metavar="URL", help=told)
     parser.add_argument("--quick", action="store_true", help="as little as shows that all works")
     parser.add_argument("--directory", type=Path, default=ROOT / "var" / "load", help="where data and reports go")
+
+
+def _address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise argparse.ArgumentTypeError(f"{text} is no address such as https://cdb.example.org")
+    return text.rstrip("/")
 
 
 def _own(options: argparse.Namespace) -> dict[str, str]:
@@ -86,7 +95,7 @@ def _campaign(options: argparse.Namespace) -> int:
     directory = options.directory.resolve()
     begin, when = time.monotonic(), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     output = directory / f"{options.name}-{when}"
-    host = options.host.rstrip("/")
+    host = options.host
     stage = Stage(directory / "data", output=output, host=host, quick=options.quick, options=_own(options))
     stage.data.mkdir(parents=True, exist_ok=True)
     output.mkdir(parents=True)
@@ -123,7 +132,7 @@ def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
     except KeyboardInterrupt:
         stage.say("interrupted")
         return _rest(stage, "Interrupted"), INTERRUPTED
-    except ServiceError as error:
+    except (ServiceError, OSError) as error:
         if not stage.runs:
             raise
         return _rest(stage, f"The campaign failed: {error}"), 1

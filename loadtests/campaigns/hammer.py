@@ -149,8 +149,8 @@ def _table(title: str, what: str, groups: dict[str, list[Cell]], requests: Recor
 
 
 def _way(run: Run, cells: list[Cell]) -> Table:
-    """Where requests are on their way when they are lost."""
-    rows = []
+    """Where requests are on their way when they are lost; of a service that tells nothing it is only known what was sent."""
+    rows, known = [], bool(run.counters)
     for route in ROUTES:
         sent = int(sum((run.recording.requests.names == cell.name).sum() for cell in cells if cell.route == route))
         label = SERVED.get(route, route)
@@ -160,7 +160,8 @@ def _way(run: Run, cells: list[Cell]) -> Table:
             if name.startswith("cdb_requests_total{") and f"/{label}" in name
         )
         queries = [metrics.total(run.counters, f"cdb_lookups_{how}_total") for how in ("started", "finished")]
-        rows.append((route, sent, round(reached), *(map(round, queries) if route == "lookup" else (None, None))))
+        query = map(round, queries) if known and route == "lookup" else (None, None)
+        rows.append((route, sent, round(reached) if known else None, *query))
     columns = ("route", "sent", "reached the view", "query started", "query finished")
     return Table(
         "On the way (the last three as /metrics counts; what nginx answers from its cache reaches no view)",

@@ -17,6 +17,7 @@ from tests.loadtests.recorded import read, steady, written
     [
         (KeyboardInterrupt(), 130, "Interrupted. 1 runs are complete"),
         (ServiceError("locust failed (2): no port"), 1, "The campaign failed: locust failed (2): no port. 1 runs are complete"),
+        (OSError("HTTP Error 504"), 1, "The campaign failed: HTTP Error 504. 1 runs are complete"),
     ],
 )  # fmt: skip
 def test_what_is_complete_is_reported_if_a_campaign_does_not_end(tmp_path, monkeypatch, capsys, error, code, expected):
@@ -67,3 +68,13 @@ def test_the_help_of_a_campaign_says_its_question_and_its_options(capsys):
         told = " ".join(capsys.readouterr().out.split())
         assert module.__doc__.strip().splitlines()[0].split()[0] in told
         assert "--host URL" in told
+
+
+@pytest.mark.parametrize(
+    "host", ["cdb.example.org", "ftp://cdb.example.org", "http://", "https://cdb.example.org/?page=1"]
+)
+def test_what_is_no_address_of_a_deployment(capsys, host):
+    with pytest.raises(SystemExit) as ended:
+        command.main(["campaign", "smoke", "--host", host])
+    assert ended.value.code == 2
+    assert f"{host} is no address such as https://" in capsys.readouterr().err
