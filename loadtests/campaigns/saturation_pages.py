@@ -57,7 +57,7 @@ class Outcome:
 def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
     """The whole page; `at_least` is the rate that passes."""
     findings = Findings(
-        summary="; ".join(_sentence(outcome, plan) for outcome in outcomes),
+        summary="; ".join(_sentence(outcome) for outcome in outcomes),
         question="Which is the highest rate of job starts that the service sustains, and which resource runs out above it?",
         notes=_notes(outcomes, bound_ms),
     )
@@ -70,10 +70,11 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
 def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
     name, verdict = outcome.scenario, outcome.verdict()
     rates = [tried.step.answered for tried in outcome.held]
-    wrong = sum(int((tried.run.recording.outcomes == WRONG).sum()) for tried in outcome.tries if tried.sustained)
+    # At whatever rate: where the service has too much to do it says so, and never anything wrong.
+    wrong = sum(int((tried.run.recording.requests.outcomes == WRONG).sum()) for tried in outcome.tries)
     findings.targets += [
         Target(f"{name}: rate that held", min(rates, default=0.0), at_least, at_most=False, unit="jobs/s"),
-        Target(f"{name}: wrong answers at rates that were sustained", wrong, 0, at_most=True),
+        Target(f"{name}: wrong answers at whatever rate", wrong, 0, at_most=True),
         Target(f"{name}: verdicts that are void", int(bool(verdict and verdict.void)), 0, at_most=True),
     ]
     findings.figures |= {
@@ -90,14 +91,14 @@ def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
         findings.raw.append(row | {"faults": "; ".join(tried.step.faults)})
 
 
-def _sentence(outcome: Outcome, plan: Plan) -> str:
+def _sentence(outcome: Outcome) -> str:
     held, verdict = outcome.held, outcome.verdict()
     if not held:
         return f"{outcome.scenario}: no rate held"
     step = held[0].step
     rate = f"{outcome.scenario}: {number(step.answered)} jobs/s ({number(step.requests)} requests/s) sustained"
     if verdict is None:
-        return f"{rate}, and nothing ran out at up to {number(plan.most)} jobs/s"
+        return f"{rate}, and nothing ran out at up to {number(outcome.tries[-1].rate)} jobs/s"
     if verdict.void:
         return f"{rate}; void, since what ran out is {verdict.resource}"
     return f"{rate}; what ran out is {verdict.resource}"

@@ -3,7 +3,7 @@
 from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
-from loadtests.recording.outcome import OK
+from loadtests.recording.outcome import OK, RIG_ERROR
 from loadtests.reporting.result import Target
 
 TITLE = "Smoke"
@@ -22,12 +22,15 @@ def run(stage: Stage) -> Findings:
         run = stage.load("all users", load)
     requests = run.recording.requests
     good = float((requests.outcomes == OK).mean()) * 100
+    # Those of whole jobs, too: what a user makes of an answer is no request.
+    broken = int((run.recording.outcomes == RIG_ERROR).sum())
     kinds = {str(name) for name in requests.users}
     return Findings(
         summary=f"{good:.2f} % of {len(requests):,} requests of {len(kinds)} kinds of users were answered rightly",
         question="Does every kind of client get right answers?",
         targets=[
             Target("right answers", good, 100, at_most=False, unit="%"),
+            Target("failures of the generator itself", broken, 0, at_most=True),
             Target("kinds of users", len(kinds), len(USERS) + len(WRITERS), at_most=False, unit=""),
         ],
         runs=[run],
