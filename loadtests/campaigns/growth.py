@@ -1,7 +1,8 @@
 """How does the cost of writing and reading grow with what is there?
 
-Blocks of 1,000 inserts and of 1,000 lookups take turns, eight at a time, in a tag that is made for this and deleted at the end.
-Lookups ask for the start of each IOV that the block before them inserted, and check all that is answered.
+Blocks of 1,000 inserts and of 1,000 lookups take turns, eight at a time, in a tag that is made for this and deleted at the end,
+with its payload types; a deployment's change log keeps what was done. Lookups ask for the start of each IOV that the block
+before them inserted, and check all that is answered.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from loadtests.recording.outcome import OK
 from loadtests.reporting import plots, summaries
 from loadtests.reporting.figures import number, percentile, ratio
 from loadtests.reporting.result import Plot, Table, Target
+from loadtests.service import ServiceError
 
 TITLE = "Growth, block by block"
 TAG = "load-growth"
@@ -60,7 +62,7 @@ def run(stage: Stage) -> Findings:
     each = max(1, size // CONCURRENCY)
     blocks: list[_Block] = []
     with stage.serving():
-        _prepare(stage.url)
+        types = _prepare(stage)
         try:
             for block in range(count):
                 first = block * each * CONCURRENCY
@@ -73,16 +75,27 @@ def run(stage: Stage) -> Findings:
                     blocks.append(_Block(block + 1, what, first + each * CONCURRENCY, done))
         finally:
             send(stage.url, "DELETE", f"deleteGlobalTag/{TAG}")
+            for name in types:
+                send(stage.url, "DELETE", f"deletePayloadType/{name}", also=(404, 409))
     return _findings(blocks)
 
 
-def _prepare(url: str) -> None:
-    """An empty tag, and the payload types, which stay for the next time."""
-    send(url, "DELETE", f"deleteGlobalTag/{TAG}", also=(404,))
+def _prepare(stage: Stage) -> list[str]:
+    """An empty tag, and the payload types, of which those are returned that were not there before.
+
+    Raises `ServiceError` if a deployment has a tag of that name: it may be somebody's.
+    """
+    url = stage.url
+    if send(url, "GET", f"globalTag/{TAG}?light", also=(404,)).get("name") == TAG:
+        if stage.host:
+            raise ServiceError(
+                f"there is a global tag {TAG} already: another run goes on, or one left it; delete it first"
+            )
+        send(url, "DELETE", f"deleteGlobalTag/{TAG}")
     send(url, "POST", "gt", {"name": TAG, "status": "unlocked", "author": "load test"})
-    for place in range(TYPES):
-        # 400: there is one of that name already.
-        send(url, "POST", "pt", {"name": type_of(place)}, also=(400,))
+    names = [type_of(place) for place in range(TYPES)]
+    # 400: there is one of that name already.
+    return [name for name in names if "id" in send(url, "POST", "pt", {"name": name}, also=(400,))]
 
 
 def _findings(blocks: list[_Block]) -> Findings:

@@ -117,6 +117,18 @@ def test_growth_reads_back_what_it_inserted_and_leaves_no_tag(on_service):
     assert shown(findings, "IOVs at its end") == [80, 80, 160, 160]
     assert shown(findings, "failed") == [0] * 4
     assert growth.TAG not in [tag["name"] for tag in send(stage.url, "GET", "globalTags")]
+    assert not [kind["name"] for kind in send(stage.url, "GET", "pt") if kind["name"] == blocks.type_of(0)]
+
+
+def test_growth_leaves_somebody_elses_tag_alone(on_service):
+    stage = on_service()
+    send(stage.url, "POST", "gt", {"name": growth.TAG, "status": "unlocked"})
+    try:
+        with pytest.raises(ServiceError, match="there is a global tag load-growth already"):
+            growth.run(stage)
+        assert growth.TAG in [tag["name"] for tag in send(stage.url, "GET", "globalTags")]
+    finally:
+        send(stage.url, "DELETE", f"deleteGlobalTag/{growth.TAG}")
 
 
 @pytest.mark.slow
@@ -157,6 +169,8 @@ def test_sized_tags_have_the_rows_that_their_names_say(stage):
     assert scenario_of("heavy-usage").iovs == 500_000
     with pytest.raises(KeyError):
         scenario_of("sized-2x")
+    with pytest.raises(ServiceError, match="there is no scenario huge: the scenarios are tiny, "):
+        stage.seed("huge")
 
 
 def test_turns_alternate():
