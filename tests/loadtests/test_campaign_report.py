@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 import re
 
@@ -218,3 +219,16 @@ def test_a_recording_of_several_processes_one_of_which_was_killed(tmp_path):
     assert recording.statuses.tolist() == [200, 504, 504, 200]
     assert recording.origin == START
     assert recording.examples == {"504": ("lookup", "what <504> was like")}
+
+
+def test_recordings_of_two_runs_are_none(tmp_path):
+    directory = written(tmp_path / "run", [request(1, 5), request(50, 5)])
+    written(tmp_path / "other", [request(40, 5)])
+    (tmp_path / "other" / "requests-host-1.csv").rename(directory / "requests-host-2.csv")
+    ended = directory / "complete-host-1.csv"
+    ended.touch()
+    os.utime(ended, (START + 51, START + 51))
+    assert len(Recording.read(directory)) == 3
+    os.utime(ended, (START + 30, START + 30))
+    with pytest.raises(ValueError, match="has recordings of several runs"):
+        Recording.read(directory)
