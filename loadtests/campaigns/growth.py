@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loadtests.blocks import TYPES, type_of
+from loadtests.campaigns import asked
 from loadtests.campaigns.api import send
 from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.locusts import Load
@@ -51,8 +52,10 @@ class _Block:
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """How far it grows."""
-    parser.add_argument("--blocks", type=int, metavar="N", help=f"of inserts, and as many of lookups ({BLOCKS})")
-    parser.add_argument("--block", type=int, metavar="N", help=f"requests in each ({BLOCK:,})")
+    parser.add_argument(
+        "--blocks", type=asked.above(0, int), metavar="N", help=f"of inserts, and as many of lookups ({BLOCKS})"
+    )
+    parser.add_argument("--block", type=asked.above(0, int), metavar="N", help=f"requests in each ({BLOCK:,})")
 
 
 def run(stage: Stage) -> Findings:

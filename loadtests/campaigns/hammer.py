@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from loadtests import schedule
-from loadtests.campaigns import metrics
+from loadtests.campaigns import asked, metrics
 from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
@@ -87,9 +87,9 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     """How fast, and on what."""
     add = parser.add_argument
     told = f"of the study's offsets between requests; 1 takes more than two hours (default: {SCALE}, --quick: {QUICK_SCALE})"
-    add("--scale", type=float, metavar="FACTOR", help=told)
-    add("--scenario", default="moderate", help="what is in the tag, in the random layout (default: moderate)")
-    add("--global-tag", default="", metavar="NAME", help="the tag, if it is not named as the scenario")
+    add("--scale", type=asked.above(0), metavar="FACTOR", help=told)
+    add("--scenario", default="moderate", help="what is in the tag; none: other data (default: moderate)")
+    asked.add_content(parser)
 
 
 def run(stage: Stage) -> Findings:
@@ -101,7 +101,7 @@ def run(stage: Stage) -> Findings:
     file = stage.output / "schedule.json"
     schedule.write(file, waves)
     scenario = stage.options.get("scenario", "moderate")
-    options = {"schedule": file, "scenario": scenario, "global-tag": stage.options.get("global_tag", "")}
+    options = {"schedule": file, "scenario": scenario, **asked.content(stage.options)}
     with stage.serving(scenarios=(scenario,)):
         minutes = sum(wave.count * wave.offset for wave in waves) / 60
         stage.say(f"{len(cells)} cells will take {minutes:.1f} minutes")

@@ -1,5 +1,11 @@
-"""Whether all works: every kind of user for some seconds."""
+"""Does every kind of client get right answers?
 
+Every kind of user for some seconds, those that write included: in tags and payload types of their own, which they delete.
+"""
+
+import argparse
+
+from loadtests.campaigns import asked
 from loadtests.campaigns.findings import Findings
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
@@ -12,12 +18,19 @@ USERS = {"ReconstructionJob": 8, "KeepAliveJob": 3, "BelleJob": 3, "Misbehaving"
 WRITERS = {"Expert": 2, "Indecisive": 2}
 
 
+def add_options(parser: argparse._ArgumentGroup) -> None:
+    """What readers ask about."""
+    parser.add_argument("--scenario", default="tiny", help="what is in the tag; none: other data (default: tiny)")
+    asked.add_content(parser)
+
+
 def run(stage: Stage) -> Findings:
-    """A mix of all users on `tiny`."""
-    with stage.serving(scenarios=("tiny",)):
+    """A mix of all users."""
+    scenario = stage.options.get("scenario", "tiny")
+    with stage.serving(scenarios=(scenario,)):
         load = Load(
             users=USERS, count=20, seconds=QUICK_SECONDS if stage.quick else SECONDS, fixed=WRITERS,
-            options={"pause": 0.1, "global-tag": "tiny"},
+            options={"pause": 0.1, "scenario": scenario, **asked.content(stage.options)},
         )  # fmt: skip
         run = stage.load("all users", load)
     requests = run.recording.requests

@@ -17,6 +17,7 @@ from functools import partial
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests import burst
 from loadtests.bench.client import Client
+from loadtests.campaigns import asked
 from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
@@ -81,7 +82,9 @@ class Storm:
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """How large."""
-    parser.add_argument("--jobs", type=int, metavar="N", help=f"of a storm (default: {JOBS:,}, --quick: {QUICK_JOBS})")
+    parser.add_argument(
+        "--jobs", type=asked.above(0, int), metavar="N", help=f"of a storm (default: {JOBS:,}, --quick: {QUICK_JOBS})"
+    )
     parser.add_argument("--scenario", default="moderate", choices=SCENARIOS, help="what is copied (default: moderate)")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from loadtests import __main__ as command
 from loadtests.campaigns.findings import Run
+from loadtests.campaigns.stage import Stage
 from loadtests.reporting import campaign
 from loadtests.service import ServiceError
 from tests.loadtests.recorded import read, steady, written
@@ -78,3 +79,42 @@ def test_what_is_no_address_of_a_deployment(capsys, host):
         command.main(["campaign", "smoke", "--host", host])
     assert ended.value.code == 2
     assert f"{host} is no address such as https://" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["saturation", "--factor", "1"], "argument --factor: 1 is no number above 1"),
+        (["saturation", "--start", "fast"], "argument --start: fast is no number above 0"),
+        (["peak", "--together", "0"], "argument --together: 0 is no whole number above 0"),
+        (["hammer", "--scale", "inf"], "argument --scale: inf is no number above 0"),
+    ],
+)
+def test_numbers_with_which_nothing_can_be_measured(capsys, arguments, said):
+    with pytest.raises(SystemExit) as ended:
+        command.main(["campaign", *arguments])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["smoke", "hammer", "saturation", "peak"])
+def test_what_is_in_the_tag_of_a_deployment_reaches_the_generator(tmp_path, monkeypatch, name):
+    class Enough(Exception):  # noqa: N818 -- no error
+        pass
+
+    def load(self, label, load, **_):
+        loads.append(load.arguments(self.url, tmp_path))
+        raise Enough
+
+    loads = []
+    monkeypatch.setattr(Stage, "load", load)
+    monkeypatch.setattr(command, "prepare_process", lambda: None)
+    words = ["--scenario", "none", "--global-tag", "reco-2026", "--layout", "realistic", "--iov-mode", "discrete"]
+    directory = ["--host", "http://127.0.0.1:9", "--directory", str(tmp_path)]
+    with pytest.raises(Enough):
+        command.main(["campaign", name, *directory, *words])
+    [told] = loads
+    given = {
+        word: told[place + 1] for place, word in enumerate(told) if word.startswith("--") and place + 1 < len(told)
+    }
+    assert [given[word] for word in words[::2]] == words[1::2]
