@@ -92,6 +92,8 @@ def _own(options: argparse.Namespace) -> dict[str, str]:
 
 def _campaign(options: argparse.Namespace) -> int:
     prepare_process()
+    # What runs on this machine is asked itself, whatever proxy the environment names.
+    os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("no_proxy"), "127.0.0.1"]))
     directory = options.directory.resolve()
     begin, when = time.monotonic(), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     output = directory / f"{options.name}-{when}"

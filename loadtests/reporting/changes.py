@@ -6,7 +6,7 @@ from typing import Any
 
 from loadtests.recording.outcome import NOT_SENT
 from loadtests.reporting import histograms, noise
-from loadtests.reporting.figures import Spread, number
+from loadtests.reporting.figures import Spread, number, ratio
 from loadtests.reporting.noise import Change
 from loadtests.reporting.summaries import PERCENTILES
 
@@ -84,7 +84,9 @@ def _runs(label: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator
             continue
         pair = one[request], other[request]
         counts = [histograms.unpacked(part["blocks"]) if part["blocks"] else None for part in pair]
-        rates = [part["count"] / run["summary"]["seconds"] for part, run in zip(pair, (before, after), strict=True)]
+        rates = [
+            ratio(part["count"], run["summary"]["seconds"]) for part, run in zip(pair, (before, after), strict=True)
+        ]
         yield _measured(f"{name}: requests/s", rates, counts, None)
         for key, share in PERCENTILES.items():
             words = key.removesuffix("_ms").replace("p999", "p99.9")
@@ -101,13 +103,13 @@ def _failed(name: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
 
 
 def _measured(name: str, values: list[float | None], counts: list[Any], share: float | None) -> Row:
-    ratio = values[1] / values[0] if values[0] and values[1] else None
-    if ratio is None or not all(_tells(one, share or 0) for one in counts):
-        change = Change(ratio)
+    factor = values[1] / values[0] if values[0] and values[1] else None
+    if factor is None or not all(_tells(one, share or 0) for one in counts):
+        change = Change(factor)
     elif share is None:
-        change = noise.of_rate(*counts, ratio)
+        change = noise.of_rate(*counts, factor)
     else:
-        change = noise.of_percentile(*counts, share, ratio)
+        change = noise.of_percentile(*counts, share, factor)
     return Row(name, *map(number, values), change, _verdict(name, change))
 
 

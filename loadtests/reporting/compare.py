@@ -91,8 +91,12 @@ def _facts(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Warnings: whatever is not the same besides what is meant to be compared."""
-    told = []
+    """Warnings: campaigns that failed, and whatever is not the same besides what is meant to be compared."""
+    told = [
+        f"Warning: the campaign of {side} did not pass: errors are answered faster, and nobody wants them."
+        for side, document in (("A", before), ("B", after))
+        if not document["passed"]
+    ]
     for name in _facts(before, after):
         pair = [document["facts"].get(name, "unknown") for document in (before, after)]
         if name not in EXPECTED and pair[0] != pair[1]:

@@ -6,9 +6,10 @@ import pytest
 
 from loadtests.__main__ import main
 from loadtests.campaigns.findings import Findings, Run
+from loadtests.recording.outcome import RIG_ERROR
 from loadtests.reporting import campaign, changes, compare, noise
 from loadtests.reporting.result import Table
-from tests.loadtests.recorded import read, request, steady
+from tests.loadtests.recorded import job, read, request, steady
 from tests.loadtests.test_report import Checker
 
 FIGURES = {"tiny: answers/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
@@ -173,3 +174,18 @@ def test_what_cannot_be_compared_is_said_in_one_line(reports, tmp_path, capsys, 
 def test_campaigns_that_ask_different_questions(reports, capsys):
     assert main(["compare", str(reports["before"]), str(reports["hammer"])]) == 1
     assert capsys.readouterr().err == "load: different campaigns can't be compared: threads and hammer\n"
+
+
+def test_a_campaign_that_failed_is_told():
+    good = {"facts": {}, "runs": [], "passed": True}
+    assert compare._differences(good, good) == []
+    [warning] = compare._differences(good, good | {"passed": False})
+    assert warning.startswith("Warning: the campaign of B did not pass")
+
+
+def test_a_run_without_a_request_can_be_compared(tmp_path):
+    """The generator failed before it could ask."""
+    recording = read(tmp_path / "run", [job(0, 0, outcome=RIG_ERROR)])
+    table = Table("", ("", ""), [])
+    told = json.loads(json.dumps(campaign.document("smoke", "", Findings(runs=[Run("run", recording)]), table)))
+    assert {row.verdict for row in changes.rows_of(told, told)} <= {changes.UNCHANGED, changes.UNKNOWN}
