@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import importlib
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from cdb.env import ROOT, ConfigurationError
 from loadtests.bench.__main__ import INTERRUPTED, prepare_process
+from loadtests.campaigns import metrics
 from loadtests.campaigns.findings import Findings, Run
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
 from loadtests.recording.reading import Recording
@@ -124,7 +126,15 @@ def _campaign(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
     given = {"campaign": options.name, "deployment": options.host or "a service of our own on this machine"}
+    if options.host:
+        given["what runs there"] = _build(options.host)
     return given | {"quick": "yes" if options.quick else "no"} | _own(options)
+
+
+def _build(host: str) -> str:
+    """The versions that a deployment tells."""
+    found = [name for name in metrics.read(host) if name.startswith("cdb_build_info{")]
+    return ", ".join(re.findall(r'\w+="[^"]*"', found[0])) if found else "unknown: it has no /metrics for us"
 
 
 def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:

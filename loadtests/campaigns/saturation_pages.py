@@ -21,6 +21,7 @@ Points = dict[str, list[tuple[float, float]]]
 OFFERED = "job starts due, 1/s"
 # Programs that use less than this never matter for a verdict.
 LEAST_CORES = 0.02
+UNSEEN = ", as far as the deployment tells: its processors were not seen, and may be the cause"
 
 
 @dataclass
@@ -101,7 +102,12 @@ def _sentence(outcome: Outcome) -> str:
         return f"{rate}, and nothing ran out at up to {number(outcome.tries[-1].rate)} jobs/s"
     if verdict.void:
         return f"{rate}; void, since what ran out is {verdict.resource}"
-    return f"{rate}; what ran out is {verdict.resource}"
+    return f"{rate}; what ran out is {verdict.resource}{_unseen(outcome)}"
+
+
+def _unseen(outcome: Outcome) -> str:
+    """Of a deployment the rules about processors, which stand before most of the others, have nothing to look at."""
+    return "" if outcome.broken.watched.mean("cpu.machine") is not None else UNSEEN
 
 
 def _notes(outcomes: Sequence[Outcome], bound_ms: float) -> list[str]:
@@ -131,6 +137,7 @@ def _overview(outcomes: Sequence[Outcome], plan: Plan) -> Table:
             tried = found.last(found.held) if found.held else None
             step = tried and tried.step
             told = "none ran out" if verdict is None else f"{'void: ' if verdict.void else ''}{verdict.resource}"
+            told += "" if verdict is None or verdict.void else _unseen(outcome)
             rows.append(
                 (outcome.scenario, count, found.held, step and step.answered, step and step.requests, step and step.p50,
                  step and step.p95, step and step.p99, found.broke, told)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadtests import __main__ as command
+from loadtests.campaigns import metrics
 from loadtests.campaigns.findings import Run
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import campaign
@@ -40,12 +41,14 @@ def test_what_is_complete_is_reported_if_a_campaign_does_not_end(tmp_path, monke
 
     monkeypatch.setitem(command.CAMPAIGNS, "smoke", Campaign)
     monkeypatch.setattr(command, "prepare_process", lambda: None)
+    monkeypatch.setattr(metrics, "read", lambda _: {'cdb_build_info{django="5",version="1.2"}': 1.0})
     arguments = ["smoke", "--host", "http://127.0.0.1:9/", "--directory", str(tmp_path), "--offset", "50", "100"]
     assert command.main(["campaign", *arguments]) == code
     told = capsys.readouterr().out
     assert expected in told
     path = Path(told.splitlines()[-1])
     assert "first" in path.read_text()
+    assert 'django="5", version="1.2"' in (path.parent / "report.md").read_text()
     assert "PostgreSQL" not in path.read_text()
     assert not (tmp_path / "data" / "postgres").exists()
     assert json.loads((path.parent / campaign.FILE).read_text())["facts"]["offset"] == "50 100"
