@@ -17,7 +17,8 @@ MOST_ROWS = 40
 EXPECTED = ("date", "commit", "load average at the start", "recording")
 EXPLANATION = (
     "Figures with repetitions show the median and, in brackets, the least and the most; they changed if a rank test (Mann and "
-    "Whitney, 5 %) says so or, where repetitions are too few for that, if their ranges lie apart by more than either is wide. "
+    "Whitney, 5 %) says so or, where repetitions are too few for that, if their ranges lie apart by half as much again as either "
+    "is wide. "
     "Percentiles and rates of a single run have an interval of 99 % from drawing blocks of its time again and again (bootstrap); "
     "what one run differs from the next for other reasons is not in it. A change of less than 3 % counts as none, "
     "except of shares. Shares of failed requests changed if chance alone would make as much of one run in a hundred at most."

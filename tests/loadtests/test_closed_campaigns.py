@@ -116,6 +116,7 @@ def test_growth_reads_back_what_it_inserted_and_leaves_no_tag(on_service):
     assert findings.passed, findings.targets
     assert shown(findings, "IOVs at its end") == [80, 80, 160, 160]
     assert shown(findings, "failed") == [0] * 4
+    assert all(len(values) == 1 for values in findings.figures.values())
     assert growth.TAG not in [tag["name"] for tag in send(stage.url, "GET", "globalTags")]
     assert not [kind["name"] for kind in send(stage.url, "GET", "pt") if kind["name"] == blocks.type_of(0)]
 
