@@ -4,13 +4,16 @@ import argparse
 import contextlib
 import importlib
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import urlsplit
 
 from cdb.env import ROOT, ConfigurationError
+from loadtests import metrics
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
 from loadtests.interruption import INTERRUPTED, prepare_process
 from loadtests.recording.reading import Recording
@@ -70,9 +73,17 @@ def _add_campaigns(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=_campaign)
-    parser.add_argument("--host", default="", metavar="URL", help="a deployment (default: a service of our own)")
+    told = "a deployment, such as https://cdb.example.org (default: a service of our own)"
+    parser.add_argument("--host", type=_address, default="", metavar="URL", help=told)
     parser.add_argument("--quick", action="store_true", help="as little as shows that all works")
     parser.add_argument("--directory", type=Path, default=ROOT / "var" / "load", help="where data and reports go")
+
+
+def _address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise argparse.ArgumentTypeError(f"{text} is no address such as https://cdb.example.org")
+    return text.rstrip("/")
 
 
 def _own(options: argparse.Namespace) -> dict[str, str]:
@@ -83,10 +94,12 @@ def _own(options: argparse.Namespace) -> dict[str, str]:
 
 def _campaign(options: argparse.Namespace) -> int:
     prepare_process()
+    # What runs on this machine is asked itself, whatever proxy the environment names.
+    os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("no_proxy"), "127.0.0.1"]))
     directory = options.directory.resolve()
     begin, when = time.monotonic(), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     output = directory / f"{options.name}-{when}"
-    host = options.host.rstrip("/")
+    host = options.host
     stage = Stage(directory / "data", output=output, host=host, quick=options.quick, options=_own(options))
     stage.data.mkdir(parents=True, exist_ok=True)
     output.mkdir(parents=True)
@@ -113,7 +126,15 @@ def _campaign(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
     given = {"campaign": options.name, "deployment": options.host or "a service of our own on this machine"}
+    if options.host:
+        given["what runs there"] = _build(options.host)
     return given | {"quick": "yes" if options.quick else "no"} | _own(options)
+
+
+def _build(host: str) -> str:
+    """The versions that a deployment tells."""
+    found = [name for name in metrics.read(host) if name.startswith("cdb_build_info{")]
+    return ", ".join(re.findall(r'\w+="[^"]*"', found[0])) if found else "unknown: it has no /metrics for us"
 
 
 def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
@@ -123,7 +144,7 @@ def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
     except KeyboardInterrupt:
         stage.say("interrupted")
         return _rest(stage, "Interrupted"), INTERRUPTED
-    except ServiceError as error:
+    except (ServiceError, OSError) as error:
         if not stage.runs:
             raise
         return _rest(stage, f"The campaign failed: {error}"), 1

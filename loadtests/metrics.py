@@ -1,5 +1,6 @@
 """The service's own counts, as it tells Prometheus."""
 
+import http.client
 import re
 import urllib.request
 from collections import defaultdict
@@ -15,13 +16,14 @@ def read(url: str, seconds: float = TIMEOUT_SECONDS) -> dict[str, float]:
     try:
         with urllib.request.urlopen(f"{url}/metrics", timeout=seconds) as answer:  # noqa: S310
             text = answer.read().decode()
-    except OSError:
+        return {
+            sample_name(sample.name, sample.labels): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+    # `ValueError` is for what is no metrics: in front of a deployment something else may answer, such as a page to log in.
+    except (OSError, http.client.HTTPException, ValueError):
         return {}
-    return {
-        sample_name(sample.name, sample.labels): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
 
 
 def sample_name(name: str, labels: Mapping[str, str] | None = None) -> str:
@@ -31,7 +33,9 @@ def sample_name(name: str, labels: Mapping[str, str] | None = None) -> str:
 
 
 def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """By how much each sample rose or fell, where it changed."""
+    """By how much each sample rose or fell, where it changed; empty where one side is not known."""
+    if not before or not after:
+        return {}
     return {name: value - before.get(name, 0.0) for name, value in after.items() if value != before.get(name, 0.0)}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdb.embedded_postgres import EmbeddedPostgres
-from cdb_rest.scenarios.definitions import SCENARIOS
+from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
 from loadtests.content.tags import scenario_of
 from loadtests.database import Database
 from loadtests.service import ServiceError, Settings, manage, run_command
@@ -54,9 +54,11 @@ class Rig:
 
     def seed(self, *tags: str) -> None:
         """Make sure that the tags are there, by the names of scenarios or of sizes as in `loadtests/tags.py`; one with the right
-        counts is taken as it is, because the same rows would come again. Raises `ServiceError` if one can't be written."""
+        counts is taken as it is, because the same rows would come again.
+
+        Raises `ServiceError` if one is unknown or can't be written."""
         sized: list[str] = []
-        for scenario in (scenario_of(tag) for tag in tags if tag not in self._ready):
+        for scenario in [_known(tag) for tag in tags if tag not in self._ready]:
             if not self.database.value(TABLES):
                 manage(self.settings, "migrate", "--verbosity", "0")
             if self.database.value(GOOD_TAG, (scenario.name, scenario.payload_types)) == scenario.iovs:
@@ -69,6 +71,13 @@ class Rig:
         if sized:
             write_sized(self.settings, *sized)
         self._ready.update(tags)
+
+
+def _known(tag: str) -> Scenario:
+    try:
+        return scenario_of(tag)
+    except KeyError as error:
+        raise ServiceError(f"there is no scenario {tag}: the scenarios are {', '.join(SCENARIOS)}") from error
 
 
 def write_sized(settings: Settings, *tags: str) -> None:

@@ -21,10 +21,13 @@ def send(url: str, method: str, path: str, body: Any = None, *, also: tuple[int,
     )
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
-            return json.load(answer)
+            status, text = answer.status, answer.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         with error:
-            text = error.read().decode(errors="replace")
-        if error.code in also:
-            return json.loads(text)
-        raise ServiceError(f"{method} {path}: status {error.code}: {text[:300]}") from error
+            status, text = error.code, error.read().decode(errors="replace")
+        if error.code not in also:
+            raise ServiceError(f"{method} {path}: status {status}: {text[:300]}") from error
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ServiceError(f"{method} {path}: status {status}, but no JSON: {text[:300]}") from error

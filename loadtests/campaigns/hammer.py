@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from loadtests import metrics, schedule
+from loadtests.campaigns import asked
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
@@ -86,9 +87,9 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     """How fast, and on what."""
     add = parser.add_argument
     told = f"of the study's offsets between requests; 1 takes more than two hours (default: {SCALE}, --quick: {QUICK_SCALE})"
-    add("--scale", type=float, metavar="FACTOR", help=told)
-    add("--scenario", default="moderate", help="what is in the tag, in the random layout (default: moderate)")
-    add("--global-tag", default="", metavar="NAME", help="the tag, if it is not named as the scenario")
+    add("--scale", type=asked.above(0), metavar="FACTOR", help=told)
+    add("--scenario", default="moderate", help="what is in the tag; none: other data (default: moderate)")
+    asked.add_content(parser)
 
 
 def run(stage: Stage) -> Findings:
@@ -100,7 +101,7 @@ def run(stage: Stage) -> Findings:
     file = stage.output / "schedule.json"
     schedule.write(file, waves)
     scenario = stage.options.get("scenario", "moderate")
-    options = {"schedule": file, "scenario": scenario, "global-tag": stage.options.get("global_tag", "")}
+    options = {"schedule": file, "scenario": scenario, **asked.content(stage.options)}
     with stage.serving(scenarios=(scenario,)):
         minutes = sum(wave.count * wave.offset for wave in waves) / 60
         stage.say(f"{len(cells)} cells will take {minutes:.1f} minutes")
@@ -148,8 +149,8 @@ def _table(title: str, what: str, groups: dict[str, list[Cell]], requests: Recor
 
 
 def _way(run: Run, cells: list[Cell]) -> Table:
-    """Where requests are on their way when they are lost."""
-    rows = []
+    """Where requests are on their way when they are lost; of a service that tells nothing it is only known what was sent."""
+    rows, known = [], bool(run.counters)
     for route in ROUTES:
         sent = int(sum((run.recording.requests.names == cell.name).sum() for cell in cells if cell.route == route))
         label = SERVED.get(route, route)
@@ -159,7 +160,8 @@ def _way(run: Run, cells: list[Cell]) -> Table:
             if name.startswith("cdb_requests_total{") and f"/{label}" in name
         )
         queries = [metrics.total(run.counters, f"cdb_lookups_{how}_total") for how in ("started", "finished")]
-        rows.append((route, sent, round(reached), *(map(round, queries) if route == "lookup" else (None, None))))
+        query = map(round, queries) if known and route == "lookup" else (None, None)
+        rows.append((route, sent, round(reached) if known else None, *query))
     columns = ("route", "sent", "reached the view", "query started", "query finished")
     return Table(
         "On the way (the last three as /metrics counts; what nginx answers from its cache reaches no view)",

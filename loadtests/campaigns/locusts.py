@@ -19,6 +19,8 @@ from loadtests.service import ServiceError, Settings, free_port
 # After the end of the test and the patience of its last requests.
 END_SECONDS = 60
 PATIENCE_SECONDS = 60
+# For users to delete what they made, if locust is ended before its time.
+STOP_SECONDS = 15
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,7 @@ def run(host: str, load: Load, directory: Path) -> Recording:
         try:
             code = process.wait(load.longest_seconds)
         except BaseException as error:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            _end(process)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise ServiceError(f"locust did not end within {error.timeout:.0f} s") from error
             raise
@@ -130,6 +130,19 @@ def run(host: str, load: Load, directory: Path) -> Recording:
         return Recording.read(directory)
     except ValueError as error:
         raise ServiceError(f"{error}; locust said: {_last_line(log)}") from error
+
+
+def _end(process: subprocess.Popen) -> None:
+    """In order first: users that write delete what they made when they are told to stop, also in somebody's deployment."""
+    try:
+        process.terminate()
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _last_line(log: Path) -> str:

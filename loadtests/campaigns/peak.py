@@ -10,6 +10,7 @@ import math
 import time
 from dataclasses import dataclass
 
+from loadtests.campaigns import asked
 from loadtests.campaigns.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.peak_pages import Burst, findings_of
@@ -27,13 +28,24 @@ SPAWN_RATE = 1_000
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """The defaults take some minutes for each repetition."""
     add = parser.add_argument
-    add("--scenario", help="(default: moderate; tiny with --quick)")
+    add("--scenario", help="what is in the tag; none: other data (default: moderate; tiny with --quick)")
+    asked.add_content(parser)
     add("--pattern", default="random", help="the moments that jobs ask about (default: random)")
-    add("--jobs", type=int, help=f"in all (default: {JOBS:,}; {QUICK_JOBS:,} with --quick)")
-    add("--together", type=int, help=f"connections at a time (default: {TOGETHER:,}; {QUICK_TOGETHER} with --quick)")
-    add("--repetitions", type=int, help="(default: 2; 1 with --quick)")
-    add("--processes", type=int, default=1, help="of the generator (default: 1)")
-    add("--within", type=float, default=900.0, metavar="SECONDS", help="all jobs have to end in time (default: 900)")
+    add("--jobs", type=asked.above(0, int), help=f"in all (default: {JOBS:,}; {QUICK_JOBS:,} with --quick)")
+    add(
+        "--together",
+        type=asked.above(0, int),
+        help=f"connections at a time (default: {TOGETHER:,}; {QUICK_TOGETHER} with --quick)",
+    )
+    add("--repetitions", type=asked.above(0, int), help="(default: 2; 1 with --quick)")
+    add("--processes", type=asked.above(0, int), default=1, help="of the generator (default: 1)")
+    add(
+        "--within",
+        type=asked.above(0),
+        default=900.0,
+        metavar="SECONDS",
+        help="all jobs have to end in time (default: 900)",
+    )
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,7 @@ class Ask:
     repetitions: int
     processes: int
     within: float
+    content: dict[str, str]
 
     @classmethod
     def of(cls, stage: Stage) -> "Ask":
@@ -57,7 +70,7 @@ class Ask:
         return cls(
             told("scenario") or ("tiny" if quick else "moderate"), told("pattern", "random"), together,
             math.ceil(jobs / together), int(told("repetitions") or (1 if quick else 2)), int(told("processes", 1)),
-            float(told("within", 900.0)),
+            float(told("within", 900.0)), asked.content(stage.options),
         )  # fmt: skip
 
     @property
@@ -68,8 +81,8 @@ class Ask:
     def load(self, together: int, jobs_each: int) -> Load:
         """What locust is told."""
         options = {
-            "scenario": self.scenario, "layout": "random", "pattern": self.pattern, "jobs-per-user": jobs_each,
-            "start-together": True, "patience": 120,
+            "scenario": self.scenario, "pattern": self.pattern, "jobs-per-user": jobs_each, "start-together": True,
+            "patience": 120, **self.content,
         }  # fmt: skip
         processes = min(self.processes, together)
         return Load({"ReconstructionJob": 1}, together, spawn_rate=SPAWN_RATE, options=options, processes=processes)

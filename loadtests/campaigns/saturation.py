@@ -7,6 +7,7 @@ rate is raised in steps until it breaks, the place is narrowed down, and what wa
 import argparse
 from dataclasses import dataclass, field, replace
 
+from loadtests.campaigns import asked
 from loadtests.campaigns.generator import CONSTANT, Generator
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.saturation_pages import Outcome, findings_of
@@ -29,17 +30,42 @@ NEAR, NEAR_FACTOR = 0.7, 1.2
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """The defaults take some ten minutes for each scenario."""
     add = parser.add_argument
-    add("--scenario", nargs="+", metavar="NAME", help=f"scenarios (default: {SCENARIOS}; tiny with --quick)")
+    told = f"scenarios; none, with --global-tag: other data (default: {SCENARIOS}; tiny with --quick)"
+    add("--scenario", nargs="+", metavar="NAME", help=told)
+    asked.add_content(parser)
     add("--pattern", default="random", help="the moments that jobs ask about (default: random)")
     add("--start-jobs", default=CONSTANT, choices=(CONSTANT, "at random"), help="of each user")
-    add("--start", type=float, default=50.0, metavar="RATE", help="jobs a second of the first step (default: 50)")
-    add("--factor", type=float, default=1.4, help="of each step (default: 1.4)")
-    add("--step", type=float, default=15.0, metavar="SECONDS", help="length of a step (default: 15)")
-    add("--hold", type=float, default=60.0, metavar="SECONDS", help="how long the found rate is held (default: 60)")
-    add("--most", type=float, default=5_000.0, metavar="RATE", help="the highest rate to try (default: 5000)")
-    add("--bound", type=float, default=1_000.0, metavar="MS", help="what 95 %% of the jobs must keep (default: 1000)")
-    add("--repetitions", type=int, default=2, help="of the search (default: 2)")
-    add("--processes", type=int, default=1, help="of the generator to begin with; more are added when they are full")
+    add(
+        "--start",
+        type=asked.above(0),
+        default=50.0,
+        metavar="RATE",
+        help="jobs a second of the first step (default: 50)",
+    )
+    add("--factor", type=asked.above(1), default=1.4, help="of each step (default: 1.4)")
+    add("--step", type=asked.above(0), default=15.0, metavar="SECONDS", help="length of a step (default: 15)")
+    add(
+        "--hold",
+        type=asked.above(0),
+        default=60.0,
+        metavar="SECONDS",
+        help="how long the found rate is held (default: 60)",
+    )
+    add("--most", type=asked.above(0), default=5_000.0, metavar="RATE", help="the highest rate to try (default: 5000)")
+    add(
+        "--bound",
+        type=asked.above(0),
+        default=1_000.0,
+        metavar="MS",
+        help="what 95 %% of the jobs must keep (default: 1000)",
+    )
+    add("--repetitions", type=asked.above(0, int), default=2, help="of the search (default: 2)")
+    add(
+        "--processes",
+        type=asked.above(0, int),
+        default=1,
+        help="of the generator to begin with; more are added when they are full",
+    )
     add("--at-least", type=float, default=1.0, metavar="RATE", help="the sustained rate that passes (default: 1)")
 
 
@@ -62,6 +88,7 @@ class Ask:
         told = stage.options.get
         start, factor, most, hold = (float(told(name, value)) for name, value in _DEFAULTS.items())
         options = {name: told(name.replace("-", "_"), value) for name, value in _PASSED_ON.items()}
+        options |= asked.content(stage.options)
         ask = cls(
             tuple((told("scenario") or ("tiny" if stage.quick else SCENARIOS)).split()),
             Plan(start, factor, most, precision=1.05, hold_seconds=hold), float(told("step", 15.0)),
@@ -148,5 +175,5 @@ class _Search:
         return Tried(rate, step, run, Watched.of(run, step.begin, step.end))
 
     def _load(self, rate: float, seconds: float) -> Load:
-        options = {"scenario": self.scenario, "layout": "random", **self.ask.options}
+        options = {"scenario": self.scenario, **self.ask.options}
         return self.generator.load({"ReconstructionJob": 1}, rate, seconds, options)

@@ -21,6 +21,7 @@ Points = dict[str, list[tuple[float, float]]]
 OFFERED = "job starts due, 1/s"
 # Programs that use less than this never matter for a verdict.
 LEAST_CORES = 0.02
+UNSEEN = ", as far as the deployment tells: its processors were not seen, and may be the cause"
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Outcome:
 def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
     """The whole page; `at_least` is the rate that passes."""
     findings = Findings(
-        summary="; ".join(_sentence(outcome, plan) for outcome in outcomes),
+        summary="; ".join(_sentence(outcome) for outcome in outcomes),
         question="Which is the highest rate of job starts that the service sustains, and which resource runs out above it?",
         notes=_notes(outcomes, bound_ms),
     )
@@ -70,10 +71,11 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
 def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
     name, verdict = outcome.scenario, outcome.verdict()
     rates = [tried.step.answered for tried in outcome.held]
-    wrong = sum(int((tried.run.recording.outcomes == WRONG).sum()) for tried in outcome.tries if tried.sustained)
+    # At whatever rate: where the service has too much to do it says so, and never anything wrong.
+    wrong = sum(int((tried.run.recording.requests.outcomes == WRONG).sum()) for tried in outcome.tries)
     findings.targets += [
         Target(f"{name}: rate that held", min(rates, default=0.0), at_least, at_most=False, unit="jobs/s"),
-        Target(f"{name}: wrong answers at rates that were sustained", wrong, 0, at_most=True),
+        Target(f"{name}: wrong answers at whatever rate", wrong, 0, at_most=True),
         Target(f"{name}: verdicts that are void", int(bool(verdict and verdict.void)), 0, at_most=True),
     ]
     findings.figures |= {
@@ -90,17 +92,22 @@ def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
         findings.raw.append(row | {"faults": "; ".join(tried.step.faults)})
 
 
-def _sentence(outcome: Outcome, plan: Plan) -> str:
+def _sentence(outcome: Outcome) -> str:
     held, verdict = outcome.held, outcome.verdict()
     if not held:
         return f"{outcome.scenario}: no rate held"
     step = held[0].step
     rate = f"{outcome.scenario}: {number(step.answered)} jobs/s ({number(step.requests)} requests/s) sustained"
     if verdict is None:
-        return f"{rate}, and nothing ran out at up to {number(plan.most)} jobs/s"
+        return f"{rate}, and nothing ran out at up to {number(outcome.tries[-1].rate)} jobs/s"
     if verdict.void:
         return f"{rate}; void, since what ran out is {verdict.resource}"
-    return f"{rate}; what ran out is {verdict.resource}"
+    return f"{rate}; what ran out is {verdict.resource}{_unseen(outcome)}"
+
+
+def _unseen(outcome: Outcome) -> str:
+    """Of a deployment the rules about processors, which stand before most of the others, have nothing to look at."""
+    return "" if outcome.broken.watched.mean("cpu.machine") is not None else UNSEEN
 
 
 def _notes(outcomes: Sequence[Outcome], bound_ms: float) -> list[str]:
@@ -130,6 +137,7 @@ def _overview(outcomes: Sequence[Outcome], plan: Plan) -> Table:
             tried = found.last(found.held) if found.held else None
             step = tried and tried.step
             told = "none ran out" if verdict is None else f"{'void: ' if verdict.void else ''}{verdict.resource}"
+            told += "" if verdict is None or verdict.void else _unseen(outcome)
             rows.append(
                 (outcome.scenario, count, found.held, step and step.answered, step and step.requests, step and step.p50,
                  step and step.p95, step and step.p99, found.broke, told)

@@ -16,6 +16,7 @@ from functools import partial
 
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests import burst
+from loadtests.campaigns import asked
 from loadtests.campaigns.stage import Stage
 from loadtests.client import Client
 from loadtests.recording import outcome
@@ -26,7 +27,7 @@ from loadtests.reporting.result import Table, Target
 from loadtests.service import ServiceError
 
 TITLE = "Storm and cache"
-STATUSES = ("frozen", "locked", "unlocked")
+STATUSES, UNLOCKED = ("frozen", "locked", "unlocked"), {"status": "unlocked"}
 LOCKED_SECONDS = 60
 JOBS, QUICK_JOBS = 10_000, 500
 ROUNDS, QUICK_ROUNDS = 3, 1
@@ -81,7 +82,9 @@ class Storm:
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """How large."""
-    parser.add_argument("--jobs", type=int, metavar="N", help=f"of a storm (default: {JOBS:,}, --quick: {QUICK_JOBS})")
+    parser.add_argument(
+        "--jobs", type=asked.above(0, int), metavar="N", help=f"of a storm (default: {JOBS:,}, --quick: {QUICK_JOBS})"
+    )
     parser.add_argument("--scenario", default="moderate", choices=SCENARIOS, help="what is copied (default: moderate)")
 
 
@@ -122,7 +125,7 @@ def _allow_files(number: int) -> None:
 
 
 def _make_tags(stage: Stage, scenario: str) -> dict[str, str]:
-    """Copies of the scenario by status; those of an earlier run are taken as they are, if they are still what they were."""
+    """Copies of the scenario by status; those of an earlier run are taken as they are."""
     tags = {status: f"storm-{status}-{scenario}" for status in STATUSES}
     with Client(stage.own.port) as client:
         there = {tag["name"]: tag for tag in json.loads(client.call("GET", "globalTags").body)}
@@ -130,8 +133,9 @@ def _make_tags(stage: Stage, scenario: str) -> dict[str, str]:
             if tag not in there:
                 stage.say(f"copying {scenario} to {tag}")
                 client.write("POST", f"cloneGlobalTag/{scenario}/{tag}")
-                if status != "unlocked":
-                    client.write("PUT", f"gt_change_status/{tag}/{status}")
+            # An earlier run may have been interrupted between the two.
+            if there.get(tag, UNLOCKED)["status"] != status:
+                client.write("PUT", f"gt_change_status/{tag}/{status}")
     return tags
 
 

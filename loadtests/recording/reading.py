@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from loadtests.recording.rows import Request, Sample
 JOB = "JOB"
 # Rows are text only so many at a time, because a million of them take gigabytes as that.
 BLOCK_ROWS = 50_000
+# By so much at most the clocks of generators and of the file system differ.
+CLOCKS_SECONDS = 2.0
 KINDS = (float, float, float, str, str, str, int, str, int, int)
 
 
@@ -42,9 +45,10 @@ class Recording:
 
     @classmethod
     def read(cls, directory: Path) -> "Recording":
-        """All processes' files of a directory. Raises `ValueError` if there is no request."""
+        """All processes' files of a directory. Raises `ValueError` if there is no request, or if they are of several runs."""
         examples: dict[str, tuple[float, str, str]] = {}
         parts = [part for path in sorted(directory.glob("requests-*.csv")) for part in _columns(path, examples)]
+        _be_of_one_run(directory, parts)
         if not parts:
             raise ValueError(f"no request was recorded in {directory}")
         columns = [numpy.concatenate(column) for column in zip(*parts, strict=True)]
@@ -80,6 +84,14 @@ class Recording:
     def milliseconds(self) -> numpy.ndarray:
         """Response times, from when each request was due, so that a late generator hides nothing."""
         return (self.end - self.due) * 1000
+
+
+def _be_of_one_run(directory: Path, parts: list[list[numpy.ndarray]]) -> None:
+    """The processes of a run end together: where one had ended in order before others asked for the first time, it was another
+    run's, and all figures by time would be nonsense."""
+    ended = min((path.stat().st_mtime for path in directory.glob("complete-*.csv")), default=math.inf)
+    if any(part[0].min() > ended + CLOCKS_SECONDS for part in parts):
+        raise ValueError(f"{directory} has recordings of several runs; each needs a directory of its own")
 
 
 def _columns(path: Path, examples: dict[str, tuple[float, str, str]]) -> Iterator[list[numpy.ndarray]]:

@@ -33,6 +33,8 @@ class Writer:
             for kind in ("requests", "generator")
         )
         self._complete = directory / f"complete-{name}"
+        # Of a test before this one from the web UI, whose files end here.
+        self._complete.unlink(missing_ok=True)
         self._request_rows, self._sample_rows = csv.writer(self._requests), csv.writer(self._samples)
         self._request_rows.writerow(Request._fields)
         self._sample_rows.writerow(Sample._fields)

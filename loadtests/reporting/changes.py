@@ -6,7 +6,7 @@ from typing import Any
 
 from loadtests.recording.outcome import NOT_SENT
 from loadtests.reporting import histograms, noise
-from loadtests.reporting.figures import Spread, number
+from loadtests.reporting.figures import Spread, number, ratio
 from loadtests.reporting.noise import Change
 from loadtests.reporting.summaries import PERCENTILES
 
@@ -21,6 +21,8 @@ VERDICTS = ("slower", "faster", "more", "less", UNCHANGED, UNKNOWN, ONLY_BEFORE,
 TIMES = ("ms", "s", "seconds", "min")
 # A percentile that fewer values exceed moves by chance, and nothing says how far; the slowest of all always does.
 LEAST_BEYOND = 10
+# Of the blocks of a run, in which something has to be due: drawing one block of a storm again and again tells nothing.
+LEAST_FILLED = 0.5
 COLUMNS = ("figure", "A", "B", "B / A", "interval", "verdict")
 
 
@@ -82,7 +84,9 @@ def _runs(label: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator
             continue
         pair = one[request], other[request]
         counts = [histograms.unpacked(part["blocks"]) if part["blocks"] else None for part in pair]
-        rates = [part["count"] / run["summary"]["seconds"] for part, run in zip(pair, (before, after), strict=True)]
+        rates = [
+            ratio(part["count"], run["summary"]["seconds"]) for part, run in zip(pair, (before, after), strict=True)
+        ]
         yield _measured(f"{name}: requests/s", rates, counts, None)
         for key, share in PERCENTILES.items():
             words = key.removesuffix("_ms").replace("p999", "p99.9")
@@ -99,15 +103,21 @@ def _failed(name: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
 
 
 def _measured(name: str, values: list[float | None], counts: list[Any], share: float | None) -> Row:
-    ratio = values[1] / values[0] if values[0] and values[1] else None
-    beyond = 1 - (share or 0) / 100
-    if ratio is None or any(one is None or one.sum() * beyond < LEAST_BEYOND for one in counts):
-        change = Change(ratio)
+    factor = values[1] / values[0] if values[0] and values[1] else None
+    if factor is None or not all(_tells(one, share or 0) for one in counts):
+        change = Change(factor)
     elif share is None:
-        change = noise.of_rate(*counts, ratio)
+        change = noise.of_rate(*counts, factor)
     else:
-        change = noise.of_percentile(*counts, share, ratio)
+        change = noise.of_percentile(*counts, share, factor)
     return Row(name, *map(number, values), change, _verdict(name, change))
+
+
+def _tells(counts: Any, share: float) -> bool:
+    """Whether there is enough in the blocks of a run to say how certain a percentile of it is."""
+    if counts is None or counts.sum() * (1 - share / 100) < LEAST_BEYOND:
+        return False
+    return bool(counts.any(axis=1).mean() >= LEAST_FILLED)
 
 
 def _verdict(name: str, change: Change, *, rising: bool | None = None) -> str:
@@ -135,7 +145,8 @@ def _spread(values: list[float]) -> str:
 
 
 def _unit(name: str) -> str:
-    return name.rsplit(": ", 1)[-1] if ": " in name else ""
+    """The last word of what follows the name, as in "frozen: p50 ms"."""
+    return name.rsplit(": ", 1)[-1].split()[-1] if ": " in name else ""
 
 
 def labelled(document: dict[str, Any]) -> dict[str, dict[str, Any]]:

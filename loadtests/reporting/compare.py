@@ -17,7 +17,8 @@ MOST_ROWS = 40
 EXPECTED = ("date", "commit", "load average at the start", "recording")
 EXPLANATION = (
     "Figures with repetitions show the median and, in brackets, the least and the most; they changed if a rank test (Mann and "
-    "Whitney, 5 %) says so or, where repetitions are too few for that, if their ranges lie apart by more than either is wide. "
+    "Whitney, 5 %) says so or, where repetitions are too few for that, if their ranges lie apart by half as much again as either "
+    "is wide. "
     "Percentiles and rates of a single run have an interval of 99 % from drawing blocks of its time again and again (bootstrap); "
     "what one run differs from the next for other reasons is not in it. A change of less than 3 % counts as none, "
     "except of shares. Shares of failed requests changed if chance alone would make as much of one run in a hundred at most."
@@ -91,8 +92,12 @@ def _facts(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Warnings: whatever is not the same besides what is meant to be compared."""
-    told = []
+    """Warnings: campaigns that failed, and whatever is not the same besides what is meant to be compared."""
+    told = [
+        f"Warning: the campaign of {side} did not pass: errors are answered faster, and nobody wants them."
+        for side, document in (("A", before), ("B", after))
+        if not document["passed"]
+    ]
     for name in _facts(before, after):
         pair = [document["facts"].get(name, "unknown") for document in (before, after)]
         if name not in EXPECTED and pair[0] != pair[1]:

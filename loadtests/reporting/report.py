@@ -179,8 +179,13 @@ def _html_cell(value: Any) -> str:
 
 def _markdown_table(table: Table) -> str:
     rows = [table.columns, ["---"] * len(table.columns), *table.rows]
-    lines = [f"| {' | '.join(_shown(value).replace('|', chr(92) + '|') for value in row)} |" for row in rows]
+    lines = [f"| {' | '.join(map(_markdown_cell, row))} |" for row in rows]
     return "\n".join([*([f"**{table.title}**", ""] if table.title else []), *lines])
+
+
+def _markdown_cell(value: Any) -> str:
+    """On one line, as the example of an error may not be."""
+    return " ".join(_shown(value).split()).replace("|", chr(92) + "|")
 
 
 def _shown(value: Any) -> str:

@@ -50,8 +50,8 @@ def percentiles_of(values: numpy.ndarray) -> dict[str, Number]:
 
 def of(run: Run) -> dict[str, Number | dict[str, int]]:
     """What tables of campaigns show of a run. `requests` and `jobs` are counts; `seconds` go from when the first request was due
-    to when the last one ended; `mean_rate` is requests by these, `ok_rate` right answers, `peak_rate` the most requests that ended
-    within any one second (all a second).
+    to when the last one ended; `mean_rate` is requests by these, `ok_rate` right answers, `peak_rate` the most requests
+    that ended within any one second (all a second).
 
     `p50_ms` … `max_ms` are times of all requests, those that failed included, from when each was due. `ok_share` is of one, of
     all requests and of the jobs that could not be started; `failures` counts these by outcome. `rows_per_answer` is the mean of

@@ -101,20 +101,24 @@ class Expert(WritingUser):
         kind = self._types[0]
         calls.ask("GET", "globalTags", name="globalTags", check=lambda reply: _is(tag in _names(reply), True))
         calls.ask("GET", "pt", name="pt", check=lambda reply: _is(kind in _names(reply), True))
-        lists = calls.ask("GET", f"gtPayloadLists/{tag}", name="gtPayloadLists").json
+        path, new = f"gtPayloadLists/{tag}", {"payload_type": kind}
+        lists = calls.ask("GET", path, name="gtPayloadLists", check=lambda reply: _is(type(reply.json), dict)).json
         if kind not in lists:
-            made = calls.ask("POST", "pl", name="create list", json={"payload_type": kind}).json["name"]
+            answer = calls.ask("POST", "pl", name="create list", json=new, check=lambda reply: _has(reply, "name"))
+            made = answer.json["name"]
             body = {"global_tag": tag, "payload_list": made}
             calls.ask("PUT", "pl_attach", name="attach list", json=body, check=lambda reply: _is_named(reply, made))
-        lists = calls.ask(
-            "GET", f"gtPayloadLists/{tag}", name="gtPayloadLists", check=lambda reply: reply.json[kind] and None
-        )
+        lists = calls.ask("GET", path, name="gtPayloadLists", check=lambda reply: _has(reply, kind))
         _, url, checksum, size, major, minor, *_, revision = self._row(kind, self._number)
         body = {
             "payload_url": url, "checksum": checksum, "size": size, "revision": revision, "major_iov": major, "minor_iov": minor,
         }  # fmt: skip
         made = calls.ask(
-            "POST", "piov", name="create IOV", json=body, check=lambda reply: _is(reply.json["payload_url"], url)
+            "POST",
+            "piov",
+            name="create IOV",
+            json=body,
+            check=lambda reply: _has(reply, "id") or _is(reply.json["payload_url"], url),
         )
         body = {"payload_list": lists.json[kind], "piov_id": made.json["id"]}
         calls.ask(
@@ -190,6 +194,11 @@ class Indecisive(WritingUser):
 
 def _is(found: Any, expected: Any) -> str | None:
     return None if found == expected else f"expected {expected}, got {found}"
+
+
+def _has(reply: Reply, name: str) -> str | None:
+    """What the next requests are made of has to be there: else they would fail by the generator's own fault, as it seems."""
+    return None if reply.json[name] else f"no {name} in {reply.json}"
 
 
 def _names(reply: Reply) -> set[str]:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 import re
 
@@ -178,9 +179,11 @@ def test_the_counts_of_both_sides(tmp_path):
     counters = {
         f'cdb_requests_total{{method="GET",{route},status="200"}}': 400.0,
         'cdb_requests_total{method="GET",route="/health/ready",status="200"}': 5000.0,
+        'cdb_requests_total{method="GET",route="/metrics",status="200"}': 800.0,
         f"cdb_request_duration_seconds_sum{{{route}}}": 1.2,
         f"cdb_request_duration_seconds_count{{{route}}}": 400.0,
-        "cdb_nginx_requests_total": 1003.0,
+        # Two for each time that somebody looked at the metrics.
+        "cdb_nginx_requests_total": 2603.0,
     }
     _, counts, times = verdict.sentences(Run("cached", recording, counters=counters))
     assert "1,000 answers and nginx counted 1,003 requests, of which 400 reached the application" in counts
@@ -216,3 +219,16 @@ def test_a_recording_of_several_processes_one_of_which_was_killed(tmp_path):
     assert recording.statuses.tolist() == [200, 504, 504, 200]
     assert recording.origin == START
     assert recording.examples == {"504": ("lookup", "what <504> was like")}
+
+
+def test_recordings_of_two_runs_are_none(tmp_path):
+    directory = written(tmp_path / "run", [request(1, 5), request(50, 5)])
+    written(tmp_path / "other", [request(40, 5)])
+    (tmp_path / "other" / "requests-host-1.csv").rename(directory / "requests-host-2.csv")
+    ended = directory / "complete-host-1.csv"
+    ended.touch()
+    os.utime(ended, (START + 51, START + 51))
+    assert len(Recording.read(directory)) == 3
+    os.utime(ended, (START + 30, START + 30))
+    with pytest.raises(ValueError, match="has recordings of several runs"):
+        Recording.read(directory)

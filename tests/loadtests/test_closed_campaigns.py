@@ -11,6 +11,7 @@ from loadtests.campaigns.api import send
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.lookups import QUICK_CALLS, Repeated
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
+from loadtests.content import blocks
 from loadtests.content.tags import scenario_of, sized_tag
 from loadtests.recording.outcome import WRONG
 from loadtests.recording.reading import Recording
@@ -109,7 +110,20 @@ def test_growth_reads_back_what_it_inserted_and_leaves_no_tag(on_service):
     assert findings.passed, findings.targets
     assert shown(findings, "IOVs at its end") == [80, 80, 160, 160]
     assert shown(findings, "failed") == [0] * 4
+    assert all(len(values) == 1 for values in findings.figures.values())
     assert growth.TAG not in [tag["name"] for tag in send(stage.url, "GET", "globalTags")]
+    assert not [kind["name"] for kind in send(stage.url, "GET", "pt") if kind["name"] == blocks.type_of(0)]
+
+
+def test_growth_leaves_somebody_elses_tag_alone(on_service):
+    stage = on_service()
+    send(stage.url, "POST", "gt", {"name": growth.TAG, "status": "unlocked"})
+    try:
+        with pytest.raises(ServiceError, match="there is a global tag load-growth already"):
+            growth.run(stage)
+        assert growth.TAG in [tag["name"] for tag in send(stage.url, "GET", "globalTags")]
+    finally:
+        send(stage.url, "DELETE", f"deleteGlobalTag/{growth.TAG}")
 
 
 @pytest.mark.slow
@@ -150,3 +164,5 @@ def test_sized_tags_have_the_rows_that_their_names_say(stage):
     assert scenario_of("heavy-usage").iovs == 500_000
     with pytest.raises(KeyError):
         scenario_of("sized-2x")
+    with pytest.raises(ServiceError, match="there is no scenario huge: the scenarios are tiny, "):
+        stage.seed("huge")

@@ -5,10 +5,11 @@ import json
 import pytest
 
 from loadtests.__main__ import main
+from loadtests.recording.outcome import RIG_ERROR
 from loadtests.reporting import campaign, changes, compare, noise
 from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.result import Table
-from tests.loadtests.recorded import read, steady
+from tests.loadtests.recorded import job, read, request, steady
 from tests.loadtests.test_report import Checker
 
 FIGURES = {"tiny: answers/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
@@ -68,6 +69,8 @@ def test_a_tenth_is_found(reports):
         ([10, 11, 12], [20, 21, 22], True),
         ([10, 11, 12], [12.5, 13, 14], False),
         ([10, 11, 12], [11, 12, 13], False),
+        ([10, 11], [12.2, 13], False),
+        ([10, 11], [13, 14], True),
         ([10, 11, 12, 13], [14, 15, 16, 17], True),
         ([10, 11, 12, 13], [12, 15, 16, 17], False),
         ([100, 100.1, 100.2, 100.3], [101, 101.1, 101.2, 101.3], False),
@@ -99,6 +102,34 @@ def test_ranks():
     many = list(range(50))
     assert noise.rank_test(many, [value + 0.5 for value in many]) > 0.5
     assert noise.rank_test(many, [value + 30 for value in many]) < 0.001
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_storm_tells_nothing_about_the_next(tmp_path):
+    """All of its requests are due at once, in one of the blocks of its time."""
+    pair = []
+    for name, factor in (("before", 1.0), ("after", 1.1)):
+        times = (one.end - one.due for one in steady(1, factor, seconds=3))
+        storm = [request(0, 1000 * time + factor * place) for place, time in enumerate(times)]
+        findings = Findings(runs=[Run("storm", read(tmp_path / name, storm))])
+        pair.append(campaign.document("storm-cache", "Storm", findings, Table("", ("", ""), [])))
+    rows = changes.rows_of(*json.loads(json.dumps(pair, default=float)))
+    found = {row.name: row.verdict for row in rows}
+    assert found["storm, lookup: requests/s"] == found["storm, lookup, p50: ms"] == changes.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("frozen: p50 ms", "slower"),
+        ("tiny: p95 of jobs at that rate, ms", "slower"),
+        ("frozen: answers/s", "faster"),
+        ("frozen: by nginx alone %", "more"),
+        ("rows", "more"),
+    ],
+)
+def test_the_unit_decides_what_more_means(name, verdict):
+    assert changes._verdict(name, noise.Change(1.5, real=True)) == verdict
 
 
 def test_the_files_and_the_terminal(reports, tmp_path, capsys):
@@ -145,3 +176,18 @@ def test_what_cannot_be_compared_is_said_in_one_line(reports, tmp_path, capsys, 
 def test_campaigns_that_ask_different_questions(reports, capsys):
     assert main(["compare", str(reports["before"]), str(reports["hammer"])]) == 1
     assert capsys.readouterr().err == "load: different campaigns can't be compared: threads and hammer\n"
+
+
+def test_a_campaign_that_failed_is_told():
+    good = {"facts": {}, "runs": [], "passed": True}
+    assert compare._differences(good, good) == []
+    [warning] = compare._differences(good, good | {"passed": False})
+    assert warning.startswith("Warning: the campaign of B did not pass")
+
+
+def test_a_run_without_a_request_can_be_compared(tmp_path):
+    """The generator failed before it could ask."""
+    recording = read(tmp_path / "run", [job(0, 0, outcome=RIG_ERROR)])
+    table = Table("", ("", ""), [])
+    told = json.loads(json.dumps(campaign.document("smoke", "", Findings(runs=[Run("run", recording)]), table)))
+    assert {row.verdict for row in changes.rows_of(told, told)} <= {changes.UNCHANGED, changes.UNKNOWN}

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadtests import __main__ as command
+from loadtests import metrics
+from loadtests.campaigns.stage import Stage
 from loadtests.reporting import campaign
 from loadtests.reporting.findings import Run
 from loadtests.service import ServiceError
@@ -17,6 +19,7 @@ from tests.loadtests.recorded import read, steady, written
     [
         (KeyboardInterrupt(), 130, "Interrupted. 1 runs are complete"),
         (ServiceError("locust failed (2): no port"), 1, "The campaign failed: locust failed (2): no port. 1 runs are complete"),
+        (OSError("HTTP Error 504"), 1, "The campaign failed: HTTP Error 504. 1 runs are complete"),
     ],
 )  # fmt: skip
 def test_what_is_complete_is_reported_if_a_campaign_does_not_end(tmp_path, monkeypatch, capsys, error, code, expected):
@@ -38,12 +41,14 @@ def test_what_is_complete_is_reported_if_a_campaign_does_not_end(tmp_path, monke
 
     monkeypatch.setitem(command.CAMPAIGNS, "smoke", Campaign)
     monkeypatch.setattr(command, "prepare_process", lambda: None)
+    monkeypatch.setattr(metrics, "read", lambda _: {'cdb_build_info{django="5",version="1.2"}': 1.0})
     arguments = ["smoke", "--host", "http://127.0.0.1:9/", "--directory", str(tmp_path), "--offset", "50", "100"]
     assert command.main(["campaign", *arguments]) == code
     told = capsys.readouterr().out
     assert expected in told
     path = Path(told.splitlines()[-1])
     assert "first" in path.read_text()
+    assert 'django="5", version="1.2"' in (path.parent / "report.md").read_text()
     assert "PostgreSQL" not in path.read_text()
     assert not (tmp_path / "data" / "postgres").exists()
     assert json.loads((path.parent / campaign.FILE).read_text())["facts"]["offset"] == "50 100"
@@ -67,3 +72,52 @@ def test_the_help_of_a_campaign_says_its_question_and_its_options(capsys):
         told = " ".join(capsys.readouterr().out.split())
         assert module.__doc__.strip().splitlines()[0].split()[0] in told
         assert "--host URL" in told
+
+
+@pytest.mark.parametrize(
+    "host", ["cdb.example.org", "ftp://cdb.example.org", "http://", "https://cdb.example.org/?page=1"]
+)
+def test_what_is_no_address_of_a_deployment(capsys, host):
+    with pytest.raises(SystemExit) as ended:
+        command.main(["campaign", "smoke", "--host", host])
+    assert ended.value.code == 2
+    assert f"{host} is no address such as https://" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["saturation", "--factor", "1"], "argument --factor: 1 is no number above 1"),
+        (["saturation", "--start", "fast"], "argument --start: fast is no number above 0"),
+        (["peak", "--together", "0"], "argument --together: 0 is no whole number above 0"),
+        (["hammer", "--scale", "inf"], "argument --scale: inf is no number above 0"),
+    ],
+)
+def test_numbers_with_which_nothing_can_be_measured(capsys, arguments, said):
+    with pytest.raises(SystemExit) as ended:
+        command.main(["campaign", *arguments])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["smoke", "hammer", "saturation", "peak"])
+def test_what_is_in_the_tag_of_a_deployment_reaches_the_generator(tmp_path, monkeypatch, name):
+    class Enough(Exception):  # noqa: N818 -- no error
+        pass
+
+    def load(self, label, load, **_):
+        loads.append(load.arguments(self.url, tmp_path))
+        raise Enough
+
+    loads = []
+    monkeypatch.setattr(Stage, "load", load)
+    monkeypatch.setattr(command, "prepare_process", lambda: None)
+    words = ["--scenario", "none", "--global-tag", "reco-2026", "--layout", "realistic", "--iov-mode", "discrete"]
+    directory = ["--host", "http://127.0.0.1:9", "--directory", str(tmp_path)]
+    with pytest.raises(Enough):
+        command.main(["campaign", name, *directory, *words])
+    [told] = loads
+    given = {
+        word: told[place + 1] for place, word in enumerate(told) if word.startswith("--") and place + 1 < len(told)
+    }
+    assert [given[word] for word in words[::2]] == words[1::2]

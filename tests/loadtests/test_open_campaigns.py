@@ -99,7 +99,10 @@ class Formula(Stage):
         for place, moment in enumerate(due):
             ends[place] = max(moment, ends[place - 1] - 0.005 if place else 0) + 1 / self.capacity + 0.005
         times = zip(due.tolist(), ((ends - due) * 1000).tolist(), strict=True)
-        jobs = [recorded.job(moment, took, outcome=WRONG if self.failing else OK) for moment, took in times]
+        rows = (recorded.job, recorded.request) if self.failing else (recorded.job,)
+        jobs = [
+            row(moment, took, outcome=WRONG if self.failing else OK) for moment, took in list(times) for row in rows
+        ]
         cores, seconds = rate * self.cores_for_a_job / load.processes, int(ends[-1]) + 1
         recording = recorded.read(self.output / label, jobs, recorded.samples(seconds, cpu=min(1.0, cores)))
         used = {"cpu.machine": 2 * min(1.0, rate / self.capacity), "cpu.postgres.user": min(1.0, rate / self.capacity)}
@@ -134,6 +137,7 @@ def test_where_no_rate_holds_the_campaign_fails(tmp_path, failing):
     findings = saturation.run(formula)
     assert not findings.passed
     assert findings.summary == "tiny: no rate held"
+    assert target(findings, "wrong answers").met is not failing
 
 
 def line(second, took, uri="/api/cdb_rest/globalTags", status=200, upstream="0.010"):

@@ -90,3 +90,20 @@ def test_a_step_of_the_wall_clock_changes_no_times(monkeypatch):
     assert abs(before - time.time()) < 1
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert 0 <= clock.now() - before < 60
+
+
+POLITE = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(print('cleaned up')))\n"
+DEAF = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+
+
+@pytest.mark.parametrize(("program", "said"), [(POLITE, "ready\ncleaned up\n"), (DEAF, "ready\n")])
+def test_locust_is_ended_in_order_if_it_lets_itself(monkeypatch, program, said):
+    monkeypatch.setattr(locusts, "STOP_SECONDS", 5 if program == POLITE else 0.2)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program + "print('ready', flush=True)\nsignal.pause()"],
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    ready = process.stdout.readline()
+    locusts._end(process)
+    assert process.returncode is not None
+    assert ready + process.stdout.read() == said

@@ -1,6 +1,7 @@
 """What is seen of processes, PostgreSQL and the service, against a real service under real load."""
 
 import contextlib
+import http.server
 import itertools
 import os
 import subprocess
@@ -219,3 +220,26 @@ def test_counters_of_a_service_that_was_started_again(monkeypatch):
     assert columns["answers.200"] == 0
     assert columns["answers.504"] > 0
     assert counts.read() == {}
+
+
+@pytest.mark.parametrize("body", [b"<!doctype html><p>{Who} are you?</p>", b"\xff\xfe"])
+def test_a_page_in_place_of_the_metrics_tells_nothing(body):
+    class Page(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.handle_request).start()
+        assert metrics.read(f"http://127.0.0.1:{server.server_port}") == {}
+
+
+def test_of_counts_that_were_not_read_at_both_ends_no_rise_is_known():
+    assert (
+        metrics.difference({}, {"cdb_requests_total": 5.0}) == {} == metrics.difference({"cdb_requests_total": 5.0}, {})
+    )
+    assert metrics.difference({"a": 1.0}, {"a": 3.0, "b": 2.0}) == {"a": 2.0, "b": 2.0}

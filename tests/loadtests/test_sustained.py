@@ -2,12 +2,15 @@
 
 import itertools
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
+from loadtests.campaigns import saturation_pages
 from loadtests.campaigns.generator import Generator
 from loadtests.campaigns.resources import NOTHING, decide
-from loadtests.campaigns.search import Plan, search
+from loadtests.campaigns.saturation_pages import Outcome
+from loadtests.campaigns.search import Found, Plan, search
 from loadtests.campaigns.sustained import judge
 from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import NOT_SENT, OVERLOADED, WRONG
@@ -228,3 +231,14 @@ def test_of_a_deployment_only_what_it_tells_is_known():
         decide(watched({"in_progress.lookups": 12.0, "refusals.lookups": 3.0}, columns=told)).resource
         == "gunicorn's threads"
     )
+
+
+@pytest.mark.parametrize(("columns", "is_sure"), [(CALM, True), ({"thread_limit.lookups": 12.0}, False)])
+def test_a_verdict_without_processors_says_so(columns, is_sure):
+    threads = {"in_progress.lookups": 12.0, "refusals.lookups": 3.0}
+    tried = SimpleNamespace(watched=watched(threads, columns=columns), step=SimpleNamespace(
+        answered=10.0, requests=20.0, was_late=False, faults=("3 failures",)
+    ))  # fmt: skip
+    outcome = Outcome("tiny", [Found([(10.0, "holding", tried), (20.0, "between", tried)], held=10.0, broke=20.0)])
+    assert "what ran out is gunicorn's threads" in saturation_pages._sentence(outcome)
+    assert saturation_pages._sentence(outcome).endswith(saturation_pages.UNSEEN) is not is_sure
