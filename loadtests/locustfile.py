@@ -76,7 +76,7 @@ def begin(environment: Environment, **_: Any) -> None:
 @events.spawning_complete.add_listener
 def all_there(**_: Any) -> None:
     """Those who wait for each other begin."""
-    together.all_there.set()
+    together.begin()
 
 
 @events.test_stop.add_listener

@@ -35,9 +35,10 @@ Point = TypeVar("Point", bound=Hashable)
 
 @dataclass(frozen=True)
 class Lookups:
-    """The lookups of one run. `rate` is their number by the wall clock from the first to the end of the last, `peak` that of the
-    busiest second, None where it all took less than two; times in milliseconds; `rows` is the mean of right answers; `failed`
-    counts requests of every kind that failed; `cores` is the generator's CPU at most, None for less than a second."""
+    """The lookups of one run. `rate` is the number of right ones by the wall clock from the first to the end of the last, `peak`
+    that of all in the busiest second, None where it all took less than two; times in milliseconds; `rows` is the mean of right
+    answers; `failed` counts requests of every kind that failed; `cores` is the generator's CPU at most, None for less than a
+    second."""
 
     count: int
     rate: float
@@ -56,7 +57,7 @@ class Lookups:
         told = summaries.of_recording(requests.where(requests.names == NAME))
         cores = [sample.cpu for sample in run.recording.samples]
         return cls(
-            count=told["requests"], rate=told["mean_rate"] or 0.0, peak=float(told["peak_rate"]) if told["seconds"] > 2 else None,
+            count=told["requests"], rate=told["ok_rate"] or 0.0, peak=float(told["peak_rate"]) if told["seconds"] > 2 else None,
             **{name: told[f"{name}_ms"] or 0.0 for name in ("p50", "p95", "p99")}, rows=told["rows_per_answer"] or 0.0,
             failed=int((run.recording.requests.outcomes != OK).sum()), cores=max(cores) if cores else None,
         )  # fmt: skip

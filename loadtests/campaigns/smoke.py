@@ -4,6 +4,7 @@ Every kind of user for some seconds, those that write included: in tags and payl
 """
 
 import argparse
+import math
 
 from loadtests.campaigns import asked
 from loadtests.campaigns.locusts import Load
@@ -38,8 +39,10 @@ def run(stage: Stage) -> Findings:
     # Those of whole jobs, too: what a user makes of an answer is no request.
     broken = int((run.recording.outcomes == RIG_ERROR).sum())
     kinds = {str(name) for name in requests.users}
+    # Rounded down, because only all are 100 %.
+    share = math.floor(good * 100) / 100
     return Findings(
-        summary=f"{good:.2f} % of {len(requests):,} requests of {len(kinds)} kinds of users were answered rightly",
+        summary=f"{share:.2f} % of {len(requests):,} requests of {len(kinds)} kinds of users were answered rightly",
         question="Does every kind of client get right answers?",
         targets=[
             Target("right answers", good, 100, at_most=False, unit="%"),

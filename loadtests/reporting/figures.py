@@ -12,7 +12,8 @@ def percentile(values: Sequence[float], share: float) -> float:
     if not values:
         raise ValueError("no values")
     ordered = sorted(values)
-    rank = max(1, math.ceil(share / 100 * len(ordered)))
+    # 99.9 of 1,000 values are 999, and not a little more.
+    rank = max(1, math.ceil(round(share / 100 * len(ordered), 9)))
     return ordered[rank - 1]
 
 

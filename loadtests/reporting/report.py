@@ -141,7 +141,12 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _value(target: Target) -> str:
-    return "–" if target.value is None else f"{number(target.value)} {target.unit}".strip()
+    if target.value is None:
+        return "–"
+    shown = number(target.value)
+    # What misses its bound by little must not look as if it did not.
+    exact = target.met is False and shown == number(target.bound)
+    return f"{target.value if exact else shown} {target.unit}".strip()
 
 
 def _bound(target: Target) -> str:

@@ -38,7 +38,9 @@ class Generator:
     @classmethod
     def of(cls, recording: Recording) -> "Generator":
         """At least one row has to be there."""
-        late = (recording.begin - recording.due) * 1000
+        # Requests of a job after its first one are never late.
+        starts = recording.jobs if len(recording.jobs) else recording
+        late = (starts.begin - starts.due) * 1000
         cores = max((sample.cpu for sample in recording.samples), default=None)
         lag = max((sample.lag_ms for sample in recording.samples), default=None)
         high = float(numpy.percentile(late, 99, method="inverted_cdf"))

@@ -128,6 +128,8 @@ class CheckedUser(FastHttpUser):
         self._progress = Group()
         self._stopping = Event()
         self._left = self.options.jobs_per_user or None
+        # When the first job was due, if that was before this user came to it.
+        self._due: float | None = None
 
     def job(self, calls: Calls) -> None:
         """What this user does, once. A `JobEndedError` of a call ends it."""
@@ -138,7 +140,7 @@ class CheckedUser(FastHttpUser):
         if CheckedUser.writer:
             CheckedUser.writer.users += 1
         if self.options.start_together:
-            together.wait(self)
+            self._due = together.wait(self)
 
     def on_stop(self) -> None:
         """Be counted no more."""
@@ -160,7 +162,8 @@ class CheckedUser(FastHttpUser):
         if self.options.start_jobs == CLOSED:
             if self._left == 0 or not self.more():
                 raise StopUser
-            self._run(now())
+            due, self._due = self._due, None
+            self._run(now() if due is None else due)
             self._left = self._left and self._left - 1
             self._stopping.wait(self.options.pause)
             return

@@ -83,3 +83,7 @@ def test_moments_are_the_same_for_the_same_seed():
     first, again, other = moments("random", 1), moments("random", 1), moments("random", 2)
     assert [next(first) for _ in range(3)] == [next(again) for _ in range(3)] != [next(other) for _ in range(3)]
     assert next(moments("first", 1)) == "majorIOV=0&minorIOV=0"
+
+
+def test_a_rank_is_not_one_too_high_by_rounding():
+    assert percentile(list(range(1, 1001)), 99.9) == 999

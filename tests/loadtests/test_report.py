@@ -7,7 +7,7 @@ import pytest
 
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread
-from loadtests.reporting.report import Report, _markdown_table, write_csv
+from loadtests.reporting.report import Report, _markdown_table, targets_table, write_csv
 from loadtests.reporting.result import Result, Table, Target
 
 POINTS = [(1, 2.0, 3.0), (10, 4.0, 9.0), (1000, 5.0, 50.0)]
@@ -109,3 +109,8 @@ def test_without_rows_there_is_no_file(tmp_path):
 def test_an_example_of_several_lines_is_one_row_of_markdown():
     table = Table("", ("outcome", "example"), [("5xx", "<html>\n<b>a|b</b>\n")])
     assert _markdown_table(table).splitlines()[2:] == ["| 5xx | <html> <b>a\\|b</b> |"]
+
+
+def test_what_misses_its_bound_by_little_does_not_look_as_if_it_met_it():
+    [row] = targets_table([Target("right answers", 99.96, 100, at_most=False, unit="%")]).rows
+    assert row[1] == "99.96 %"
