@@ -145,7 +145,7 @@ def _value(target: Target) -> str:
         return "–"
     shown = number(target.value)
     # What misses its bound by little must not look as if it did not.
-    exact = target.met is False and shown == number(target.bound)
+    exact = target.met is False and float(shown.replace(",", "")) == target.bound
     return f"{target.value if exact else shown} {target.unit}".strip()
 
 
