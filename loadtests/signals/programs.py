@@ -165,13 +165,13 @@ def _told(stat: Stat, root: str) -> str:
     """The program by what it calls itself."""
     if root not in (SERVE, RIG):
         return root
-    if stat.name in ("nginx", "pgbouncer"):
+    if root == SERVE and stat.name in ("nginx", "pgbouncer"):
         return stat.name
     try:
         words = (PROC / str(stat.pid) / "cmdline").read_text(errors="replace").split("\0")
     except OSError:
         return root
-    if MASTER in words:
+    if root == SERVE and MASTER in words:
         return f"gunicorn-{words[words.index(MASTER) + 1]}"
     if root == SERVE and any("gunicorn" in word for word in words):
         return "gunicorn"
