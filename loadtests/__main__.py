@@ -80,8 +80,9 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _address(text: str) -> str:
+    """Empty for none, which is the default."""
     parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    if text and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment):
         raise argparse.ArgumentTypeError(f"{text} is no address such as https://cdb.example.org")
     return text.rstrip("/")
 

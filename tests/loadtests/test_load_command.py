@@ -1,4 +1,4 @@
-"""`python -m loadtests`, as far as it needs no load."""
+"""`python -m loadtests`: what its options say, what becomes of a campaign that fails, and one that runs."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from loadtests import metrics
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import campaign
 from loadtests.reporting.findings import Run
-from loadtests.service import ServiceError
+from loadtests.service import ServiceError, Settings, run_command
 from tests.loadtests.recorded import read, steady, written
 
 
@@ -121,3 +121,13 @@ def test_what_is_in_the_tag_of_a_deployment_reaches_the_generator(tmp_path, monk
         word: told[place + 1] for place, word in enumerate(told) if word.startswith("--") and place + 1 < len(told)
     }
     assert [given[word] for word in words[::2]] == words[1::2]
+
+
+@pytest.mark.slow
+def test_the_command_by_itself_starts_a_service_loads_it_and_reports(needs_packages, open_directory):
+    words = ("campaign", "smoke", "--quick", "--directory", str(open_directory))
+    done = run_command(Settings(open_directory, {}), "-m", "loadtests", *words)
+    assert (done.code, "Passed." in done.output) == (0, True), done.output
+    report = Path(done.output.strip().splitlines()[-1])
+    assert report.name == "report.html"
+    assert "Does every kind of client get right answers?" in report.read_text()
