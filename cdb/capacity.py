@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from cdb import env
 from cdb.serving import nginx, postgresql, templates
-from cdb.serving.pools import connections, pools
+from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, pools
 
 # Of all cores together, for a lookup of 200 rows at a random moment among 5.2 million IOVs: 2 cores gave 538 answers a second
 # (docs/performance.md, "Serving as in production").
@@ -66,7 +66,7 @@ class Capacity:
         waiting = sum(_numbers(r"max_conns=(\d+)", conf))
         yield Hop("clients -> nginx", "processes", nginx.processes(self.cores), "cores")
         yield Hop("", "lookups at once", *_limit("lookups_in_progress", conf))
-        yield Hop("", "other requests at once", *_limit("others_in_progress", conf))
+        yield Hop("", "other requests at once", REQUESTS_OF_A_THREAD * others.connections, "threads")
         yield Hop("nginx -> gunicorn (lookups)", "requests at once, most waiting", waiting, "max_conns")
         for pool in (lookups, others):
             name = f"gunicorn ({pool.name})"

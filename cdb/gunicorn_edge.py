@@ -5,16 +5,13 @@ gunicorn offers no setting for any of it, so `install` replaces one function and
 
 import json
 import re
-import struct
 from collections.abc import Callable
-from socket import MSG_DONTWAIT, MSG_PEEK, SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socket
+from socket import socket
 from typing import Any
 
 import gunicorn.util
-from gunicorn.http.errors import InvalidRequestLine
 from gunicorn.http.message import Request
 from gunicorn.http.wsgi import Response
-from gunicorn.workers.gthread import TConn
 
 from cdb_rest.api import security
 from cdb_rest.observe.exchange import Exchange, current
@@ -25,8 +22,11 @@ UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
 
 SECURITY_HEADERS = "".join(f"{name}: {value}\r\n" for name, value in security.HEADERS.items())
 
-# A client that neither sends what it announced nor takes what it asked for gives its thread back after this time.
-SILENCE_SECONDS = 15
+# Our words where gunicorn's are about its own code.
+DETAILS = {
+    414: "The request line is too long; at most 8190 bytes are accepted.",
+    431: "The header fields are too many or too long; at most 100 of 8190 bytes each are accepted.",
+}
 
 # The name that the client gave its request, among headers that can't be read.
 REQUEST_ID = re.compile(rb"^X-Request-ID:[ \t]*([!-~]+)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
@@ -36,14 +36,10 @@ SENT_TOGETHER_BYTES = 256 * 1024
 
 
 def install() -> None:
-    """Answer refused requests in JSON, understand paths that arrive unescaped, wait for silent clients so long only and for
-    none to hang up, and send small answers in one piece."""
+    """Answer refused requests in JSON, accept paths that arrive unescaped, and send small responses in one piece."""
     gunicorn.util.write_error = write_json_error
     Request.parse_request_line = _escaping(Request.parse_request_line)
-    Request.parse = _refusing_silence(Request.parse)
     Request.parse_headers = _knowing_refused(Request.parse_headers)
-    TConn.__init__ = _limiting_waits(TConn.__init__)
-    TConn.close = _closing_at_once(TConn.close)
     Response.write = _sending_together(Response.write)
 
 
@@ -54,7 +50,8 @@ def write_json_error(connection: socket, status_int: int, reason: str, mesg: str
     exchange = current.get() or Exchange({})
     status, code = (500, "internal_error") if status_int == 500 else (400, "malformed_request")
     counts.ERRORS.labels(code).inc()
-    body = json.dumps({"detail": f"{reason}: {mesg}" if mesg else reason, "code": code})
+    detail = DETAILS.get(status_int) or (f"{reason}: {mesg}" if mesg else reason)
+    body = json.dumps({"detail": detail, "code": code})
     head = (
         f"HTTP/1.1 {status} {'Bad Request' if status == 400 else reason}\r\n"
         f"Connection: close\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n{SECURITY_HEADERS}"
@@ -82,27 +79,6 @@ def _escaping(parse: Callable[[Request, bytes], None]) -> Callable[[Request, byt
     return parse_request_line
 
 
-def _limiting_waits(init: Callable[..., None]) -> Callable[..., None]:
-    def limited(self: TConn, cfg: Any, sock: socket, *rest: Any) -> None:
-        # A limit of the kernel's, because gunicorn switches the socket between blocking and not as it goes.
-        limit = struct.pack("ll", SILENCE_SECONDS, 0)
-        sock.setsockopt(SOL_SOCKET, SO_RCVTIMEO, limit)
-        sock.setsockopt(SOL_SOCKET, SO_SNDTIMEO, limit)
-        init(self, cfg, sock, *rest)
-
-    return limited
-
-
-def _refusing_silence(parse: Callable[..., Any]) -> Callable[..., Any]:
-    def parse_or_refuse(self: Request, unreader: Any) -> Any:
-        try:
-            return parse(self, unreader)
-        except BlockingIOError as error:
-            raise InvalidRequestLine(f"nothing more came for {SILENCE_SECONDS} s") from error
-
-    return parse_or_refuse
-
-
 def _knowing_refused(parse: Callable[..., Any]) -> Callable[..., Any]:
     def parse_headers(self: Request, data: bytes, from_trailer: bool = False) -> Any:
         try:
@@ -117,22 +93,6 @@ def _knowing_refused(parse: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return parse_headers
-
-
-def _closing_at_once(close: Callable[..., None]) -> Callable[..., None]:
-    def close_connection(self: TConn, graceful: bool = False) -> None:
-        # Graceful is to wait for the client to hang up, for seconds, in the one thread that accepts connections. It keeps an
-        # answer from being lost when the client has sent more than was read, so only then is there a reason to wait.
-        close(self, graceful=graceful and _has_unread(self.sock))
-
-    return close_connection
-
-
-def _has_unread(sock: socket) -> bool:
-    try:
-        return bool(sock.recv(1, MSG_PEEK | MSG_DONTWAIT))
-    except OSError:
-        return False
 
 
 class _Gathered(list):

@@ -1,22 +1,29 @@
-"""gunicorn's threaded worker, with less handing over between its threads, and a queue that nobody stays in for long."""
+"""gunicorn's threaded worker, with threads that no client's network can hold, and a queue with a limit on waiting."""
 
+import ctypes
+import gc
 import json
-import select
-from collections import deque
+import logging
+import selectors
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
-from socket import socket
+from select import POLLIN, poll
+from socket import MSG_DONTWAIT, SHUT_WR, socket
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from gunicorn.http import wsgi
 from gunicorn.http.errors import ParseException
 from gunicorn.http.message import Request
-from gunicorn.workers.gthread import _DEFER, TConn, ThreadWorker
+from gunicorn.workers.gthread import ThreadWorker
 
-from cdb import env
+from cdb import env, spool
+from cdb.gunicorn_connection import TAKING_SECONDS, ClientSocket, Connection, RequestReader
+from cdb.serving.pools import REQUESTS_OF_A_THREAD
+from cdb.spool import SpoolFullError
 from cdb_rest.api import security
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.place import here
@@ -24,90 +31,311 @@ from cdb_rest.metrics.values import Buckets, add
 from cdb_rest.observe.exchange import Exchange, current
 from cdb_rest.observe.observed import INSTEAD
 
+logger = logging.getLogger(__name__)
+
 # How long a thread waits for the next request of a connection before it gives the connection back.
 LINGER_MILLISECONDS = 5
+# How long, and how much, a client may go on sending a body that was refused by its head.
+DISCARD_SECONDS, DISCARD_BYTES = 20, 256 * 1024 * 1024
+PIECE_BYTES = 256 * 1024
+# How often the deadlines of waiting connections are looked at.
+LOOK_SECONDS = 0.5
+# A body of this size or more is large: all large ones in progress together are no larger than one may be.
+LARGE_BYTES = 1024 * 1024
+# Of one address: requests on their way into a process for longer than this. Beyond, the oldest is refused.
+SLOW_SECONDS, SLOW_OF_AN_ADDRESS = 2, 64
 
-# How much of a refused request's body is taken, and for how long.
-BODY_BYTES, BODY_SECONDS = 256 * 1024 * 1024, 5
-
-QUEUE_SECONDS = env.read()["CDB_QUEUE_TIMEOUT_SECONDS"]
-OVERLOADED = json.dumps(
-    {"detail": "The service has more requests than it can answer; try again later.", "code": "overloaded"}
-).encode()
-OVERLOADED_HEADERS = [
-    ("Content-Type", "application/json"),
-    ("Content-Length", str(len(OVERLOADED))),
-    ("Cache-Control", "no-store"),
-    ("Retry-After", "5"),
-    *security.HEADERS.items(),
-]
+VALUES = env.read()
+QUEUE_SECONDS = VALUES["CDB_QUEUE_TIMEOUT_SECONDS"]
+MOST_BYTES = VALUES["CDB_MAX_BODY_BYTES"]
 
 
-class LingeringWorker(ThreadWorker):
-    """A worker whose threads stay with a connection while its client asks again at once, as a proxy does, or a busy job.
+class Substitute(NamedTuple):
+    """A response that the worker gives instead of the application: a status line, and what the JSON document says."""
 
-    gunicorn's own worker gives each connection back to its main thread after every answer, and gets it again with the
-    next request: some ten system calls and two switches of threads, which can cost as much as the lookup's Python.
-    A thread stays only while there are threads for all connections, so that nobody waits for its turn meanwhile.
+    status: str
+    code: str
+    detail: str
 
-    A request that has waited `CDB_QUEUE_TIMEOUT_SECONDS` for a thread is answered with 504, by a thread of a pool of its own
-    where all others are busy. The time counts from when the connection was accepted, or had something to read again.
+    def __call__(self, environ: dict[str, Any], start_response: Callable) -> list[bytes]:
+        """Respond, as a WSGI application."""
+        body = json.dumps({"detail": self.detail, "code": self.code}).encode()
+        headers = [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+            ("Cache-Control", "no-store"),
+            *security.HEADERS.items(),
+        ]
+        if self.status.startswith("504"):
+            headers.append(("Retry-After", "5"))
+        start_response(self.status, headers)
+        return [body] if environ["REQUEST_METHOD"] != "HEAD" else []
+
+
+OVERLOADED = Substitute(
+    "504 Gateway Timeout", "overloaded", "The service has more requests than it can answer; try again later."
+)
+INCOMPLETE = Substitute("400 Bad Request", "incomplete_body", "The body ended before its announced length.")
+
+
+class Wait(NamedTuple):
+    """Until when the main loop waits on behalf of a connection, and what it does then."""
+
+    expires: Callable[[], float]
+    expired: Callable[[], None]
+
+
+class BufferingWorker(ThreadWorker):
+    """A worker whose threads see whole requests alone, and never wait for a client to take a response.
+
+    The main loop reads requests until they are complete, sends what clients did not take at once, and goes on reading
+    where a request was refused by its head, because a client that still sends might not see the response otherwise.
+
+    A request that has waited `CDB_QUEUE_TIMEOUT_SECONDS` for a thread is answered with 504, by a thread of a pool of
+    its own where all others are busy. The time counts from when the request was complete.
+
+    A thread stays with a connection while its client sends request after request and there are threads for all
+    connections. gunicorn's own worker gives the connection back to the main loop after each response, which can cost
+    as much as the Python code of a lookup.
     """
 
     def init_process(self) -> None:
         """Run, as the worker's process, until it is told to stop."""
         self._refusing = ThreadPoolExecutor(self.cfg.threads, thread_name_prefix="refusing")
-        self._waiting: deque[tuple[TConn, Future]] = deque()
+        self._spool = spool.of_this_process()
+        self._waits: dict[Connection, Wait] = {}
+        self._looked = 0.0
+        self._queued: deque[tuple[Connection, Future]] = deque()
+        self._limits = Limits(self.cfg.threads)
         self._waited = Buckets(counts.QUEUE.labels(here.pool))
         self._refused = counts.REFUSALS.labels(here.pool)
         super().init_process()
 
-    def enqueue_req(self, conn: TConn) -> None:
-        """Let the connection wait for a thread."""
-        conn.waits_since = monotonic()
-        self._waiting.append((conn, self._submit(self.tpool, conn)))
-        while self._waiting and not _still_waits(self._waiting[0][1]):
-            self._waiting.popleft()
+    # The main loop.
+
+    def accept(self, listener: socket) -> None:
+        """Accept a connection, and read what it says already."""
+        try:
+            accepted, address = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        self.nr_conns += 1
+        client = ClientSocket(accepted, self._spool)
+        reader = RequestReader(client, self._spool, MOST_BYTES)
+        self.enqueue_req(Connection(self.cfg, client, address, listener.getsockname(), reader))
+
+    def enqueue_req(self, conn: Connection) -> None:
+        """Read the next request of a connection, and give it to a thread when it is complete."""
+        conn.init()
+        self._read(conn)
+
+    def finish_request(self, conn: Connection, future: Future) -> None:
+        """Let a connection go on after a thread has answered a request."""
+        for admitted in self._limits.release(conn):
+            self._queue(admitted)
+        self._finish(conn, future=future)
 
     def murder_pending(self) -> None:
         """Look after connections that wait; called between all events, and every second."""
         super().murder_pending()
-        while self._waiting:
-            conn, future = self._waiting[0]
+        self._refuse_overdue()
+        now = monotonic()
+        if now < self._looked + LOOK_SECONDS:
+            return
+        self._looked = now
+        for wait in list(self._waits.values()):
+            if now > wait.expires():
+                wait.expired()
+        self._limit_slow(now)
+
+    def _limit_slow(self, now: float) -> None:
+        slow = defaultdict(list)
+        for conn in self._waits:
+            if not conn.reader.is_complete and conn.reader.has_begun and now > conn.reader.begun + SLOW_SECONDS:
+                slow[conn.address].append(conn)
+        for conns in slow.values():
+            conns.sort(key=lambda conn: conn.reader.begun)
+            for conn in conns[:-SLOW_OF_AN_ADDRESS]:
+                self._refuse(conn)
+
+    def _read(self, conn: Connection, _socket: Any = None) -> None:
+        try:
+            is_complete = conn.reader.receive()
+        except SpoolFullError:
+            self._refuse(conn)
+            return
+        if is_complete and conn.reader.is_empty:
+            self._drop(conn)
+        elif is_complete:
+            self._submit(conn)
+        else:
+            self._wait(conn, selectors.EVENT_READ, self._read, conn.read_deadline, self._read_no_more)
+
+    def _read_no_more(self, conn: Connection) -> None:
+        if conn.reader.has_begun:
+            conn.reader.give_up()
+            self._submit(conn)
+        else:
+            # Nothing was asked, so nothing is answered.
+            self._drop(conn)
+
+    def _submit(self, conn: Connection) -> None:
+        """Let a complete request wait for a thread, for other large ones to end, or refuse it."""
+        self._stop_waiting(conn)
+        conn.waits_since = monotonic()
+        if not self._limits.may_queue(conn):
+            self._refuse(conn)
+        elif self._limits.admit(conn):
+            self._queue(conn)
+
+    def _queue(self, conn: Connection) -> None:
+        self._queued.append((conn, self._start(self.tpool, conn)))
+        while self._queued and not _still_waits(self._queued[0][1]):
+            self._queued.popleft()
+
+    def _refuse_overdue(self) -> None:
+        for conn in self._limits.overdue(_is_overdue):
+            self._start(self._refusing, conn)
+        while self._queued:
+            conn, future = self._queued[0]
             if _still_waits(future) and not _is_overdue(conn):
                 return
-            self._waiting.popleft()
+            self._queued.popleft()
             if future.cancel():
-                self._submit(self._refusing, conn)
+                self._start(self._refusing, conn)
 
-    def handle(self, conn: TConn) -> Any:
+    def _refuse(self, conn: Connection) -> None:
+        """Answer that there is no room, without reading the rest of the request."""
+        self._stop_waiting(conn)
+        conn.is_refused = True
+        if not conn.reader.is_complete:
+            conn.reader.leave_body()
+        self._start(self._refusing, conn)
+
+    def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> Future:
+        future = pool.submit(self.handle, conn)
+        future.add_done_callback(partial(self._hand_back, conn))
+        return future
+
+    def _hand_back(self, conn: Connection, future: Future) -> None:
+        if not future.cancelled():
+            self.method_queue.defer(self.finish_request, conn, future)
+
+    def _finish(self, conn: Connection, _socket: Any = None, *, future: Future) -> None:
+        """Send the rest of the response, then keep the connection or close it."""
+        try:
+            conn.sock.flush()
+        except OSError:
+            self._drop(conn)
+            return
+        if conn.sock.unsent:
+            # Called because the client has taken something.
+            conn.taken = monotonic()
+            self._wait(conn, selectors.EVENT_WRITE, partial(self._finish, future=future), conn.take_deadline, self._cut)
+            return
+        self._stop_waiting(conn)
+        if future.exception() or not future.result():
+            self._close(conn)
+        elif conn.reader.has_begun:
+            self.enqueue_req(conn)
+        else:
+            super().finish_request(conn, future)
+
+    def _cut(self, conn: Connection) -> None:
+        logger.info("a client took nothing for %s s; %s bytes were not sent", TAKING_SECONDS, conn.sock.unsent)
+        self._drop(conn)
+
+    def _close(self, conn: Connection) -> None:
+        """Close a connection, after its client has had time to send what was not read of its request."""
+        if not conn.reader.is_unread and not conn.sock.has_unread:
+            self._drop(conn)
+            return
+        try:
+            conn.sock.shutdown(SHUT_WR)
+        except OSError:
+            self._drop(conn)
+            return
+        conn.discarded, deadline = 0, monotonic() + DISCARD_SECONDS
+        self._wait(conn, selectors.EVENT_READ, self._discard, lambda: deadline, self._drop)
+
+    def _discard(self, conn: Connection, _socket: Any = None) -> None:
+        try:
+            count = len(conn.sock.recv(PIECE_BYTES, MSG_DONTWAIT))
+        except BlockingIOError:
+            return
+        except OSError:
+            count = 0
+        conn.discarded += count
+        if not count or conn.discarded > DISCARD_BYTES:
+            self._drop(conn)
+
+    def _drop(self, conn: Connection) -> None:
+        self._stop_waiting(conn)
+        self.nr_conns -= 1
+        conn.close()
+
+    def _wait(
+        self,
+        conn: Connection,
+        event: int,
+        ready: Callable[..., None],
+        expires: Callable[[], float],
+        expired: Callable[[Connection], None],
+    ) -> None:
+        """Call `ready` when the connection can be read from or written to, or else, in time, `expired`."""
+        if conn not in self._waits:
+            self._waits[conn] = Wait(expires, partial(expired, conn))
+            self.poller.register(conn.sock, event, partial(ready, conn))
+
+    def _stop_waiting(self, conn: Connection) -> None:
+        if self._waits.pop(conn, None):
+            self.poller.unregister(conn.sock)
+
+    # The threads.
+
+    def handle(self, conn: Connection) -> Any:
         """Answer the connection's requests, in a thread, as long as it may stay there."""
-        # Nobody has asked anything yet, so there is nothing to refuse.
-        if _is_overdue(conn) and not conn.initialized and not conn.wait_for_data(0):
-            return _DEFER
         while True:
             # Whatever this thread did before is over.
             current.set(None)
+            size = conn.reader.size
             keeps = super().handle(conn)
-            if keeps is not True or not self.alive or self.nr_conns > self.cfg.threads or not _asks_again(conn):
+            if size >= LARGE_BYTES:
+                _give_memory_back()
+            if keeps is not True:
+                return keeps
+            conn.reader.next_request()
+            if not self.alive or conn.sock.unsent or self.nr_conns > self.cfg.threads or not _asks_again(conn):
                 return keeps
             conn.waits_since = monotonic()
 
-    def handle_request(self, req: Request, conn: TConn) -> bool:
+    def handle_request(self, req: Request, conn: Connection) -> bool:
         """Answer a request; returns whether the connection may be kept."""
+        conn.sock.begin_response()
+        if conn.reader.is_unread or conn.reader.is_cut:
+            req.force_close()
         waited = monotonic() - conn.waits_since
         add(((self._waited.sum, waited), (self._waited.count_of(waited), 1)))
-        if waited <= QUEUE_SECONDS:
-            return super().handle_request(req, conn)
+        if conn.reader.is_cut:
+            keeps = self._answer_instead(INCOMPLETE, req, conn)
+        elif waited > QUEUE_SECONDS or conn.is_refused:
+            self._refused.inc()
+            keeps = self._answer_instead(OVERLOADED, req, conn)
+        else:
+            keeps = super().handle_request(req, conn)
+        conn.is_refused = False
+        while keeps and conn.reader.length and req.body.read(PIECE_BYTES):
+            # The next request is behind the body, which nobody may have read.
+            pass
+        return keeps
+
+    def _answer_instead(self, substitute: Substitute, req: Request, conn: Connection) -> bool:
         begin = datetime.now()
-        self._refused.inc()
-        counts.ERRORS.labels("overloaded").inc()
+        counts.ERRORS.labels(substitute.code).inc()
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
-        # The body is taken first, because who still sends may not see the answer.
-        taken = conn.parser.finish_body(monotonic() + BODY_SECONDS, BODY_BYTES)
-        if not taken or not self.alive or len(self.keepalived_conns) >= self.max_keepalived:
+        if not self.alive or len(self.keepalived_conns) >= self.max_keepalived:
             response.force_close()
-        body = self.wsgi(environ | {INSTEAD: _overloaded}, response.start_response)
+        body = self.wsgi(environ | {INSTEAD: substitute}, response.start_response)
         try:
             for piece in body:
                 response.write(piece)
@@ -128,33 +356,88 @@ class LingeringWorker(ThreadWorker):
             self.wsgi.refuse(exchange)
         super().handle_error(req, client, addr, exc)
 
-    def _submit(self, pool: ThreadPoolExecutor, conn: TConn) -> Future:
-        future = pool.submit(self.handle, conn)
-        future.add_done_callback(partial(self._hand_back, conn))
-        return future
 
-    def _hand_back(self, conn: TConn, future: Future) -> None:
-        if not future.cancelled():
-            self.method_queue.defer(self.finish_request, conn, future)
+class Limits:
+    """How many requests a process takes at a time; only its main loop uses it.
 
+    - Large bodies: no more bytes together than one body may have. Those that come meanwhile wait.
+    - In the pool of writes and long reads: `REQUESTS_OF_A_THREAD` complete requests for each thread, of which half may
+      be one address's.
+    """
 
-def _overloaded(environ: dict[str, Any], start_response: Callable) -> list[bytes]:
-    start_response("504 Gateway Timeout", OVERLOADED_HEADERS)
-    return [OVERLOADED] if environ["REQUEST_METHOD"] != "HEAD" else []
+    def __init__(self, threads: int) -> None:
+        self._most = REQUESTS_OF_A_THREAD * threads if here.pool == "others" else None
+        self._requests: Counter[str] = Counter()
+        self._large_bytes = 0
+        self._large: deque[Connection] = deque()
+
+    def may_queue(self, conn: Connection) -> bool:
+        """Count a complete request; returns whether there is room for it."""
+        if self._most is None:
+            return True
+        address = conn.address
+        if self._requests.total() >= self._most or self._requests[address] >= self._most // 2:
+            return False
+        self._requests[address] += 1
+        conn.queued_as = address
+        return True
+
+    def admit(self, conn: Connection) -> bool:
+        """Whether a complete request may go to a thread now; otherwise `release` returns it later."""
+        if conn.reader.size < LARGE_BYTES:
+            return True
+        self._large.append(conn)
+        return conn in self._next_large()
+
+    def release(self, conn: Connection) -> list[Connection]:
+        """Count no longer a request that was answered; returns those that may go to a thread now."""
+        if conn.queued_as is not None:
+            self._requests[conn.queued_as] -= 1
+            # Addresses that ask nothing any more are forgotten.
+            self._requests += Counter()
+            conn.queued_as = None
+        self._large_bytes -= conn.admitted_bytes
+        conn.admitted_bytes = 0
+        return self._next_large()
+
+    def overdue(self, is_overdue: Callable[[Connection], bool]) -> list[Connection]:
+        """Take out the large requests that have waited too long."""
+        found = []
+        while self._large and is_overdue(self._large[0]):
+            found.append(self._large.popleft())
+        return found
+
+    def _next_large(self) -> list[Connection]:
+        admitted = []
+        while self._large and self._large_bytes + self._large[0].reader.size <= MOST_BYTES:
+            conn = self._large.popleft()
+            conn.admitted_bytes = conn.reader.size
+            self._large_bytes += conn.admitted_bytes
+            admitted.append(conn)
+        return admitted
 
 
 def _still_waits(future: Future) -> bool:
     return not (future.running() or future.done())
 
 
-def _is_overdue(conn: TConn) -> bool:
+def _is_overdue(conn: Connection) -> bool:
     return monotonic() - conn.waits_since > QUEUE_SECONDS
 
 
-def _asks_again(conn: TConn) -> bool:
-    """Whether another request is there, or comes within a moment."""
-    if conn.parser.unreader.buf.getvalue():
-        return True
-    poller = select.poll()
-    poller.register(conn.sock, select.POLLIN)
-    return bool(poller.poll(LINGER_MILLISECONDS))
+def _asks_again(conn: Connection) -> bool:
+    """Whether another small request is complete, or comes within a moment."""
+    if not conn.reader.has_begun:
+        poller = poll()
+        poller.register(conn.sock, POLLIN)
+        if not poller.poll(LINGER_MILLISECONDS):
+            return False
+    return conn.reader.receive() and conn.reader.size < LARGE_BYTES
+
+
+def _give_memory_back() -> None:
+    """Return memory that a large request took to the system, which Python and the C library would keep."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim:
+        trim(0)

@@ -196,6 +196,13 @@ VARIABLES = (
         validate.Range(min=1),
     ),
     Variable(
+        "CDB_SPOOL_BYTES",
+        "int",
+        1024**3,
+        "Most bytes that a process keeps in files for clients that send or take slowly; beyond, they hold its threads.",
+        validate.Range(min=0),
+    ),
+    Variable(
         "CDB_METRICS_MAX_TAGS",
         "int",
         1000,

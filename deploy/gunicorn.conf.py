@@ -22,7 +22,7 @@ bind = f"127.0.0.1:{_values['PORT']}"
 
 # Threads, because a request mostly waits for the database; each keeps a database connection of its own, so that
 # workers x threads must stay below what the database accepts.
-worker_class = "cdb.gunicorn_worker.LingeringWorker"
+worker_class = "cdb.gunicorn_worker.BufferingWorker"
 threads = _values["CDB_THREADS"]
 # One more than the cores that we may use, because a process does not compute all the time; on a large machine as many as
 # the 200 connections of the embedded server allow. A single one in development, because the toolbar keeps what it records
@@ -57,6 +57,9 @@ timeout = 60
 # Requests in progress may end before a stop, long streams included where they can. (Behind nginx a worker that is to be
 # replaced has as long as it takes.)
 graceful_timeout = 30
+
+# A thread would wait for the client to take the file.
+sendfile = False
 
 # Long names in a path, percent-encoded, must fit.
 limit_request_line = 8190

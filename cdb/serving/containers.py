@@ -67,7 +67,7 @@ def _nginx(options: argparse.Namespace) -> list[str]:
     if options.processes:
         place["PROCESSES"] = options.processes
     templates.write(directory / nginx.CONFIGURATION, nginx.configuration(place, options.threads))
-    return [find("nginx"), "-p", f"{directory}/", "-c", nginx.CONFIGURATION, "-e", "/dev/stderr"]
+    return [sys.executable, "-m", "cdb.serving.nginx_keeper", str(directory), options.listen]
 
 
 def _pgbouncer(options: argparse.Namespace) -> list[str]:

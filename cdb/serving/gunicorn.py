@@ -49,7 +49,6 @@ class Gunicorn(Program):
         self._listeners = [listen(path) for path in layout.sockets_of(pool)]
         # The way to the newest master alone, to ask whether it is ready.
         self._probe = layout.sockets() / f"{pool}.new"
-        self._leaving: list[subprocess.Popen] = []
 
     def start(self) -> None:
         self.process = self._launch()
@@ -72,15 +71,6 @@ class Gunicorn(Program):
         self._leaving.append(self.process)
         self.process.terminate()
         self.process = new
-
-    def revive(self) -> bool:
-        # Those that have left are collected.
-        self.running()
-        return super().revive()
-
-    def running(self) -> list[subprocess.Popen]:
-        self._leaving = [process for process in self._leaving if process.poll() is None]
-        return [*super().running(), *self._leaving]
 
     def close(self) -> None:
         """Give up the sockets."""

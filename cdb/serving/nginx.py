@@ -1,10 +1,15 @@
 """nginx, which faces the clients."""
 
+import math
 import os
 import resource
 import signal
 import socket
 import subprocess
+import time
+from pathlib import Path
+
+import psutil
 
 from cdb import child, env
 from cdb.env import ConfigurationError
@@ -27,6 +32,13 @@ LEAST_PROCESSES = 4
 OTHER_FILES = 128
 # So that the service itself, which says more, is the one that refuses a body that is a little too large.
 BODY_SLACK_BYTES = 64 * 1024
+# Where nginx writes about its workers, and how it says that one has crashed.
+ALERTS = "alerts.log"
+CRASHED = b"exited on signal"
+LOGS = ("access.log", "error.log", ALERTS)
+MOST_ALERT_BYTES = 1024 * 1024
+# A worker that crashes again and again does not make us start nginx more often.
+RENEW_SECONDS = 10
 # What there is to spare for a lookup that has waited for its turn and for the database as long as it may.
 SPARE_SECONDS = 5
 
@@ -61,6 +73,7 @@ def configuration(place: dict[str, object] | None = None, threads: int | None = 
             "KEEPALIVE": max(2, (threads or pools()["lookups"].connections) // processes()),
             "METRICS": templates.fill(METRICS, {}),
             "ERRORS": templates.fill(ERRORS, most_bytes),
+            "ALERTS": ALERTS,
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
             + SPARE_SECONDS,
@@ -85,15 +98,14 @@ def _place() -> dict[str, object]:
     }
 
 
-def _command(*more: str) -> list[str]:
-    return [find("nginx"), "-p", f"{layout.directory()}/", "-c", CONFIGURATION, "-e", "error.log", *more]
-
-
 def write_configuration() -> None:
     """Write nginx.conf. Raises `ConfigurationError`, and leaves the old one, if nginx does not accept it."""
     path = layout.directory() / CONFIGURATION
     candidate = path.with_name("candidate.conf")
     templates.write(candidate, configuration())
+    for name in LOGS:
+        # nginx would make them readable by all.
+        os.close(append_to(layout.directory() / name))
     command = [find("nginx"), "-t", "-q", "-p", f"{layout.directory()}/", "-c", candidate.name, "-e", "stderr"]
     tested = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     if tested.returncode:
@@ -102,40 +114,81 @@ def write_configuration() -> None:
 
 
 class Nginx(Program):
-    """nginx on a bound socket of ours: it comes and goes, and the port stays."""
+    """nginx on a bound socket of ours: it comes and goes, and the port stays.
+
+    It is started in `directory`, where its configuration is; what it says outside of its logs goes to the file `output`,
+    or where our own output goes.
+    """
 
     name = "nginx"
     gently = signal.SIGQUIT
     at_once = signal.SIGTERM
 
-    def __init__(self, listener: socket.socket) -> None:
+    def __init__(self, listener: socket.socket, directory: Path, output: str = "") -> None:
         super().__init__()
         self._listener = listener
         self._port = listener.getsockname()[1]
+        self._directory = directory
+        self._output = output
         self._running_with = ""
+        alerts = directory / ALERTS
+        self._alerts_read = alerts.stat().st_size if alerts.exists() else 0
+        self._has_crashed = False
+        self._renewed = -math.inf
 
     def start(self) -> None:
         self._running_with = self._configured()
         # nginx takes it for one that listens already, and does not wait.
         self._listener.listen(BACKLOG)
         self._listener.setblocking(False)
-        with os.fdopen(append_to(layout.directory() / "error.log")) as log:
+        for name in LOGS:
+            os.close(append_to(self._directory / name))
+        output = append_to(self._directory / self._output) if self._output else None
+        try:
             self.process = child.start(
-                _command(),
-                cwd=layout.directory(),
+                [find("nginx"), "-p", f"{self._directory}/", "-c", CONFIGURATION, "-e", self._output or "stderr"],
+                cwd=self._directory,
                 # The way in which one nginx hands its sockets to the next one.
                 env={"PATH": os.defpath, "NGINX": f"{self._listener.fileno()};"},
                 pass_fds=[self._listener.fileno()],
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
+                umask=0o077,
             )
+        finally:
+            if output is not None:
+                os.close(output)
 
     def wait_until_ready(self) -> None:
         try:
             child.wait_until(self.process, lambda: child.is_ready(self._port), "nginx")
         except ConfigurationError as error:
-            raise ConfigurationError(f"{error}; see {layout.directory() / 'error.log'}") from error
+            raise ConfigurationError(f"{error}; see {self._directory / 'error.log'}") from error
+
+    def renew_after_crash(self) -> bool:
+        """Start another nginx, and let this one finish what it has, if one of its workers has crashed.
+
+        The limits in shared memory still count what the worker was doing. Returns whether nginx was started anew.
+        """
+        self._has_crashed |= CRASHED in self._new_alerts()
+        if not self._has_crashed or time.monotonic() < self._renewed + RENEW_SECONDS:
+            return False
+        self._has_crashed = False
+        self._renewed = time.monotonic()
+        old = self.process
+        self.start()
+        try:
+            child.wait_until(self.process, self._has_workers, "nginx")
+        except ConfigurationError:
+            # The old one goes on, with limits that are too low.
+            self.process, new = old, self.process
+            self._leaving.append(new)
+            new.kill()
+            return False
+        self._leaving.append(old)
+        old.send_signal(self.gently)
+        return True
 
     def reload(self) -> None:
         """Take over a new configuration; an unchanged one is left alone, because a reload closes idle connections."""
@@ -149,4 +202,17 @@ class Nginx(Program):
         self._listener.close()
 
     def _configured(self) -> str:
-        return (layout.directory() / CONFIGURATION).read_text()
+        return (self._directory / CONFIGURATION).read_text()
+
+    def _new_alerts(self) -> bytes:
+        with (self._directory / ALERTS).open("r+b") as alerts:
+            alerts.seek(self._alerts_read)
+            new = alerts.read()
+            self._alerts_read += len(new)
+            if self._alerts_read > MOST_ALERT_BYTES:
+                alerts.truncate(0)
+                self._alerts_read = 0
+        return new
+
+    def _has_workers(self) -> bool:
+        return bool(psutil.Process(self.process.pid).children())

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from cdb import env
 
+# In the pool of writes and long reads: requests that wait or are in progress, for each thread. It does these before their
+# clients lose patience.
+REQUESTS_OF_A_THREAD = 32
 # Connections of PostgreSQL beside those of the pools: commands, a second `make run`, psql.
 OTHER_CONNECTIONS = 50
 

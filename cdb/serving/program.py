@@ -30,7 +30,10 @@ def _path_of(name: str) -> str | None:
 
 def append_to(path: Path) -> int:
     """A descriptor that appends to a log which only its owner can read."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    # One that an earlier version made may be readable by all.
+    os.fchmod(log, 0o600)
+    return log
 
 
 class Program(ABC):
@@ -43,6 +46,8 @@ class Program(ABC):
 
     def __init__(self) -> None:
         self.process: subprocess.Popen | None = None
+        # Processes that were replaced and finish what they have.
+        self._leaving: list[subprocess.Popen] = []
         # Groups of processes whose first one was killed: the others finish what they have.
         self._orphans: set[int] = set()
 
@@ -57,6 +62,7 @@ class Program(ABC):
     def revive(self) -> bool:
         """Start it again if it has ended. Returns whether it had to be."""
         self._orphans = {group for group in self._orphans if _signal_group(group, 0)}
+        self._leaving = [process for process in self._leaving if process.poll() is None]
         if self.process is None or self.process.poll() is None:
             return False
         if _signal_group(self.process.pid, self.gently):
@@ -66,7 +72,8 @@ class Program(ABC):
 
     def running(self) -> list[subprocess.Popen]:
         """Its processes that have not ended."""
-        return [self.process] if self.process and self.process.poll() is None else []
+        processes = [self.process, *self._leaving] if self.process else self._leaving
+        return [process for process in processes if process.poll() is None]
 
     def send(self, number: signal.Signals) -> None:
         """Send its processes a signal."""

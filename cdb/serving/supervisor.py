@@ -9,7 +9,7 @@ from types import FrameType
 
 from cdb import env, metrics_directory, ports
 from cdb.env import ConfigurationError
-from cdb.serving import nginx, pgbouncer
+from cdb.serving import layout, nginx, pgbouncer
 from cdb.serving.gunicorn import Gunicorn
 from cdb.serving.nginx import Nginx
 from cdb.serving.pgbouncer import PgBouncer
@@ -41,7 +41,7 @@ class Supervisor:
         _allow_many_connections()
         port = env.read()["PORT"]
         self.url = f"http://127.0.0.1:{port}"
-        self._nginx = Nginx(ports.bind(port, "make serve"))
+        self._nginx = Nginx(ports.bind(port, "make serve"), layout.directory(), "error.log")
         self._gunicorns = [Gunicorn(name) for name in pools()]
         self._pgbouncer = PgBouncer()
         self._told_to_renew = False
@@ -70,6 +70,8 @@ class Supervisor:
             for program in self._programs:
                 if program.revive():
                     self._say(f"{program.name} had ended; it was started again.")
+            if self._nginx.renew_after_crash():
+                self._say("A worker of nginx crashed; nginx was started anew.")
             look_after()
             if self._told_to_renew:
                 self._told_to_renew = False

@@ -13,7 +13,8 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.domain.status import Status
@@ -22,6 +23,8 @@ from cdb_rest.lookup.state import ALL_TAGS, ANYTHING, NOTHING, Known, State, fin
 
 # To be raised when a question on an unchanged tag gets other bytes than before: what caches have is then of no use.
 FORMAT = 1
+# Of reads that are to fail where the response is another one than the client has.
+PRECONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
 # What a proxy or a client may name; more is ignored.
 ETAG = re.compile(r'"([!#-~]{1,100})"')
 ETAGS_READ = 20
@@ -89,6 +92,20 @@ def answer_if_kept(meta: Mapping[str, Any], subject: Subject) -> HttpResponse | 
     known = read_known(meta, subject.digest)
     state = None if known == NOTHING else subject.find()
     return unchanged(headers_of(state, subject.digest)) if state and known.holds(state) else None
+
+
+def fails_precondition(request: HttpRequest, response: HttpResponseBase) -> bool:
+    """Whether a read was asked for on a condition, by `If-Match` or `If-Unmodified-Since`, that its response does not meet.
+
+    Django decides, by RFC 9110. Responses without an ETag are asked for on no condition.
+    """
+    if request.method not in ("GET", "HEAD") or response.status_code not in (200, 304) or "ETag" not in response:
+        return False
+    modified = parse_http_date_safe(response.get("Last-Modified", ""))
+    # A response without Last-Modified, such as one of a tag that changes just now, has no date to compare.
+    if "HTTP_IF_MATCH" not in request.META and (modified is None or "HTTP_IF_UNMODIFIED_SINCE" not in request.META):
+        return False
+    return get_conditional_response(request, response["ETag"], modified, HttpResponse()).status_code == 412
 
 
 def unchanged(headers: Mapping[str, str]) -> HttpResponse:

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.db import Error as DatabaseError
-from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http import HttpRequest, HttpResponse
 from rest_framework import exceptions
 
 from cdb_rest.api.json import TooComplexError, dump
@@ -66,10 +66,6 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
         )
     if isinstance(error, exceptions.APIException) and type(error) in FRAMEWORK_CODES:
         return answer(error.status_code, FRAMEWORK_CODES[type(error)], str(error.detail))
-    if isinstance(error, UnreadablePostError):
-        # Nobody needs to wait for the rest once more.
-        context["request"]._request.body_ended_early = True
-        return incomplete_body()
     logger.error("unexpected %s", type(error).__name__, exc_info=error)
     more = {"traceback": traceback.format_exception(error)} if settings.DEBUG else None
     return answer(500, "internal_error", "An internal error occurred; it was logged.", more)
@@ -86,11 +82,6 @@ def answer(status: int, code: str, detail: str, more: dict[str, Any] | None = No
     # The framework's own line would say less than ours.
     response._has_been_logged = True
     return response
-
-
-def incomplete_body() -> HttpResponse:
-    """The answer to a request whose body does not come."""
-    return answer(400, "incomplete_body", "The body ended before its announced length.")
 
 
 def _domain_answer(error: errors.CdbError) -> HttpResponse:

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from cdb_rest.api import errors, security
+from cdb_rest.api.conditional import PRECONDITIONS
 from cdb_rest.api.timing import HEADER, server_timing
 from cdb_rest.api.views.lookup import Extras, answer_lookup, read_lookup
 from cdb_rest.domain.errors import InvalidInputError
@@ -61,6 +62,7 @@ def is_plain(environ: dict[str, Any]) -> bool:
         environ["REQUEST_METHOD"] == "GET"
         and environ.get("CONTENT_LENGTH", "") in ("", "0")
         and "HTTP_TRANSFER_ENCODING" not in environ
+        and not any(name in environ for name in PRECONDITIONS)
         and query.isascii()
         and "%00" not in query
         and _is_ours(environ.get("HTTP_HOST", ""))

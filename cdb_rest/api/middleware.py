@@ -1,21 +1,12 @@
-"""What holds for every request, whatever its route: bodies within bounds and read to their end, HEAD, no NUL bytes."""
+"""What holds for every request, whatever its route: limits on bodies, no NUL bytes, errors in JSON, HEAD."""
 
-import logging
-import time
 from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.api.errors import answer, incomplete_body
-
-logger = logging.getLogger(__name__)
-
-# A body that nobody reads is still taken off the line up to this size: a connection that is closed with unread data is
-# reset, and the client loses the answer.
-DISCARD_LIMIT_BYTES = 256 * 1024 * 1024
-DISCARD_PIECE_BYTES = 64 * 1024
-DISCARD_SECONDS = 20
+from cdb_rest.api.conditional import fails_precondition
+from cdb_rest.api.errors import answer
 
 
 class EdgeMiddleware:
@@ -25,9 +16,10 @@ class EdgeMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = _in_json(self._refusal(request) or self._answer(request))
-        if not getattr(request, "body_ended_early", False):
-            _discard_rest_of_body(request)
+        response = _in_json(self._refusal(request) or self.get_response(request))
+        if fails_precondition(request, response):
+            response.close()
+            response = answer(412, "precondition_failed", "The condition in If-Match or If-Unmodified-Since does not hold.")
         response.headers.setdefault("Cache-Control", "no-store")
         if response.status_code == 304:
             # The framework would say 0, which a cache could take for the length of what it has.
@@ -37,13 +29,6 @@ class EdgeMiddleware:
         if request.method == "HEAD":
             response = _without_body(response)
         return response
-
-    def _answer(self, request: HttpRequest) -> HttpResponse:
-        if request.method in ("GET", "HEAD") and not _discard_rest_of_body(request):
-            # No view reads it, and an export that has begun would keep its place while nobody takes anything.
-            request.body_ended_early = True
-            return incomplete_body()
-        return self.get_response(request)
 
     @staticmethod
     def _refusal(request: HttpRequest) -> HttpResponse | None:
@@ -74,21 +59,6 @@ def _in_json(response: HttpResponse) -> HttpResponse:
     if "Allow" in response:
         substitute["Allow"] = response["Allow"]
     return substitute
-
-
-def _discard_rest_of_body(request: HttpRequest) -> bool:
-    """Read it if it is not too long; False where the client keeps silent or goes away meanwhile."""
-    length = request.META.get("CONTENT_LENGTH", "")
-    if not length.isdecimal() or int(length) > DISCARD_LIMIT_BYTES:
-        return True
-    deadline = time.monotonic() + DISCARD_SECONDS
-    try:
-        while time.monotonic() < deadline and request._stream.read(DISCARD_PIECE_BYTES):
-            pass
-    except OSError:
-        logger.debug("the client went away while its body was discarded")
-        return False
-    return True
 
 
 def _without_body(response: HttpResponse) -> HttpResponse:

@@ -5,10 +5,11 @@ Lists and IOVs are sorted streams from one snapshot, merged on the way: a fixed 
 
 import contextlib
 import itertools
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
 from django.db.models import QuerySet
-from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from rest_framework.serializers import Serializer
 
 from cdb_rest.api.documents import (
@@ -32,8 +33,19 @@ UNBUFFERED = "X-Accel-Buffering"
 # The nested answer of a larger tag (some 300 bytes an IOV) is not worth a cache's space.
 MOST_IOVS_KEPT = 20_000
 
+# In the header Via, a hop that spoke HTTP/1.0.
+OLD_HOP = re.compile(r"(?:^|,)\s*(?:HTTP/)?1\.0\s")
+
 # One element of a JSON array, in pieces.
 Element = Iterable[bytes]
+
+
+def shows_its_end(request: HttpRequest) -> bool:
+    """Whether the client can tell a response without a length that has ended from one that broke off.
+
+    In HTTP/1.0 both end by a closed connection. Proxies say in `Via` which version the request came by.
+    """
+    return request.META.get("SERVER_PROTOCOL") != "HTTP/1.0" and not OLD_HOP.search(request.META.get("HTTP_VIA", ""))
 
 
 def payload_iovs(rows: QuerySet) -> HttpResponseBase:

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command, get_commands
 
 from cdb.env import ROOT
+from cdb.gunicorn_worker import INCOMPLETE, OVERLOADED
 from cdb.variables import VARIABLES
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
@@ -60,6 +61,8 @@ def error_codes():
         "unsupported_media_type",
         "method_not_allowed",
         "malformed_request",
+        INCOMPLETE.code,
+        OVERLOADED.code,
     }
 
 

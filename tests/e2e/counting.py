@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.service import Service
 from tests.e2e.test_nginx import PREFIX
-from tests.e2e.test_nginx_cache import programs
 
 THREADS = 8
 LOOKUP, TAGS, TYPES = f"{PREFIX}payloadiovs", f"{PREFIX}globalTags", f"{PREFIX}pt"
@@ -113,7 +112,7 @@ class Load:
 
 def workers(service: Service, pool: str) -> list[psutil.Process]:
     """The processes of a gunicorn instance that answer: children of its first one."""
-    of_pool = programs(service, f"gunicorn_master {pool}")
+    of_pool = service.programs(f"gunicorn_master {pool}")
     pids = {process.pid for process in of_pool}
     return [process for process in of_pool if process.ppid() in pids]
 

@@ -96,6 +96,15 @@ class Service:
                     found.append(process)
         return found
 
+    def programs(self, word: str) -> list[psutil.Process]:
+        """The living processes of this instance whose command line has that word."""
+        found = []
+        for process in self.family():
+            with contextlib.suppress(psutil.Error):
+                if word in " ".join(process.cmdline()):
+                    found.append(process)
+        return found
+
     def kill_everything(self) -> None:
         for process in self.family():
             with contextlib.suppress(psutil.NoSuchProcess):

@@ -10,7 +10,6 @@ import psutil
 import pytest
 
 from tests.e2e.service import JobClient
-from tests.e2e.test_nginx_cache import programs
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
 
@@ -54,7 +53,7 @@ def test_deploying_under_load_loses_no_request_and_no_write(fresh):
     load = [Load(service.port, number, keeps=number % 2, writes=number % 4 > 1) for number in range(12)]
     for one in load:
         one.start()
-    before = {process.pid for process in programs(service, "gunicorn_master")}
+    before = {process.pid for process in service.programs("gunicorn_master")}
     for times in range(1, 4):
         service.process.send_signal(signal.SIGHUP)
         deadline = time.monotonic() + 120

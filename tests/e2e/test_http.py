@@ -163,7 +163,7 @@ def test_clients_that_fall_silent_do_not_hold_the_service_for_good(service):
 @pytest.mark.slow
 def test_nested_answers_of_half_a_million_iovs_are_streamed_in_bounded_memory(fresh):
     service = fresh(SCENARIO="heavy-usage").start()
-    workers = [process for process in service.family() if "gunicorn" in " ".join(process.cmdline())]
+    workers = service.programs("gunicorn")
     before = max(process.memory_info().rss for process in workers)
     for path in (b"globalTag/heavy-usage", b"gt", b"pl", b"piov"):
         iovs, highest = 0, 0

@@ -16,7 +16,6 @@ import pytest
 from cdb.env import ROOT
 from tests.e2e.counting import LOOKUP, Load, Metrics, eventually, workers
 from tests.e2e.service import JobClient, Service, raw
-from tests.e2e.test_nginx_cache import programs
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
 FUNNEL = ("cdb_lookups_reached_total", "cdb_lookups_started_total", "cdb_lookups_finished_total")
@@ -155,7 +154,7 @@ def test_who_is_neither_here_nor_in_a_private_network_sees_nothing_of_it(three):
     # Nobody on this machine has a public address, so 127.0.0.2 is taken for one.
     configuration = three.data / "serve" / "nginx.conf"
     text = configuration.read_text()
-    [nginx] = programs(three, "nginx: master")
+    [nginx] = three.programs("nginx: master")
     try:
         configuration.write_text(text.replace("allow 127.0.0.0/8;", "allow 127.0.0.1;"))
         nginx.send_signal(signal.SIGHUP)
@@ -186,7 +185,7 @@ def test_it_answers_in_time_while_the_database_and_the_pooler_are_stopped(three)
     load.run(1)
     eventually(lambda: look(three).requests - before.requests, load.asked)
     with contextlib.ExitStack() as stack:
-        for process in [*programs(three, "pgbouncer"), *programs(three, "postgres")]:
+        for process in [*three.programs("pgbouncer"), *three.programs("postgres")]:
             process.suspend()
             stack.callback(process.resume)
         begin = time.monotonic()

@@ -30,16 +30,6 @@ def freeze_copy(service):
     return f"{PREFIX}payloadiovs/?gtName={tag['name']}&majorIOV=5&minorIOV=0"
 
 
-def programs(service, word):
-    """The processes of the service whose command line has that word."""
-    found = []
-    for process in service.family():
-        with contextlib.suppress(psutil.Error):
-            if word in " ".join(process.cmdline()):
-                found.append(process)
-    return found
-
-
 @contextlib.contextmanager
 def nobody_looks_after(service):
     """Inside the block nothing that ends is started again."""
@@ -99,7 +89,7 @@ def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
         assert ask(own, "GET", target)[0] == 200
     answer = ask(own, "GET", frozen)[2]
     with nobody_looks_after(own):
-        for process in programs(own, "gunicorn"):
+        for process in own.programs("gunicorn"):
             process.kill()
         for _ in range(20):
             status, headers, rows = ask(own, "GET", frozen)
@@ -119,7 +109,7 @@ def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
     [("gunicorn_master others", "gunicorn (others)"), ("pgbouncer", "PgBouncer"), ("nginx: master", "nginx")],
 )
 def test_what_dies_is_started_again(own, word, name):
-    for process in programs(own, word):
+    for process in own.programs(word):
         # The masters alone; their workers notice.
         if own.process.pid == process.ppid():
             process.kill()
@@ -149,10 +139,10 @@ def test_workers_that_are_killed_cost_no_reader_its_answer(own):
     readers = [threading.Thread(target=read, args=(path,)) for path in ("globalTags", "gtstatus", "gt", "pl") * 2]
     for reader in readers:
         reader.start()
-    masters = {process.pid for process in programs(own, "gunicorn") if process.ppid() == own.process.pid}
+    masters = {process.pid for process in own.programs("gunicorn") if process.ppid() == own.process.pid}
     for _ in range(5):
         time.sleep(0.5)
-        worker = next(process for process in programs(own, "gunicorn") if process.ppid() in masters)
+        worker = next(process for process in own.programs("gunicorn") if process.ppid() in masters)
         worker.kill()
     ended.set()
     for reader in readers:

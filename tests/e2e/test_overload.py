@@ -80,10 +80,7 @@ def test_who_has_asked_nothing_yet_is_refused_nothing(small):
 def test_thousands_of_connections_are_all_served_in_constant_memory(fresh):
     service = fresh(CDB_WORKERS="1", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="60").start()
     raw(service.port, REQUEST)
-    worker = max(
-        (process for process in service.family() if "gunicorn" in " ".join(process.cmdline())),
-        key=lambda process: process.create_time(),
-    )
+    worker = max(service.programs("gunicorn"), key=lambda process: process.create_time())
     before = memory(worker)
     for _ in range(3):
         connections = []

@@ -20,7 +20,7 @@ from cdb import postgres_binaries
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
-from tests.e2e.test_nginx_cache import UNLOCKED, ask, programs
+from tests.e2e.test_nginx_cache import UNLOCKED, ask
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
 
@@ -67,7 +67,7 @@ def test_requests_in_progress_may_end_and_a_second_signal_does_not_wait(fresh):
 
 def test_when_only_the_command_is_killed_the_rest_ends_and_does_not_hinder_the_next_start(fresh):
     service = fresh(command="serve").start()
-    ends = programs(service, "nginx") + programs(service, "pgbouncer") + programs(service, "gunicorn")
+    ends = service.programs("nginx") + service.programs("pgbouncer") + service.programs("gunicorn")
     service.process.kill()
     service.process.wait()
     service.start()

@@ -18,7 +18,7 @@ def service(fresh):
 
 
 def open_files(service):
-    return sum(process.num_fds() for process in service.family() if "gunicorn" in " ".join(process.cmdline()))
+    return sum(process.num_fds() for process in service.programs("gunicorn"))
 
 
 def warm(service):

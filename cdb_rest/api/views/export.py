@@ -33,7 +33,7 @@ class ExportView(APIView):
     )
     def get(self, request: Request, name: str) -> StreamingHttpResponse:
         selection, form = _read_selection(request, name)
-        if request.META.get("SERVER_PROTOCOL") == "HTTP/1.0":
+        if not streams.shows_its_end(request):
             message = "An export needs HTTP/1.1: before, a body that breaks off looks like one that has ended."
             raise InvalidInputError(message)
         headers = {

@@ -92,7 +92,7 @@ class GlobalTagByNameView(APIView):
         if kept:
             return kept
         found = GlobalTag.objects.filter(name=name)
-        if not light and request.META.get("SERVER_PROTOCOL") == "HTTP/1.0":
+        if not light and not streams.shows_its_end(request):
             # There, a body that breaks off looks like one that has ended, and nobody must keep such a one.
             return streams.global_tag(found, GlobalTagNotFoundError(name))
         if not light:

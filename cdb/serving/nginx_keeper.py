@@ -1,0 +1,46 @@
+"""nginx as the only program of a container: python -m cdb.serving.nginx_keeper DIRECTORY ADDRESS
+
+It starts nginx with the configuration in the directory, on the address (a port, or HOST:PORT), and starts it anew when a
+worker has crashed. Signals have the meaning that they have for nginx: SIGQUIT lets requests in progress end, SIGTERM and
+SIGINT do not, SIGHUP reads the configuration again.
+"""
+
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from cdb.serving.nginx import Nginx
+
+LOOK_SECONDS = 0.2
+
+
+def main(directory: Path, address: str) -> int:
+    """Keep nginx running until a signal ends it, or it ends by itself; returns its exit code."""
+    nginx = Nginx(_bind(address), directory)
+    for number in (signal.SIGQUIT, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, _frame: nginx.send(signal.Signals(number)))
+    nginx.start()
+    while nginx.running():
+        if nginx.process.poll() is None and nginx.renew_after_crash():
+            sys.stderr.write("cdb: a worker of nginx crashed; nginx was started anew\n")
+        time.sleep(LOOK_SECONDS)
+    return nginx.process.returncode
+
+
+def _bind(address: str) -> socket.socket:
+    """A socket bound as nginx understands the address: a port alone is one of all IPv4 addresses."""
+    host, _, port = address.rpartition(":")
+    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        # nginx's own default.
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    bound.bind((host.strip("[]"), int(port)))
+    return bound
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))

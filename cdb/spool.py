@@ -1,0 +1,115 @@
+"""Temporary files for what slow clients send and take: request bodies that arrive slowly, and responses that wait."""
+
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import BinaryIO
+
+from cdb import env
+
+# The disk is PostgreSQL's too, so the spool never takes the last of it.
+FREE_BYTES_LEFT = 1 << 30
+
+
+class SpoolFullError(OSError):
+    """The spool has no room for more."""
+
+
+class Spool:
+    """The temporary files of one process, which together hold at most `most_bytes`.
+
+    The files have no names, so the kernel removes them when the process ends, however it ends. When the spool is full,
+    `most_waiting` threads may wait for their clients instead (`waiting`).
+    """
+
+    def __init__(self, directory: Path, most_bytes: int, most_waiting: int) -> None:
+        self._directory = directory
+        self._most_bytes = most_bytes
+        self.waiting = threading.BoundedSemaphore(most_waiting)
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def open(self) -> BinaryIO:
+        """An empty file. Raises `SpoolFullError` if none can be made."""
+        try:
+            return tempfile.TemporaryFile(dir=self._directory, buffering=0)
+        except OSError as error:
+            raise SpoolFullError(*error.args) from error
+
+    def take(self, count: int) -> None:
+        """Reserve `count` bytes. Raises `SpoolFullError` if there is no room for them."""
+        with self._lock:
+            free = shutil.disk_usage(self._directory).free - FREE_BYTES_LEFT
+            if self._bytes + count > self._most_bytes or count > free:
+                raise SpoolFullError(f"the spool in {self._directory} is full")
+            self._bytes += count
+
+    def give_back(self, count: int) -> None:
+        """Release what was reserved."""
+        with self._lock:
+            self._bytes -= count
+
+
+class SpoolFile:
+    """A queue of bytes in a file of a spool: written at its end, read from its beginning."""
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._file = spool.open()
+        self._begin = self._end = 0
+
+    def __len__(self) -> int:
+        """How many bytes wait to be read."""
+        return self._end - self._begin
+
+    def append(self, data: bytes | memoryview) -> None:
+        """Write at the end. Raises `SpoolFullError`, and writes nothing, if there is no room."""
+        self._spool.take(len(data))
+        view, written = memoryview(data), 0
+        try:
+            while written < len(view):
+                written += os.pwrite(self._file.fileno(), view[written:], self._end + written)
+        except OSError as error:
+            self._spool.give_back(len(data))
+            raise SpoolFullError(*error.args) from error
+        self._end += written
+
+    def peek(self, most: int) -> bytes:
+        """The next bytes, at most `most`, which stay where they are."""
+        return os.pread(self._file.fileno(), min(most, len(self)), self._begin)
+
+    def drop(self, count: int) -> None:
+        """Remove the next `count` bytes."""
+        self._begin += count
+        if self._begin == self._end:
+            self._file.truncate(0)
+            self._spool.give_back(self._end)
+            self._begin = self._end = 0
+
+    def read(self, most: int) -> bytes:
+        """Remove and return the next bytes, at most `most`."""
+        data = self.peek(most)
+        self.drop(len(data))
+        return data
+
+    def close(self) -> None:
+        """Give the file back, and all that is in it."""
+        self._spool.give_back(self._end)
+        self._begin = self._end = 0
+        self._file.close()
+
+
+def of_this_process() -> Spool:
+    """A spool of CDB_SPOOL_BYTES under CDB_DATA_DIR, or in the temporary directory where that can't be written to.
+
+    Half of the threads may wait for clients when it is full.
+    """
+    values = env.read()
+    directory = values["CDB_DATA_DIR"] / "spool"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        directory = Path(tempfile.gettempdir())
+    return Spool(directory, values["CDB_SPOOL_BYTES"], max(1, values["CDB_THREADS"] // 2))

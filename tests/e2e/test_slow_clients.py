@@ -1,0 +1,111 @@
+"""Clients that send or take slowly: they hold no thread, so that others are answered meanwhile, and are served themselves."""
+
+import contextlib
+import http.client
+import socket
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.e2e.faults import LOOKUP
+from tests.e2e.refused import request
+from tests.e2e.service import JobClient, Service
+
+# More than there are threads, and with `make serve`, than were once requests of writers at a time.
+SLOW = 200
+# A request that waits for a thread for longer than five seconds is refused.
+FEW = {"CDB_WORKERS": "1", "CDB_THREADS": "2", "CDB_QUEUE_TIMEOUT_SECONDS": "5"}
+
+
+def started(directory, command, **settings):
+    return Service(directory / command, command, **settings).start()
+
+
+@pytest.fixture(scope="module", params=["run", "serve"])
+def few(request, needs_packages, new_directory):
+    """Services with few threads, in both shapes."""
+    running = started(new_directory(), request.param, **FEW)
+    yield running
+    running.stop()
+
+
+@contextlib.contextmanager
+def opened(port, number, sent):
+    """Connections on which each has sent something."""
+    connections = [socket.socket() for _ in range(number)]
+    try:
+        for connection in connections:
+            # The kernel would take megabytes for a client that reads nothing.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            connection.settimeout(60)
+            connection.connect(("127.0.0.1", port))
+        for place, connection in enumerate(connections):
+            connection.sendall(sent(place))
+        yield connections
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def others_are_answered(service):
+    """What the other clients ask, of each kind, is answered with 200, over and over."""
+    client = JobClient(service.port)
+    tag = client.get("globalTags")[0]["name"]
+    for _ in range(5):
+        assert len(client.get(LOOKUP.replace("tiny", tag))) >= 10
+        assert client.get("piov/1")["id"] == 1
+        assert client.call("POST", "pt", {"name": f"beside{uuid.uuid4().hex}"})[0] == 200
+        time.sleep(0.1)
+
+
+def begun_body(_):
+    return request(b"POST", b"pt", b"Content-Type: application/json\r\nContent-Length: 10000000\r\n") + b"{"
+
+
+def test_slow_bodies_stop_nobody(few):
+    with opened(few.port, SLOW, begun_body) as connections:
+        others_are_answered(few)
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.sendall(b'"')
+        others_are_answered(few)
+
+
+def test_slow_heads_stop_nobody(few):
+    with opened(few.port, SLOW, lambda place: b"GET /api/cdb_rest/gt HTTP/1.1\r\nHost: l"[: 1 + place % 40]):
+        others_are_answered(few)
+
+
+def test_idle_connections_stop_nobody(few):
+    with opened(few.port, SLOW, lambda _: b""):
+        others_are_answered(few)
+
+
+@pytest.mark.slow
+def test_slow_readers_stop_nobody_and_get_all(needs_packages, new_directory):
+    """They read nothing for longer than nginx and gunicorn once waited, and then all of it."""
+    directory = new_directory()
+    settings = {"SCENARIO": "moderate", "CDB_WORKERS": "1", "CDB_THREADS": "2"}
+    services = [started(directory, command, **settings) for command in ("run", "serve")]
+    with contextlib.ExitStack() as readers:
+        responses = []
+        for service in services:
+            assert "made" in service.manage("seed_scenario", "moderate", "--global-tag", "more", "--clones", "3").stdout
+            # Twice as many as there are threads for them.
+            for connection in readers.enter_context(opened(service.port, 8, lambda _: request(b"GET", b"gt"))):
+                responses.append(http.client.HTTPResponse(connection))
+        for response in responses:
+            response.begin()
+        for _ in range(2):
+            for service in services:
+                others_are_answered(service)
+            time.sleep(17)
+        with ThreadPoolExecutor(len(responses)) as pool:
+            bodies = list(pool.map(lambda response: response.read(), responses))
+    assert {response.status for response in responses} == {200}
+    assert {body.count(b'"payload_url"') for body in bodies} == {5 * 20_000}
+    for service in services:
+        assert not list((service.data / "spool").iterdir())
+        assert service.stop() == 0

@@ -1,0 +1,212 @@
+"""Requests that arrive in pieces, and responses that their clients take slowly, on real pairs of sockets."""
+
+import socket
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdb import gunicorn_connection
+from cdb.gunicorn_connection import ClientSocket, RequestReader
+from cdb.spool import Spool, SpoolFile, SpoolFullError
+
+MOST_BYTES = 1_000_000
+HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 10.0.0.7\r\nContent-Length: %d\r\n\r\n"
+
+
+@contextmanager
+def connected(most_spooled=1 << 30):
+    """A reader on the service's end of a connection, and the client's end."""
+    ours, client = socket.socketpair()
+    spool = Spool("/tmp", most_spooled, 1)  # noqa: S108
+    ours = ClientSocket(ours, spool)
+    reader = RequestReader(ours, spool, MOST_BYTES)
+    try:
+        yield reader, client
+    finally:
+        reader.close()
+        ours.close()
+        client.close()
+        assert spool._bytes == 0, "the spool was not given back"
+
+
+def whole(reader):
+    """What gunicorn's parser and the application read of a complete request: its head and body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += reader.read()
+    head, _, rest = data.partition(b"\r\n\r\n")
+    reader.unread(rest)
+    return head + b"\r\n\r\n", reader.read(reader.length, read_ahead=reader.length) if reader.length else b""
+
+
+@given(st.lists(st.binary(max_size=2000), max_size=4), st.lists(st.integers(1, 700), min_size=1, max_size=20))
+def test_requests_are_complete_when_their_last_byte_is_there_and_not_before(bodies, sizes):
+    requests = [(HEAD % len(body), body) for body in bodies]
+    sent = b"".join(head + body for head, body in requests)
+    ends = [sum(len(head) + len(body) for head, body in requests[: number + 1]) for number in range(len(requests))]
+    with connected() as (reader, client):
+        begin, read = 0, 0
+        while begin < len(sent):
+            size = sizes[begin % len(sizes)]
+            client.sendall(sent[begin : begin + size])
+            begin = min(begin + size, len(sent))
+            while read < len(requests) and reader.receive():
+                assert ends[read] <= begin
+                assert (whole(reader), reader.address) == (requests[read], "10.0.0.7")
+                reader.next_request()
+                read += 1
+            assert read == sum(end <= begin for end in ends)
+        assert not reader.has_begun
+
+
+def test_a_large_body_goes_through_a_file(monkeypatch):
+    monkeypatch.setattr(gunicorn_connection, "MEMORY_BYTES", 1000)
+    body = bytes(range(256)) * 2000
+    with connected() as (reader, client):
+        client.sendall(HEAD % len(body))
+        for begin in range(0, len(body), 10_000):
+            assert not reader.receive()
+            client.sendall(body[begin : begin + 10_000])
+        client.sendall(b"GET /next HTTP/1.1\r\n\r\n")
+        assert reader.receive()
+        assert whole(reader) == (HEAD % len(body), body)
+        reader.next_request()
+        assert reader.receive() and whole(reader)[0] == b"GET /next HTTP/1.1\r\n\r\n"
+
+
+def test_without_room_in_the_spool_a_large_body_is_refused(monkeypatch):
+    monkeypatch.setattr(gunicorn_connection, "MEMORY_BYTES", 1000)
+    with connected(most_spooled=5000) as (reader, client):
+        client.sendall(HEAD % 100_000)
+        assert not reader.receive()
+        client.sendall(b"x" * 10_000)
+        with pytest.raises(SpoolFullError):
+            reader.receive()
+        reader.leave_body()
+        assert reader.receive() and reader.is_unread
+
+
+@pytest.mark.parametrize("field", [b"Content-Length: 1000001", b"Transfer-Encoding: chunked"])
+def test_a_body_that_will_be_refused_is_not_waited_for(field):
+    with connected() as (reader, client):
+        client.sendall(b"POST /x HTTP/1.1\r\n%s\r\n\r\n" % field)
+        assert reader.receive() and reader.is_unread
+
+
+@pytest.mark.parametrize("head", [b"GET / HTTP/1.1\n\n", b"x" * (gunicorn_connection.HEAD_BYTES + 1)])
+def test_a_head_that_gunicorn_refuses_as_it_is_is_not_waited_for(head):
+    with connected() as (reader, client):
+        client.setblocking(False)
+        while head and not reader.receive():
+            head = head[client.send(head[:100_000]) :]
+        assert reader.receive()
+
+
+def test_a_client_that_waits_to_be_told_to_go_on_is_told_once():
+    with connected() as (reader, client):
+        client.sendall(b"POST /x HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        assert not reader.receive()
+        assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(b"{}")
+        assert reader.receive()
+        # gunicorn would say it again.
+        assert whole(reader) == (b"POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\n", b"{}")
+
+
+def test_a_body_whose_client_goes_away_is_not_taken_for_a_whole_one():
+    with connected() as (reader, client):
+        client.sendall(HEAD % 10 + b"12345")
+        client.shutdown(socket.SHUT_WR)
+        assert reader.receive() and reader.is_cut and not reader.is_empty
+
+
+def test_a_client_that_says_nothing_at_all_has_asked_nothing():
+    with connected() as (reader, client):
+        client.shutdown(socket.SHUT_WR)
+        assert reader.receive() and reader.is_empty
+
+
+def test_the_time_for_a_request_does_not_grow_with_the_bytes_that_come(monkeypatch):
+    with connected() as (reader, client):
+        client.sendall(b"POST ")
+        assert not reader.receive()
+        head = reader.expires
+        client.sendall((HEAD % 160_000)[5:])
+        assert not reader.receive()
+        assert head == reader.begun + gunicorn_connection.HEAD_SECONDS
+        clock = reader.begun
+        expires = []
+        for seconds in range(0, 60, 9):
+            monkeypatch.setattr(gunicorn_connection, "monotonic", lambda at=clock + seconds: at)
+            client.sendall(b"x")
+            assert not reader.receive()
+            expires.append(reader.expires - clock)
+        # Silence of 15 s ends it, and in any case 30 s and 10 s for 160,000 bytes.
+        assert expires[:3] == pytest.approx([15, 24, 33], abs=0.5)
+        assert expires[3:] == pytest.approx([expires[3]] * 4) and 39 < expires[3] < 40.5
+
+
+def test_a_response_goes_to_the_client_that_takes_it():
+    with connected() as (reader, client):
+        reader.sock.sendall(b"small")
+        assert client.recv(100) == b"small" and not reader.sock.unsent
+
+
+@pytest.mark.parametrize("patience", [0.0, 0.2])
+def test_what_a_client_does_not_take_waits_in_a_file(monkeypatch, patience):
+    monkeypatch.setattr(gunicorn_connection, "PATIENCE_SECONDS", patience)
+    data = bytes(range(256)) * 20_000
+    with connected() as (reader, client):
+        reader.sock.begin_response()
+        reader.sock.sendall(data[:3_000_000])
+        assert reader.sock.unsent > 1_000_000
+        reader.sock.sendall(data[3_000_000:])
+        received = b""
+        client.settimeout(10)
+        while len(received) < len(data):
+            received += client.recv(300_000)
+            reader.sock.flush()
+        assert received == data and not reader.sock.unsent
+        # And the next response needs no file.
+        reader.sock.sendall(b"next")
+        assert client.recv(100) == b"next"
+
+
+def test_without_room_in_the_spool_the_thread_waits_for_the_client(monkeypatch):
+    monkeypatch.setattr(gunicorn_connection, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(gunicorn_connection, "TAKING_SECONDS", 0.2)
+    with connected(most_spooled=0) as (reader, client):
+        with pytest.raises(ConnectionResetError, match="took nothing"):
+            reader.sock.sendall(bytes(10_000_000))
+        with reader.sock._spool.waiting, pytest.raises(ConnectionResetError, match="too many threads"):
+            reader.sock.sendall(bytes(10_000_000))
+        client.close()
+        with pytest.raises(OSError, match="Broken pipe"):
+            reader.sock.sendall(bytes(10_000_000))
+
+
+def test_the_spool_leaves_space_on_the_disk(tmp_path, monkeypatch):
+    spool = Spool(tmp_path, 1 << 40, 1)
+    file = SpoolFile(spool)
+    file.append(b"abc")
+    monkeypatch.setattr("cdb.spool.FREE_BYTES_LEFT", 1 << 60)
+    with pytest.raises(SpoolFullError):
+        file.append(b"d")
+    assert (file.read(2), file.read(10), len(file)) == (b"ab", b"c", 0)
+    file.close()
+    assert not list(tmp_path.iterdir()), "its files have no names"
+
+
+def test_a_spool_that_can_hold_nothing_more_says_so(tmp_path):
+    spool = Spool(tmp_path, 10, 1)
+    one, other = SpoolFile(spool), SpoolFile(spool)
+    one.append(b"12345678")
+    with pytest.raises(SpoolFullError):
+        other.append(b"123")
+    assert one.read(8)
+    other.append(b"123")
+    one.close()
+    other.close()
+    assert spool._bytes == 0
