@@ -20,6 +20,7 @@ from loadtests.recording.reading import Recording
 from loadtests.reporting import campaign, compare, machine, summaries
 from loadtests.reporting.figures import number
 from loadtests.reporting.findings import Findings, Run
+from loadtests.reporting.report import verdict
 from loadtests.reporting.result import Target
 from loadtests.service import ServiceError
 
@@ -37,7 +38,8 @@ COMMON = {"do", "name", "host", "quick", "directory"}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The code is 0 if the campaign met its targets, 1 if not or if it could not be run."""
+    """The code is 0 if the campaign met its targets, 1 if not or if it could not be run. Of a quick one it is 1 if a request had
+    no response or not the right one."""
     options = _parser().parse_args(arguments)
     return options.do(options)
 
@@ -75,7 +77,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=_campaign)
     told = "a deployment, such as https://cdb.example.org (default: a service of our own)"
     parser.add_argument("--host", type=_address, default="", metavar="URL", help=told)
-    parser.add_argument("--quick", action="store_true", help="as little as shows that all works")
+    parser.add_argument("--quick", action="store_true", help="as little as shows that all works; no verdicts")
     parser.add_argument("--directory", type=Path, default=ROOT / "var" / "load", help="where data and reports go")
 
 
@@ -121,7 +123,7 @@ def _campaign(options: argparse.Namespace) -> int:
     stage.say("writing the report")
     path = campaign.write(output, options.name, f"Load test: {module.TITLE}", findings, facts)
     stage.say(f"Report: {path} ({time.monotonic() - begin:.0f} s)")
-    print(f"{findings.summary}. {'Passed' if findings.passed else 'Failed'}.{os.linesep}{path}")
+    print(f"{findings.summary}. {verdict(findings.passed, findings.too_small)}{os.linesep}{path}")
     return code
 
 
@@ -149,7 +151,12 @@ def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
         if not stage.runs:
             raise
         return _rest(stage, f"The campaign failed: {error}"), 1
-    return findings, 0 if findings.passed else 1
+    if not stage.quick:
+        return findings, 0 if findings.passed else 1
+    findings.too_small = "--quick"
+    if failed := sum(summaries.faults_of(run.recording) for run in findings.runs):
+        stage.say(f"requests without the right response: {failed:,} (see the failures in the report)")
+    return findings, 1 if failed else 0
 
 
 def _rest(stage: Stage, what: str) -> Findings:

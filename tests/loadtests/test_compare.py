@@ -183,6 +183,8 @@ def test_a_campaign_that_failed_is_told():
     assert compare._differences(good, good) == []
     [warning] = compare._differences(good, good | {"passed": False})
     assert warning.startswith("Warning: the campaign of B did not pass")
+    [warning] = compare._differences(good | {"passed": None}, good)
+    assert warning.startswith("Warning: the campaign of A was too small for verdicts")
 
 
 def test_a_run_without_a_request_can_be_compared(tmp_path):

@@ -1,6 +1,8 @@
 """The report from sample rows."""
 
 import csv
+import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -93,6 +95,19 @@ def test_markdown_has_the_same_tables(report):
     for block in text.split("\n\n"):
         rows = [line.replace("\\|", "") for line in block.splitlines() if line.startswith("|")]
         assert len({row.count("|") for row in rows}) <= 1, block
+
+
+@pytest.mark.parametrize("headline", ["", "A sentence"])
+def test_a_run_that_is_too_small_is_not_judged(report, headline):
+    small = replace(report, headline=headline, passed=True, too_small="--tiny")
+    said = "Not judged: a run with --tiny is too small for verdicts."
+    page, text = small.html(), small.markdown()
+    assert f'<p class="headline unknown">{headline and headline + ". "}{said}</p>' in page
+    assert said in text
+    assert not re.search(r'class="[^"]*\b(met|missed)\b|>(met|missed)<', page)
+    assert "| fast | 0.900 | ≥ 0.8 | not judged |  |" in text
+    assert "| slow | 0.900 s | ≤ 0.8 s | not judged |  |" in text
+    assert "| absent | – | ≤ 1 | not available | not there |" in text
 
 
 def test_the_same_rows_give_the_same_plot():
