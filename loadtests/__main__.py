@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from cdb.env import ROOT, ConfigurationError
 from loadtests import metrics
+from loadtests.campaigns import api
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
 from loadtests.interruption import INTERRUPTED, prepare_process
 from loadtests.recording.reading import Recording
@@ -104,10 +105,12 @@ def _campaign(options: argparse.Namespace) -> int:
     output = directory / f"{options.name}-{when}"
     host = options.host
     stage = Stage(directory / "data", output=output, host=host, quick=options.quick, options=_own(options))
-    stage.data.mkdir(parents=True, exist_ok=True)
-    output.mkdir(parents=True)
     module = CAMPAIGNS[options.name]
     try:
+        if host:
+            api.check_reachable(host)
+        stage.data.mkdir(parents=True, exist_ok=True)
+        output.mkdir(parents=True)
         with contextlib.nullcontext() if host else stage.running_database():
             facts = machine.facts(None if host else stage.database, _settings(options), generator="locust")
             findings, code = _findings(module, stage)
