@@ -47,8 +47,8 @@ def send(
         with error:
             status, text = error.code, error.read().decode(errors="replace")
         if error.code not in also:
-            raise ServiceError(f"{method} {path}: status {status}: {text[:300]}") from error
+            raise ServiceError(f"{method} {path}: status {status}: {text[:300] or 'no body'}") from error
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ServiceError(f"{method} {path}: status {status}, but no JSON: {text[:300]}") from error
+        raise ServiceError(f"{method} {path}: status {status}, but no JSON: {text[:300] or 'no body'}") from error
