@@ -23,7 +23,7 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
     report = Report(
         title, facts, [_findings(name, findings), *_numbered([runs.result_of(run) for run in detailed])],
         question=findings.question, headline=findings.summary, passed=findings.passed if findings.targets else None,
-        too_small=findings.too_small, files=True,
+        too_small=findings.too_small,
     )  # fmt: skip
     path = report.write(directory)
     rows = [

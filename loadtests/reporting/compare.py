@@ -87,7 +87,6 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
         question="What changed from A to B beyond noise?",
         headline=", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         or "nothing to compare",
-        files=True,
         name="compare",
     )
 

@@ -1,4 +1,4 @@
-"""The report: one HTML file with everything in it, the same as Markdown, the raw rows as CSV, and pictures for slides."""
+"""The report: one HTML file with everything in it, the same as Markdown, rows and tables as CSV, plots as PNG and SVG."""
 
 import csv
 import re
@@ -38,8 +38,8 @@ class Report:
 
     `headline` is the one sentence in large type, with whether it `passed` (None: that was no question), and `question` what it
     answers; targets come right after it then, and tables before plots. `too_small` names the option that makes the run too small
-    for verdicts (empty: there is none): the page says so, and shows targets without saying whether they are met. With `files`
-    each plot is written as a PNG into `plots/` and each table as CSV into `tables/`; `name` is what the page is called.
+    for verdicts (empty: there is none): the page says so, and shows targets without saying whether they are met. `name` is what
+    the page is called.
     """
 
     title: str
@@ -50,7 +50,6 @@ class Report:
     headline: str = ""
     passed: bool | None = None
     too_small: str = ""
-    files: bool = False
     name: str = "report"
 
     @property
@@ -59,19 +58,18 @@ class Report:
         return [target for result in self.results for target in result.targets]
 
     def write(self, directory: Path) -> Path:
-        """Write all files into a directory, which is made; returns the path of the HTML file."""
-        directory.mkdir(parents=True, exist_ok=True)
+        """Write all files into a directory, which is made, plots and tables into `plots/` and `tables/` there; returns the path
+        of the HTML file."""
+        for name in ("plots", "tables"):
+            (directory / name).mkdir(parents=True, exist_ok=True)
         for result in self.results:
             write_csv(directory / f"{result.part}.csv", result.raw)
-        if self.files:
-            (directory / "plots").mkdir(exist_ok=True)
-            (directory / "tables").mkdir(exist_ok=True)
-            for result in self.results:
-                for plot, file in pictures(result):
-                    (directory / file).write_bytes(plot.png())
-                for place, table in enumerate(result.tables, 1):
-                    lines = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-                    write_csv(directory / "tables" / f"{result.part}-{place}-{_slug(table.title)}.csv", lines)
+            for plot, file in pictures(result):
+                (directory / file).write_bytes(plot.png())
+                (directory / file).with_suffix(".svg").write_text(plot.svg)
+            for place, table in enumerate(result.tables, 1):
+                lines = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+                write_csv(directory / "tables" / f"{result.part}-{place}-{_slug(table.title)}.csv", lines)
         (directory / f"{self.name}.md").write_text(self.markdown())
         path = directory / f"{self.name}.html"
         path.write_text(self.html())
@@ -95,7 +93,7 @@ class Report:
         return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(body) + "\n</body></html>\n"
 
     def markdown(self) -> str:
-        """The same, with the plots as references to their pictures if these are written."""
+        """The same, with the plots as references to their pictures."""
         headline = self._headline()
         parts = [f"# {self.title}", self.question, f"**{headline}**" if headline else "", *self.notes]
         targets = ["## Targets", _markdown_table(self._targets_table())] if self.targets else []
@@ -104,7 +102,7 @@ class Report:
         for result in self._sections:
             parts += [f"## {result.title}", result.intro, *result.notes]
             parts += map(_markdown_table, result.tables)
-            parts += [f"![{plot.title}]({file})" for plot, file in pictures(result)] if self.files else []
+            parts += [f"![{plot.title}]({file})" for plot, file in pictures(result)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     @property

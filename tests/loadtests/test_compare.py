@@ -152,7 +152,7 @@ def test_the_files_and_the_terminal(reports, tmp_path, capsys):
         assert warning in text
         assert warning in told
     assert "date is not the same" not in text
-    assert [path.suffix for path in (tmp_path / "plots").iterdir()] == [".png"]
+    assert sorted(path.suffix for path in (tmp_path / "plots").iterdir()) == [".png", ".svg"]
 
 
 @pytest.mark.parametrize(
