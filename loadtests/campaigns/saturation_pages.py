@@ -1,6 +1,5 @@
 """The report of the saturation campaign: verdicts with their evidence, steps, plots."""
 
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ from loadtests.campaigns.resources import Evidence, Verdict
 from loadtests.campaigns.search import Found, Plan
 from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import WRONG
-from loadtests.reporting import canvas
+from loadtests.reporting import canvas, plots
 from loadtests.reporting.figures import number
 from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table, Target
@@ -189,7 +188,6 @@ def _steps_table(outcome: Outcome) -> Table:
 def _plots(outcome: Outcome, verdict: Verdict) -> list[Plot]:
     tries, name = outcome.tries, outcome.scenario
     mark = _mark(outcome, verdict)
-    # Each step is a point; the lines go through the medians of those at one rate.
     times: Points = {
         label: [(tried.rate, getattr(tried.step, label)) for tried in tries if getattr(tried.step, label)]
         for label in ("p50", "p95", "p99")
@@ -230,14 +228,9 @@ def _mark(outcome: Outcome, verdict: Verdict) -> Callable[[Axes], None]:
 
 
 def _curves(title: str, series: Points, y: str, mark: Callable[[Axes], None], *, log_y: bool = False) -> Plot:
-    def draw(axes: Axes) -> None:
-        for index, (name, points) in enumerate(series.items()):
-            places = sorted({place for place, _ in points})
-            middle = [statistics.median(value for at, value in points if at == place) for place in places]
-            look = canvas.look(index)
-            axes.plot(places, middle, color=look["color"], linewidth=1.2)
-            axes.plot(*zip(*points, strict=True), linestyle="none", label=name, **look)
-        mark(axes)
-        canvas.scales(axes, OFFERED, y, log_x=False, log_y=log_y)
-
-    return canvas.plot(title, draw)
+    """Steps at one rate are one point with whiskers."""
+    steps = {
+        name: [(rate, [value for at, value in points if at == rate]) for rate in sorted({at for at, _ in points})]
+        for name, points in series.items()
+    }
+    return plots.scaling(title, steps, x=OFFERED, y=y, log_x=False, log_y=log_y, mark=mark)
