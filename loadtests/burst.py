@@ -25,7 +25,6 @@ from loadtests.storm import Job, Storm
 
 PATIENCE_SECONDS = 120
 USER, NAME = "Burst", "lookup"
-DETAIL_LENGTH = 300
 
 
 def put(host: str, directory: Path, options: dict[str, str]) -> Recording:
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--patience", type=float, default=PATIENCE_SECONDS, help="seconds to wait for the last answer")
     options = parser.parse_args(arguments)
     moment = Moment(options.major, options.minor)
-    expected = Expected(options.scenario, "random", 1)
+    expected = Expected(options.scenario, "random", 1, tag=options.global_tag)
     path = f"payloadiovs/?gtName={options.global_tag}&majorIOV={moment.major}&minorIOV={moment.minor}"
     found = storm.run(f"{options.host}{PREFIX}{path}", jobs=options.jobs, timeout=options.patience)
     _write(options.directory, found, cache(lambda body: expected.fault(moment, body)))
@@ -85,12 +84,12 @@ def _write(directory: Path, found: Storm, fault_of: Callable[[bytes], str | None
 def _verdict(job: Job, fault_of: Callable[[bytes], str | None]) -> tuple[str, str]:
     called = outcome.of_status(job.status, 200)
     if called != outcome.OK:
-        return called, f"status {job.status}: {job.body.decode(errors='replace')}"[:DETAIL_LENGTH]
+        return called, outcome.of_response(job.status, job.body)
     try:
         fault = fault_of(job.body)
     except ValueError as error:
         fault = f"not of the expected form: {error}: {job.body[:100]!r}"
-    return (outcome.WRONG, fault[:DETAIL_LENGTH]) if fault else (outcome.OK, "")
+    return (outcome.WRONG, fault[: outcome.DETAIL_LENGTH]) if fault else (outcome.OK, "")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The scenarios, by the sizes of the published performance study of conditions databases."""
+"""The scenarios, by the sizes in the load study (docs/load-tests.md)."""
 
 from dataclasses import dataclass
 

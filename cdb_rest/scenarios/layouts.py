@@ -12,7 +12,7 @@ from cdb_rest.scenarios.definitions import HOUR, MINUTE, Scenario
 # Starts and ends of IOVs, by start.
 Intervals = Iterator[tuple[Moment, Moment]]
 
-# Moments of the random layout are drawn from 0…2^31-1, as the published study does.
+# Moments of the random layout are drawn from 0…2^31-1, as in the load study (docs/load-tests.md).
 RANDOM_MOMENTS = 2**31
 
 RUN_SECONDS = (20 * MINUTE, 3 * HOUR)

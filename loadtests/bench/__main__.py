@@ -27,7 +27,7 @@ from loadtests.bench.rig import Rig
 from loadtests.database import PGBENCH
 from loadtests.interruption import INTERRUPTED, prepare_process
 from loadtests.reporting import machine
-from loadtests.reporting.report import Report
+from loadtests.reporting.report import Report, verdict
 from loadtests.reporting.result import Result
 
 # In the order in which they run: those that write most come last.
@@ -60,9 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     size = parser.add_mutually_exclusive_group()
     for name, value, text in (
-        ("--quick", sizes.QUICK, "everything in about two minutes, up to heavy-usage"),
+        ("--quick", sizes.QUICK, "everything in about two minutes, up to heavy-usage; no verdicts"),
         ("--large", sizes.LARGE, "growth up to 50 million IOVs"),
-        ("--tiny", sizes.TINY, "as little as possible, to try the rig itself"),
+        ("--tiny", sizes.TINY, "as little as possible, to try the rig itself; no verdicts"),
     ):
         size.add_argument(name, dest="sizes", action="store_const", const=value, default=sizes.FULL, help=text)
     parser.add_argument("--only", action="append", choices=PARTS, metavar="PART", help="this part; may be repeated")
@@ -86,7 +86,11 @@ def _run(options: argparse.Namespace) -> int:
         facts = machine.facts(rig.database, _settings(options.sizes))
         code = _measure(rig, chosen, results)
     if results:
-        path = Report(f"Bench report ({options.sizes.name})", facts, results, _notes(rig)).write(output)
+        too_small = f"--{options.sizes.name}" if options.sizes.too_small else ""
+        report = Report(f"Bench report ({options.sizes.name})", facts, results, _notes(rig), too_small=too_small)
+        path = report.write(output)
+        if too_small:
+            rig.say(verdict(None, too_small))
         rig.say(f"Report: {path} ({_duration(time.monotonic() - begin)})")
     return code
 

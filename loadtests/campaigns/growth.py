@@ -182,6 +182,6 @@ def _notes() -> list[str]:
         "(`until: next`).",
         "Each lookup asks for the start of an IOV of the block before and holds the whole answer, one row of every list, "
         "against what follows from the numbers of all IOVs inserted until then.",
-        f"{CONCURRENCY} clients at a time, each over a new connection for each request, as in the study. The first block of each "
+        f"{CONCURRENCY} clients at a time, each over a new connection for each request. The first block of each "
         "kind also warms up.",
     ]

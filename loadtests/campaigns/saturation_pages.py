@@ -1,6 +1,5 @@
 """The report of the saturation campaign: verdicts with their evidence, steps, plots."""
 
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ from loadtests.campaigns.resources import Evidence, Verdict
 from loadtests.campaigns.search import Found, Plan
 from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import WRONG
-from loadtests.reporting import canvas
+from loadtests.reporting import canvas, plots
 from loadtests.reporting.figures import number
 from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table, Target
@@ -46,13 +45,16 @@ class Outcome:
         """The step at the lowest rate that broke in the first search that found one, or None."""
         return next((found.last(found.broke) for found in self.found if found.broke), None)
 
-    def verdict(self) -> Verdict | None:
-        """What ran out at the lowest rate that broke; None where none did."""
-        broken = self.broken
-        if broken is None:
-            return None
-        only_late = broken.step.was_late and len(broken.step.faults) == 1
-        return resources.decide(broken.watched, only_late=only_late)
+    @property
+    def decisive(self) -> Any:
+        """The step that the verdict is about: the one that broke or, where none did, that at the highest rate."""
+        return self.broken or self.tries[-1]
+
+    def verdict(self) -> Verdict:
+        """What ran out in the decisive step: also where no rate broke a limit may have been reached."""
+        step = self.decisive.step
+        only_late = step.was_late and len(step.faults) == 1
+        return resources.decide(self.decisive.watched, only_late=only_late)
 
 
 def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
@@ -76,7 +78,7 @@ def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
     findings.targets += [
         Target(f"{name}: rate that held", min(rates, default=0.0), at_least, at_most=False, unit="jobs/s"),
         Target(f"{name}: wrong answers at whatever rate", wrong, 0, at_most=True),
-        Target(f"{name}: verdicts that are void", int(bool(verdict and verdict.void)), 0, at_most=True),
+        Target(f"{name}: verdicts that are void", int(verdict.void), 0, at_most=True),
     ]
     findings.figures |= {
         f"{name}: sustained jobs/s": rates,
@@ -98,16 +100,19 @@ def _sentence(outcome: Outcome) -> str:
         return f"{outcome.scenario}: no rate held"
     step = held[0].step
     rate = f"{outcome.scenario}: {number(step.answered)} jobs/s ({number(step.requests)} requests/s) sustained"
-    if verdict is None:
-        return f"{rate}, and nothing ran out at up to {number(outcome.tries[-1].rate)} jobs/s"
     if verdict.void:
-        return f"{rate}; void, since what ran out is {verdict.resource}"
+        return f"{rate}; void because of {verdict.resource}"
+    if outcome.broken is None:
+        highest = f"at up to {number(outcome.decisive.rate)} jobs/s"
+        if verdict.resource == resources.NOTHING:
+            return f"{rate}, and nothing ran out {highest}{_unseen(outcome)}"
+        return f"{rate}; no rate broke {highest}, but what ran out there is {verdict.resource}{_unseen(outcome)}"
     return f"{rate}; what ran out is {verdict.resource}{_unseen(outcome)}"
 
 
 def _unseen(outcome: Outcome) -> str:
     """Of a deployment the rules about processors, which stand before most of the others, have nothing to look at."""
-    return "" if outcome.broken.watched.mean("cpu.machine") is not None else UNSEEN
+    return "" if outcome.decisive.watched.mean("cpu.machine") is not None else UNSEEN
 
 
 def _notes(outcomes: Sequence[Outcome], bound_ms: float) -> list[str]:
@@ -115,13 +120,12 @@ def _notes(outcomes: Sequence[Outcome], bound_ms: float) -> list[str]:
         sustained.MEANING,
         f"The bound for 95 % of the jobs is {bound_ms:g} ms. A job is two requests, each over a new connection: the list of "
         "tags, then the lookup. Each step is a new process of the generator, so that a step begins without the last one's queue.",
-        "The verdict is about the lowest rate that broke: the first rule of the table of evidence that applies. Causes stand "
-        "before what follows from them.",
+        "The verdict is about the lowest rate that broke or, where none did, the highest one: the first rule of the table of "
+        "evidence that applies. Causes stand before what follows from them.",
     ]
     for outcome in outcomes:
-        watched = (outcome.broken or next(iter(outcome.held), None)) and (outcome.broken or outcome.held[0]).watched
-        cores = watched and watched.cpu("generator")
-        if cores:
+        watched = outcome.decisive.watched
+        if cores := watched.cpu("generator"):
             notes.append(
                 f"{outcome.scenario}: the generator ran on the same machine and took {cores:.2f} of {watched.cores} cores; "
                 "with that elsewhere, the service would have them as well."
@@ -136,8 +140,7 @@ def _overview(outcomes: Sequence[Outcome], plan: Plan) -> Table:
         for count, found in enumerate(outcome.found, 1):
             tried = found.last(found.held) if found.held else None
             step = tried and tried.step
-            told = "none ran out" if verdict is None else f"{'void: ' if verdict.void else ''}{verdict.resource}"
-            told += "" if verdict is None or verdict.void else _unseen(outcome)
+            told = f"void: {verdict.resource}" if verdict.void else f"{verdict.resource}{_unseen(outcome)}"
             rows.append(
                 (outcome.scenario, count, found.held, step and step.answered, step and step.requests, step and step.p50,
                  step and step.p95, step and step.p99, found.broke, told)
@@ -149,15 +152,15 @@ def _overview(outcomes: Sequence[Outcome], plan: Plan) -> Table:
     return Table(f"Sustained rates, held for {plan.hold_seconds:g} s", columns, rows)
 
 
-def _evidence_table(outcome: Outcome, verdict: Verdict | None) -> Table:
-    """The rules at the rate that held and at the one that broke."""
+def _evidence_table(outcome: Outcome, verdict: Verdict) -> Table:
+    """The rules at the rate that held and at the one that broke; each is marked by the latter, if there is one."""
     held = outcome.held
     before: Sequence[Evidence] = resources.decide(held[0].watched).evidence if held else ()
     at_held = {index: one.measured for index, one in enumerate(before)}
     rows = [
-        (_resource(one), at_held.get(index), one.measured if verdict else None, f"≥ {one.bound:g} {one.unit}",
-         "ran out" if verdict and one.ran_out else "", one.remark)
-        for index, one in enumerate(verdict.evidence if verdict else before)
+        (_resource(one), at_held.get(index), one.measured if outcome.broken else None, f"≥ {one.bound:g} {one.unit}",
+         "ran out" if one.ran_out else "", one.remark)
+        for index, one in enumerate(verdict.evidence)
     ]  # fmt: skip
     columns = ("resource", "at the rate that held", "at the rate that broke", "ran out from", "", "remark")
     return Table(f"{outcome.scenario}: evidence", columns, rows)
@@ -182,10 +185,9 @@ def _steps_table(outcome: Outcome) -> Table:
     return Table(f"{outcome.scenario}: steps", columns, rows)
 
 
-def _plots(outcome: Outcome, verdict: Verdict | None) -> list[Plot]:
+def _plots(outcome: Outcome, verdict: Verdict) -> list[Plot]:
     tries, name = outcome.tries, outcome.scenario
     mark = _mark(outcome, verdict)
-    # Each step is a point; the lines go through the medians of those at one rate.
     times: Points = {
         label: [(tried.rate, getattr(tried.step, label)) for tried in tries if getattr(tried.step, label)]
         for label in ("p50", "p95", "p99")
@@ -212,13 +214,13 @@ def _cpu(tries: Sequence[Any]) -> Points:
     return {"all": points(lambda watched: watched.mean("cpu.machine")), **curves}
 
 
-def _mark(outcome: Outcome, verdict: Verdict | None) -> Callable[[Axes], None]:
+def _mark(outcome: Outcome, verdict: Verdict) -> Callable[[Axes], None]:
     """Lines at the rate that held and at the one that broke, with what ran out."""
 
     def mark(axes: Axes) -> None:
         if outcome.held:
             axes.axvline(outcome.held[0].rate, color="black", linestyle="--", linewidth=1, label="held")
-        if outcome.broken and verdict:
+        if outcome.broken:
             label = f"broke: {verdict.resource.split(',')[0]}"
             axes.axvline(outcome.broken.rate, color=canvas.COLOURS[9], linestyle=":", linewidth=1.4, label=label)
 
@@ -226,14 +228,9 @@ def _mark(outcome: Outcome, verdict: Verdict | None) -> Callable[[Axes], None]:
 
 
 def _curves(title: str, series: Points, y: str, mark: Callable[[Axes], None], *, log_y: bool = False) -> Plot:
-    def draw(axes: Axes) -> None:
-        for index, (name, points) in enumerate(series.items()):
-            places = sorted({place for place, _ in points})
-            middle = [statistics.median(value for at, value in points if at == place) for place in places]
-            look = canvas.look(index)
-            axes.plot(places, middle, color=look["color"], linewidth=1.2)
-            axes.plot(*zip(*points, strict=True), linestyle="none", label=name, **look)
-        mark(axes)
-        canvas.scales(axes, OFFERED, y, log_x=False, log_y=log_y)
-
-    return canvas.plot(title, draw)
+    """Steps at one rate are one point with whiskers."""
+    steps = {
+        name: [(rate, [value for at, value in points if at == rate]) for rate in sorted({at for at, _ in points})]
+        for name, points in series.items()
+    }
+    return plots.scaling(title, steps, x=OFFERED, y=y, log_x=False, log_y=log_y, mark=mark)

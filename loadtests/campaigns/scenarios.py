@@ -1,8 +1,8 @@
 """How often and how fast are lookups answered in tags of every size, by the moments that are asked about?
 
-The published study's table: five scenarios by three patterns of moments, 50 threads with 50 calls each. A call is a job's lookup;
-as the C++ client does, each job asks for the list of global tags first, over a connection of its own, and that is part of the
-load here, though it is not counted.
+The table of the load study (docs/load-tests.md): five scenarios by three patterns of moments, 50 threads with 50 calls each. A
+call is a job's lookup; as the C++ client does, each job asks for the list of global tags first, over a connection of its own,
+and that is part of the load here, though it is not counted.
 """
 
 import argparse

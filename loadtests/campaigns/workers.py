@@ -60,8 +60,8 @@ def _findings(repeated: Repeated, scenario: str, processes: tuple[int, ...], thr
         notes=[
             "Threads are those of the client, each of which asks again when it has its answer; each gunicorn process has four of "
             "its own. Lookups alone are asked for, over a new connection each.",
-            "Client, gunicorn and PostgreSQL share the machine's cores, so that more processes than cores bring little here: the "
-            "published study, with a machine for each, found the frequency to rise in proportion to the processes.",
+            "Client, gunicorn and PostgreSQL share the machine's cores, so that more processes than cores bring little here. The "
+            "load study (docs/load-tests.md) had a machine for each: there the frequency rose in proportion to the processes.",
             "A new service for each number of processes, the numbers in turns of alternating order, a second of other lookups "
             "after each start.",
         ],

@@ -58,8 +58,8 @@ def main(arguments: list[str]) -> int:
     except ServiceError:
         return 1
     finally:
-        _write(directory, played)
-    print(f"\n{table([one.row for one in played])}\n\nWritten to {directory}")
+        _write(directory, played, seconds)
+    print(f"\n{table([one.row for one in played])}\n{_too_short(seconds)}\nWritten to {directory}")
     return 0 if all(one.row.is_good for one in played) else 1
 
 
@@ -81,6 +81,16 @@ def _play_all(faults: list[Fault], data: Path, port: int | None, seconds: float,
     except ServiceError as error:
         print(f"chaos: {error}\n" + "\n".join(serving.lines[-20:]), file=sys.stderr)
         raise
+
+
+def _too_short(seconds: float) -> str:
+    """A line for a run whose faults are shorter than usual; empty for another."""
+    if seconds >= FREEZE_SECONDS:
+        return ""
+    return (
+        f"\nToo short for a verdict: the faults lasted {seconds:g} s instead of {FREEZE_SECONDS:g} s. What is dropped, wrong or "
+        "lost here is a fault of the service; that nothing is does not show that it withstands longer ones.\n"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -117,7 +127,7 @@ def _replica_text(one: Played) -> str:
     )
 
 
-def _write(directory: Path, played: list[Played]) -> None:
+def _write(directory: Path, played: list[Played], seconds: float) -> None:
     if not played:
         return
     rows = [one.row.cells() for one in played]
@@ -132,7 +142,8 @@ def _write(directory: Path, played: list[Played]) -> None:
         for one in played
     )
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    report = f"# Faults under load, {date}\n\n{table([one.row for one in played])}\n\n{EXPLANATION}\n{since}\n"
+    shown = f"{table([one.row for one in played])}\n{_too_short(seconds)}"
+    report = f"# Faults under load, {date}\n\n{shown}\n{EXPLANATION}\n{since}\n"
     (directory / "chaos.md").write_text(report)
     (directory / "chaos.svg").write_text(draw(played))
 

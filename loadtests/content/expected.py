@@ -14,7 +14,7 @@ import orjson
 
 from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
 from cdb_rest.lookup.question import COLUMNS
-from cdb_rest.scenarios.definitions import payload_type_names
+from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.generator import REVISION, begun_checksum, payload
 from loadtests.content.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
 from loadtests.content.tags import scenario_of
@@ -25,6 +25,8 @@ _OBJECT = (
     '{"payload_type_name" : "%s", "payload_url" : "%s", "checksum" : "%s", "size" : %d, "major_iov" : %d, "minor_iov" : %d, '
     '"major_iov_end" : %d, "minor_iov_end" : %d, "revision" : "%s"}'
 )
+# In what is said about a wrong answer: behind what all of them have in common.
+IN_DETAIL = ". In detail: "
 # Answers for moments that are asked again and again; the longest have about 30 kB.
 KEPT_ANSWERS = 256
 
@@ -33,13 +35,24 @@ class Expected:
     """The answers for one tag that `seed_scenario` filled, or `write_sized`."""
 
     def __init__(
-        self, scenario: str, layout: str, seed: int, mode: Mode = Mode.CONTINUOUS, directory: Path = DIRECTORY
+        self,
+        scenario: str,
+        layout: str,
+        seed: int,
+        mode: Mode = Mode.CONTINUOUS,
+        directory: Path = DIRECTORY,
+        tag: str = "",
     ) -> None:
-        """The first time for a large scenario this takes some seconds for each million rows; see `Starts`.
+        """`tag` is the name of the global tag, if it is not that of the scenario. The first time for a large scenario this takes
+        some seconds for each million rows; see `Starts`.
 
         Raises `KeyError` for an unknown scenario or layout, and `OSError` if what was drawn can't be kept.
         """
-        self.told = f"--scenario {scenario} --layout {layout} --seed {seed} --iov-mode {mode.value}"
+        command = _seeding(scenario, layout, seed, tag or scenario)
+        self.mismatch = (
+            f"not the rows of --scenario {scenario} --layout {layout} --seed {seed} --iov-mode {mode.value}: if global tag "
+            f"{tag or scenario} was changed after seeding, seed it again with `{command}`, otherwise correct these options"
+        )
         self._scenario = scenario_of(scenario)
         self._mode = mode
         self.starts = Starts(self._scenario, layout, seed, directory)
@@ -57,7 +70,8 @@ class Expected:
     def fault(self, moment: Moment, body: bytes, *, as_objects: bool = False) -> str | None:
         """What is wrong with the answer to a lookup at `moment`, or None. `as_objects` is for shape=dict.
 
-        The text begins with what was assumed to be in the tag, because that is wrong more often than the service.
+        The text begins with what was assumed to be in the tag and how to put it there, because that is wrong more often than the
+        service.
 
         Raises `ValueError` if `body` is no JSON.
         """
@@ -67,7 +81,7 @@ class Expected:
         found, wanted = orjson.loads(body), orjson.loads(expected)
         if found == wanted:
             return None
-        return f"not what {self.told} has: at ({moment.major}, {moment.minor}) {_difference(found, wanted)}"
+        return f"{self.mismatch}{IN_DETAIL}at ({moment.major}, {moment.minor}) {_difference(found, wanted)}"
 
     def _body(self, moment: Moment, as_objects: bool) -> bytes:
         form = _OBJECT if as_objects else _ARRAY
@@ -89,6 +103,14 @@ class Expected:
         if self._mode is Mode.CONTINUOUS:
             return unpacked(end)
         return Interval.from_wire(unpacked(start), unpacked(end), Mode.CONTINUOUS).on_wire(self._mode)[1]
+
+
+def _seeding(scenario: str, layout: str, seed: int, tag: str) -> str:
+    """The command that writes the tag anew."""
+    if scenario not in SCENARIOS:
+        return f"python -m loadtests.content.write_sized {scenario}"
+    named = "" if tag == scenario else f" --global-tag {tag}"
+    return f"manage.py seed_scenario {scenario}{named} --layout {layout} --seed {seed} --reset"
 
 
 def _difference(found: Any, wanted: list[Any]) -> str:

@@ -14,7 +14,15 @@ NOT_SENT = "not sent"
 # The generator itself failed, by an exception that nobody expected.
 RIG_ERROR = "rig error"
 
+# Characters of what is said about a failure.
+DETAIL_LENGTH = 600
+
 OUTCOMES = (OK, WRONG, NO_RESPONSE, NOT_FOUND, CLIENT_ERROR, OVERLOADED, SERVER_ERROR, NOT_SENT, RIG_ERROR)
+
+
+def of_response(status: int, body: bytes) -> str:
+    """What is said about a response that has another status than it has to."""
+    return f"status {status}: {body.decode(errors='replace') or 'no body'}"[:DETAIL_LENGTH]
 
 
 def of_status(status: int, expected: int) -> str:

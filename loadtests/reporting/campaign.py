@@ -1,6 +1,7 @@
 """The report of a campaign, and the file that `compare` reads."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from loadtests.recording.outcome import NOT_SENT
 from loadtests.reporting import histograms, runs, summaries
 from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.report import Report, write_csv
-from loadtests.reporting.result import Result, Table
+from loadtests.reporting.result import Result, Table, Target
 
 FILE, FORMAT = "findings.json", 1
 
@@ -21,7 +22,8 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
     detailed = [run for run in findings.runs if run.detailed]
     report = Report(
         title, facts, [_findings(name, findings), *_numbered([runs.result_of(run) for run in detailed])],
-        question=findings.question, headline=findings.summary, passed=findings.passed if findings.targets else None, files=True,
+        question=findings.question, headline=findings.summary, passed=findings.passed if findings.targets else None,
+        too_small=findings.too_small,
     )  # fmt: skip
     path = report.write(directory)
     rows = [
@@ -62,13 +64,14 @@ def document(name: str, title: str, findings: Findings, facts: Table) -> dict[st
         "question": findings.question,
         "summary": findings.summary,
         "passed": findings.passed,
-        "targets": [
-            {"name": one.name, "value": one.value, "bound": one.bound, "at_most": one.at_most, "unit": one.unit, "met": one.met}
-            for one in findings.targets
-        ],
+        "targets": [_target(one, judged=not findings.too_small) for one in findings.targets],
         "figures": findings.figures,
         "runs": [_run(run) for run in findings.runs],
     }  # fmt: skip
+
+
+def _target(target: Target, *, judged: bool) -> dict[str, Any]:
+    return {**asdict(target), "met": target.met if judged else None}
 
 
 def _run(run: Run) -> dict[str, Any]:

@@ -15,6 +15,11 @@ from loadtests.reporting.result import Result, Table
 MOST_ROWS = 40
 # What differs between any two runs.
 EXPECTED = ("date", "commit", "load average at the start", "recording")
+# Of a campaign that did not pass, by what its report says.
+UNSURE = {
+    False: "did not pass: errors are answered faster than lookups",
+    None: "was too small for verdicts: differences mean little",
+}
 EXPLANATION = (
     "Figures with repetitions show the median and, in brackets, the least and the most; they changed if a rank test (Mann and "
     "Whitney, 5 %) says so or, where repetitions are too few for that, if their ranges lie apart by half as much again as either "
@@ -82,7 +87,6 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
         question="What changed from A to B beyond noise?",
         headline=", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         or "nothing to compare",
-        files=True,
         name="compare",
     )
 
@@ -92,11 +96,11 @@ def _facts(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Warnings: campaigns that failed, and whatever is not the same besides what is meant to be compared."""
+    """Warnings: campaigns that failed or were not judged, and whatever is not the same besides what is meant to be compared."""
     told = [
-        f"Warning: the campaign of {side} did not pass: errors are answered faster, and nobody wants them."
+        f"Warning: the campaign of {side} {UNSURE[document['passed']]}."
         for side, document in (("A", before), ("B", after))
-        if not document["passed"]
+        if document["passed"] is not True
     ]
     for name in _facts(before, after):
         pair = [document["facts"].get(name, "unknown") for document in (before, after)]

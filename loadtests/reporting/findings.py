@@ -48,7 +48,8 @@ class Run:
 @dataclass
 class Findings:
     """`summary` is the one sentence with the one number; `figures` are what `compare` compares: named figures (with their unit,
-    such as "tiny, random: answers/s"), each with the value of every repetition. `targets` decide whether the campaign passed."""
+    such as "tiny, random: answers/s"), each with the value of every repetition. `targets` decide whether the campaign passed,
+    unless the run is too small for that: then `too_small` names the option that made it so."""
 
     summary: str = ""
     question: str = ""
@@ -59,8 +60,9 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     figures: dict[str, list[float]] = field(default_factory=dict)
     raw: list[dict[str, Any]] = field(default_factory=list)
+    too_small: str = ""
 
     @property
-    def passed(self) -> bool:
-        """Whether every target was measured and met."""
-        return all(target.met for target in self.targets)
+    def passed(self) -> bool | None:
+        """Whether every target was measured and met; None for a run that is too small to tell."""
+        return None if self.too_small else all(target.met for target in self.targets)

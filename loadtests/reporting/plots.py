@@ -1,7 +1,7 @@
 """Drawing: a handful of plots, each returned as the text of an SVG element and, where it is asked for, as a picture."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy
 from matplotlib.axes import Axes
@@ -118,8 +118,10 @@ def scaling(
     y: str,
     log_x: bool = True,
     log_y: bool = True,
+    mark: Callable[[Axes], None] = lambda _: None,
 ) -> Plot:
-    """Of each name a line of medians with whiskers from the least to the most: (x, the values of all repetitions)."""
+    """Of each name a line of medians with whiskers from the least to the most: (x, the values of all repetitions). `mark` draws
+    what else there is to see."""
 
     def draw(axes: Axes) -> None:
         for index, (name, points) in enumerate(series.items()):
@@ -128,6 +130,7 @@ def scaling(
             whiskers = [[one.median - one.low for one in spreads], [one.high - one.median for one in spreads]]
             middles = [one.median for one in spreads]
             axes.errorbar(places, middles, yerr=whiskers, label=name, linewidth=1.4, capsize=3, **look(index))
+        mark(axes)
         places = sorted({place for points in series.values() for place, _ in points})
         few = log_x and len(places) <= MOST_TICKS
         scales(axes, x, y, log_x=log_x, log_y=log_y, ticks=places if few else ())

@@ -1,4 +1,4 @@
-"""The report: one HTML file with everything in it, the same as Markdown, the raw rows as CSV, and pictures for slides."""
+"""The report: one HTML file with everything in it, the same as Markdown, rows and tables as CSV, plots as PNG and SVG."""
 
 import csv
 import re
@@ -29,6 +29,7 @@ h2 { margin-top: 2.2em; border-top: 1px solid #ccc; padding-top: .8em; } svg { m
 # A longer table is shown when somebody opens it.
 ROWS_OPEN = 30
 WORDS = {True: "met", False: "missed", None: "not available"}
+NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,9 @@ class Report:
     """Everything that a run found.
 
     `headline` is the one sentence in large type, with whether it `passed` (None: that was no question), and `question` what it
-    answers; targets come right after it then, and tables before plots. With `files` each plot is written as a PNG into `plots/`
-    and each table as CSV into `tables/`; `name` is what the page is called.
+    answers; targets come right after it then, and tables before plots. `too_small` names the option that makes the run too small
+    for verdicts (empty: there is none): the page says so, and shows targets without saying whether they are met. `name` is what
+    the page is called.
     """
 
     title: str
@@ -47,7 +49,7 @@ class Report:
     question: str = ""
     headline: str = ""
     passed: bool | None = None
-    files: bool = False
+    too_small: str = ""
     name: str = "report"
 
     @property
@@ -56,19 +58,18 @@ class Report:
         return [target for result in self.results for target in result.targets]
 
     def write(self, directory: Path) -> Path:
-        """Write all files into a directory, which is made; returns the path of the HTML file."""
-        directory.mkdir(parents=True, exist_ok=True)
+        """Write all files into a directory, which is made, plots and tables into `plots/` and `tables/` there; returns the path
+        of the HTML file."""
+        for name in ("plots", "tables"):
+            (directory / name).mkdir(parents=True, exist_ok=True)
         for result in self.results:
             write_csv(directory / f"{result.part}.csv", result.raw)
-        if self.files:
-            (directory / "plots").mkdir(exist_ok=True)
-            (directory / "tables").mkdir(exist_ok=True)
-            for result in self.results:
-                for plot, file in pictures(result):
-                    (directory / file).write_bytes(plot.png())
-                for place, table in enumerate(result.tables, 1):
-                    lines = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-                    write_csv(directory / "tables" / f"{result.part}-{place}-{_slug(table.title)}.csv", lines)
+            for plot, file in pictures(result):
+                (directory / file).write_bytes(plot.png())
+                (directory / file).with_suffix(".svg").write_text(plot.svg)
+            for place, table in enumerate(result.tables, 1):
+                lines = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+                write_csv(directory / "tables" / f"{result.part}-{place}-{_slug(table.title)}.csv", lines)
         (directory / f"{self.name}.md").write_text(self.markdown())
         path = directory / f"{self.name}.html"
         path.write_text(self.html())
@@ -77,7 +78,7 @@ class Report:
     def html(self) -> str:
         """One page that needs nothing else."""
         links = " · ".join(f'<a href="#{one.part}">{escape(one.title)}</a>' for one in self._sections)
-        targets = ["<h2>Targets</h2>", _html_targets(self.targets)] if self.targets else []
+        targets = ["<h2>Targets</h2>", _html_targets(self._targets_table())] if self.targets else []
         body = [f"<h1>{escape(self.title)}</h1>", *_paragraphs([self.question]), *self._html_headline()]
         body += [f"<p>{links}</p>", *_paragraphs(self.notes)]
         body += [*targets, _html_table(self.facts)] if self.headline else [_html_table(self.facts), *targets]
@@ -92,15 +93,16 @@ class Report:
         return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(body) + "\n</body></html>\n"
 
     def markdown(self) -> str:
-        """The same, with the plots as references to their pictures if these are written."""
-        parts = [f"# {self.title}", self.question, f"**{self._headline()}**" if self.headline else "", *self.notes]
-        targets = ["## Targets", _markdown_table(targets_table(self.targets))] if self.targets else []
+        """The same, with the plots as references to their pictures."""
+        headline = self._headline()
+        parts = [f"# {self.title}", self.question, f"**{headline}**" if headline else "", *self.notes]
+        targets = ["## Targets", _markdown_table(self._targets_table())] if self.targets else []
         facts = _markdown_table(self.facts)
         parts += [*targets, facts] if self.headline else [facts, *targets]
         for result in self._sections:
             parts += [f"## {result.title}", result.intro, *result.notes]
             parts += map(_markdown_table, result.tables)
-            parts += [f"![{plot.title}]({file})" for plot, file in pictures(result)] if self.files else []
+            parts += [f"![{plot.title}]({file})" for plot, file in pictures(result)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     @property
@@ -108,13 +110,24 @@ class Report:
         """Those of which there is more to tell than targets, which have a place of their own."""
         return [one for one in self.results if any((one.intro, one.notes, one.tables, one.plots, one.raw))]
 
+    def _targets_table(self) -> Table:
+        return targets_table(self.targets, judged=not self.too_small)
+
     def _headline(self) -> str:
-        words = {True: " Passed.", False: " Failed.", None: ""}
-        return f"{self.headline.rstrip('.')}.{words[self.passed]}"
+        sentence = f"{self.headline.rstrip('.')}." if self.headline else ""
+        return f"{sentence} {verdict(self.passed, self.too_small)}".strip()
 
     def _html_headline(self) -> list[str]:
-        look = {True: "met", False: "missed", None: "unknown"}[self.passed]
-        return [f'<p class="headline {look}">{escape(self._headline())}</p>'] if self.headline else []
+        look = "unknown" if self.too_small else {True: "met", False: "missed", None: "unknown"}[self.passed]
+        headline = self._headline()
+        return [f'<p class="headline {look}">{escape(headline)}</p>'] if headline else []
+
+
+def verdict(passed: bool | None, too_small: str) -> str:
+    """One sentence: whether a run passed, or that it is too small to tell; empty where that was no question."""
+    if too_small:
+        return f"Not judged: a run with {too_small} is too small for verdicts."
+    return {True: "Passed.", False: "Failed.", None: ""}[passed]
 
 
 def pictures(result: Result) -> Iterator[tuple[Plot, str]]:
@@ -123,9 +136,10 @@ def pictures(result: Result) -> Iterator[tuple[Plot, str]]:
         yield plot, f"plots/{result.part}-{place}-{_slug(plot.title)}.png"
 
 
-def targets_table(targets: Sequence[Target]) -> Table:
-    """Name, value, bound, and whether it is met."""
-    rows = [(one.name, _value(one), _bound(one), WORDS[one.met], one.note) for one in targets]
+def targets_table(targets: Sequence[Target], *, judged: bool = True) -> Table:
+    """Name, value, bound, and whether it is met, if the values are `judged`."""
+    words = [WORDS[one.met] if judged or one.met is None else NOT_JUDGED for one in targets]
+    rows = [(one.name, _value(one), _bound(one), word, one.note) for one, word in zip(targets, words, strict=True)]
     return Table("", ("what", "value", "target", "", "remark"), rows)
 
 
@@ -153,9 +167,8 @@ def _bound(target: Target) -> str:
     return f"{'≤' if target.at_most else '≥'} {target.bound:g} {target.unit}".strip()
 
 
-def _html_targets(targets: Sequence[Target]) -> str:
-    table = targets_table(targets)
-    classes = {"met": "met", "missed": "missed", "not available": "unknown"}
+def _html_targets(table: Table) -> str:
+    classes = {"met": "met", "missed": "missed", "not available": "unknown", NOT_JUDGED: "unknown"}
     rows = "".join(
         f'<tr><td>{escape(name)}</td><td class="n">{escape(value)}</td><td class="n">{escape(bound)}</td>'
         f'<td class="{classes[word]}">{word}</td><td>{escape(note)}</td></tr>\n'

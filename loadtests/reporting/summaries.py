@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from loadtests.recording.outcome import NOT_SENT, OK, OUTCOMES
+from loadtests.recording.outcome import NOT_SENT, OK, OUTCOMES, OVERLOADED, RIG_ERROR
 from loadtests.recording.reading import Recording
 from loadtests.reporting.findings import Run
 
@@ -95,6 +95,12 @@ def failures_of(recording: Recording) -> dict[str, int]:
     counts = {outcome: int((failed == outcome).sum()) for outcome in OUTCOMES if outcome not in (OK, NOT_SENT)}
     counts[NOT_SENT] = int(unsent.sum())
     return {outcome: count for outcome, count in counts.items() if count}
+
+
+def faults_of(recording: Recording) -> int:
+    """Requests and users that failed in a way that no load excuses: all but 504, and jobs that were not started."""
+    failed = sum(count for outcome, count in failures_of(recording).items() if outcome not in (OVERLOADED, NOT_SENT))
+    return failed + int((recording.jobs.outcomes == RIG_ERROR).sum())
 
 
 def _ranked(ordered: numpy.ndarray, share: float) -> Number:

@@ -1,4 +1,4 @@
--- The table of the published study with the rows of one tag: a plain combined column and an index that does not cover.
+-- The table of the load study (docs/load-tests.md) with the rows of one tag: a plain combined column and an index that does not cover.
 -- Parameter: tag text.
 DROP SCHEMA IF EXISTS study CASCADE;
 CREATE SCHEMA study;

@@ -20,7 +20,7 @@ from loadtests.recording.rows import Request
 from loadtests.recording.writer import Writer
 from loadtests.users import together
 from loadtests.users.options import CLOSED, OPEN
-from loadtests.users.reply import DETAIL_LENGTH, Check, Reply, verdict
+from loadtests.users.reply import Check, Reply, kind_of, verdict
 from loadtests.users.sessions import new_session
 
 PREFIX = "/api/cdb_rest/"
@@ -81,7 +81,7 @@ class Calls:
             found, detail = verdict(reply, status, check, error)
             self._tell_locust(response, found, detail)
         except Exception as unexpected:
-            found, detail = outcome.RIG_ERROR, repr(unexpected)[:DETAIL_LENGTH]
+            found, detail = outcome.RIG_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
             logger.exception("%s %s", method, path)
         finally:
             self._note(name, method, reply, found, detail)
@@ -101,7 +101,7 @@ class Calls:
         return response
 
     def _tell_locust(self, response: ResponseContextManager, found: str, detail: str) -> None:
-        fault = None if found == outcome.OK else FailedRequestError(f"{found}: {detail[:80]}")
+        fault = None if found == outcome.OK else FailedRequestError(f"{found}: {kind_of(detail)}")
         told = {"response_time": (self._end - self._due) * 1000, "exception": fault}
         self._user.environment.events.request.fire(**response.request_meta | told)
 
@@ -214,7 +214,7 @@ class CheckedUser(FastHttpUser):
             found, detail = outcome.NO_RESPONSE, CUT_SHORT
             raise
         except Exception as unexpected:
-            found, detail = outcome.RIG_ERROR, repr(unexpected)[:DETAIL_LENGTH]
+            found, detail = outcome.RIG_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
             logger.exception("a job of %s", type(self).__name__)
         finally:
             self._idle.append(session)

@@ -81,7 +81,8 @@ class ReadBack(_Numbered):
 
 
 class StudyLookup(CheckedUser):
-    """What the study's scripts asked for: the lookup alone, at random moments, over a new connection, by any route."""
+    """What the scripts of the load study (docs/load-tests.md) asked for: the lookup alone, at random moments, over a new
+    connection, by any route."""
 
     expected: Expected | None = None
 

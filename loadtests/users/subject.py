@@ -25,7 +25,9 @@ class Subject:
         self.tag: str = options.global_tag or options.scenario
         self._query = f"payloadiovs/?gtName={quote(self.tag)}"
         mode = Mode(options.iov_mode)
-        self._expected = Expected(options.scenario, options.layout, options.seed, mode) if seeded else None
+        self._expected = (
+            Expected(options.scenario, options.layout, options.seed, mode, tag=self.tag) if seeded else None
+        )
         layout, last_major = ("random", RANDOM_MOMENTS - 1)
         if self._expected:
             layout, last_major = options.layout, self._expected.starts.last_major

@@ -1,6 +1,7 @@
 """What the documentation of the load tests lists is what there is."""
 
 import ast
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from cdb.env import ROOT
 from loadtests.__main__ import CAMPAIGNS
 from loadtests.shapes import plans
 
+STUDY = "https://doi.org/10.1051/epjconf/202429501051"
 DOCUMENT = (ROOT / "docs" / "load-tests.md").read_text()
 
 
@@ -34,3 +36,21 @@ def test_every_user_is_in_the_table(user):
 @pytest.mark.parametrize("shape", plans.PLANS)
 def test_every_shape_is_in_the_table(shape):
     assert f"| `{shape}` |" in DOCUMENT
+
+
+def test_the_load_study_is_cited_in_one_place_and_the_others_refer_to_it():
+    texts = {path: " ".join(path.read_text().split()) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]}
+    del texts[ROOT / "CHANGELOG.md"]
+    assert [path.name for path, text in texts.items() if STUDY in text] == ["load-tests.md"]
+    assert "\n## The load study\n" in DOCUMENT
+    for path, text in texts.items():
+        assert "published study" not in text, path
+        assert "load study" not in text or re.search(r"\[load study\]\([./a-z-]*#the-load-study\)", text), path
+
+
+@pytest.mark.parametrize("room", ["cdb_rest", "loadtests", "sql"])
+def test_sources_that_name_the_load_study_say_where_it_is_cited(room):
+    for path in [*(ROOT / room).rglob("*.py"), *(ROOT / room).rglob("*.sql")]:
+        text = " ".join(path.read_text().split())
+        assert "published study" not in text and "published performance study" not in text, path
+        assert "load study" not in text or "docs/load-tests.md" in text, path

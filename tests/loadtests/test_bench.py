@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -59,8 +60,19 @@ def test_one_part_makes_one_report_and_leaves_no_process(directory):
     assert process.returncode == 0, said
     [report] = directory.glob("*/report.html")
     assert str(report) in said.splitlines()[-1]
-    assert sorted(file.name for file in report.parent.iterdir()) == ["floor.csv", "report.html", "report.md"]
+    assert sorted(file.name for file in report.parent.iterdir()) == [
+        "floor.csv",
+        "plots",
+        "report.html",
+        "report.md",
+        "tables",
+    ]
+    plots = sorted(file.name for file in (report.parent / "plots").iterdir())
+    assert "floor-1-tiny-answers-a-second-medians-of-rounds.png" in plots
+    assert "floor-1-tiny-answers-a-second-medians-of-rounds.svg" in plots
     assert "HTTP ÷ floor (tiny)" in report.read_text()
+    assert "Not judged: a run with --tiny is too small for verdicts." in report.read_text()
+    assert not re.search(r">(met|missed)<", report.read_text())
     assert "This part failed" not in report.read_text()
     assert left_over(directory) == []
 

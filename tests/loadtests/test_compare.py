@@ -152,7 +152,7 @@ def test_the_files_and_the_terminal(reports, tmp_path, capsys):
         assert warning in text
         assert warning in told
     assert "date is not the same" not in text
-    assert [path.suffix for path in (tmp_path / "plots").iterdir()] == [".png"]
+    assert sorted(path.suffix for path in (tmp_path / "plots").iterdir()) == [".png", ".svg"]
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,8 @@ def test_a_campaign_that_failed_is_told():
     assert compare._differences(good, good) == []
     [warning] = compare._differences(good, good | {"passed": False})
     assert warning.startswith("Warning: the campaign of B did not pass")
+    [warning] = compare._differences(good | {"passed": None}, good)
+    assert warning.startswith("Warning: the campaign of A was too small for verdicts")
 
 
 def test_a_run_without_a_request_can_be_compared(tmp_path):

@@ -18,6 +18,8 @@ from cdb_rest.scenarios.writer import write
 from loadtests.content import starts
 from loadtests.content.expected import Expected
 from loadtests.content.moments import PATTERNS, drawing
+from loadtests.recording.outcome import of_response
+from loadtests.users.reply import kind_of
 
 LARGEST = 2**63 - 1
 EDGES = [
@@ -67,7 +69,7 @@ def test_wrong_answers_are_told_in_words(expect):
     assert len(rows) == 10
     # Another way to write the same is none.
     assert expected.fault(moment, json.dumps(rows, indent=1).encode()) is None
-    told = "not what --scenario tiny --layout realistic --seed 1 --iov-mode continuous has: at (30, 0) "
+    told = f"{expected.mismatch}. In detail: at (30, 0) "
     changed = [*rows[:3], [*rows[3][:2], "0", *rows[3][3:]], *rows[4:]]
     assert expected.fault(moment, json.dumps(changed).encode()) == (
         f"{told}row 3 ({rows[3][0]}), checksum: expected {rows[3][2]!r}, got '0'"
@@ -82,6 +84,38 @@ def test_wrong_answers_are_told_in_words(expect):
     assert expected.fault(moment, expect("tiny", "realistic", 2).body(moment, False)) is not None
     with pytest.raises(ValueError, match="unexpected"):
         expected.fault(moment, b"<html>")
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.parametrize(
+    ("scenario", "tag", "command"),
+    [
+        ("tiny", "", "manage.py seed_scenario tiny --layout {} --seed 3 --reset"),
+        ("tiny-moderate", "reco", "manage.py seed_scenario tiny-moderate --global-tag reco --layout {} --seed 3 --reset"),
+        ("sized-2x5", "", "python -m loadtests.content.write_sized sized-2x5"),
+    ],
+)  # fmt: skip
+def test_a_tag_that_was_changed_after_seeding_is_told_with_what_to_do(expect, layout, scenario, tag, command):
+    """Where failures are counted together, too, whatever differs from one to the next."""
+    expected = expect(scenario, layout, 3, tag=tag)
+    told = {kind_of(expected.fault(Moment(major, 0), b"[0]")) for major in (2**31, 2**31 + 1)}
+    assert told == {
+        f"not the rows of --scenario {scenario} --layout {layout} --seed 3 --iov-mode continuous: if global tag "
+        f"{tag or scenario} was changed after seeding, seed it again with `{command.format(layout)}`, otherwise correct "
+        "these options"
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"", "status 500: no body"),
+        (b"no room", "status 500: no room"),
+        (b"x" * 200, f"status 500: {'x' * 67}…"),
+    ],
+)
+def test_what_is_said_of_an_error_is_cut_where_one_sees_it(body, kind):
+    assert kind_of(of_response(500, body)) == kind
 
 
 def test_what_was_drawn_is_kept_until_the_code_that_draws_changes(expect, tmp_path, monkeypatch):

@@ -1,19 +1,60 @@
 """`python -m loadtests`: what its options say, what becomes of a campaign that fails, and one that runs."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from loadtests import __main__ as command
 from loadtests import metrics
+from loadtests.campaigns import api
 from loadtests.campaigns.stage import Stage
+from loadtests.recording.outcome import NO_RESPONSE, OK, OVERLOADED, WRONG
 from loadtests.reporting import campaign
-from loadtests.reporting.findings import Run
-from loadtests.service import ServiceError, Settings, run_command
-from tests.loadtests.recorded import read, steady, written
+from loadtests.reporting.findings import Findings, Run
+from loadtests.reporting.result import Target
+from loadtests.service import ServiceError, Settings, free_port, run_command
+from tests.loadtests.recorded import read, request, steady, written
+from tests.loadtests.rig_runs import fake
 
 
+@pytest.fixture
+def reachable(monkeypatch):
+    """Whatever --host says."""
+    monkeypatch.setattr(api, "check_reachable", lambda _: None)
+
+
+@pytest.mark.parametrize("name", command.NAMES)
+def test_a_deployment_that_cannot_be_reached_ends_a_campaign_at_once(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.setattr(command, "prepare_process", lambda: None)
+    url, directory = f"http://127.0.0.1:{free_port()}", tmp_path / "load"
+    assert command.main(["campaign", name, "--quick", "--host", url, "--directory", str(directory)]) == 1
+    told = capsys.readouterr()
+    assert told.err == f"load: cannot connect to {url}: [Errno 111] Connection refused\n"
+    assert told.out == ""
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("error --status 404", "does not respond as a cdb service: GET gtstatus: status 404: "),
+        ("html", "does not respond as a cdb service: GET gtstatus: status 200, but no JSON: <html>"),
+        ("silent", ": timed out"),
+        ("close", ": Remote end closed connection without response"),
+    ],
+)
+def test_what_is_no_service_ends_a_campaign_in_one_line(tmp_path, monkeypatch, fault, said):
+    monkeypatch.setattr(api, "CONNECT_SECONDS", 0.5)
+    with fake(fault, tmp_path / "fake") as (url, _), pytest.raises(ServiceError) as raised:
+        api.check_reachable(url)
+    assert url in str(raised.value)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize(
     ("error", "code", "expected"),
     [
@@ -52,6 +93,31 @@ def test_what_is_complete_is_reported_if_a_campaign_does_not_end(tmp_path, monke
     assert "PostgreSQL" not in path.read_text()
     assert not (tmp_path / "data" / "postgres").exists()
     assert json.loads((path.parent / campaign.FILE).read_text())["facts"]["offset"] == "50 100"
+
+
+@pytest.mark.usefixtures("reachable")
+@pytest.mark.parametrize(("outcome", "code"), [(OK, 0), (OVERLOADED, 0), (WRONG, 1), (NO_RESPONSE, 1)])
+def test_a_quick_run_is_not_judged_but_fails_where_requests_do(tmp_path, monkeypatch, capsys, outcome, code):
+    class Campaign:
+        TITLE = "Quick"
+
+        @staticmethod
+        def run(_):
+            rows = [request(0, 20), request(1, 20, outcome=outcome)]
+            targets = [Target("fast", 2, 1, at_most=True), Target("right", 2, 1, at_most=False)]
+            return Findings("It was quick", targets=targets, runs=[Run("one", read(tmp_path / "run", rows))])
+
+    monkeypatch.setitem(command.CAMPAIGNS, "smoke", Campaign)
+    monkeypatch.setattr(command, "prepare_process", lambda: None)
+    words = ["smoke", "--quick", "--host", "http://127.0.0.1:9", "--directory", str(tmp_path)]
+    assert command.main(["campaign", *words]) == code
+    told = capsys.readouterr()
+    said, path = told.out.splitlines()
+    assert said == "It was quick. Not judged: a run with --quick is too small for verdicts."
+    assert ("requests without the right response: 1 (" in told.err) is bool(code)
+    assert not re.search(r'class="[^"]*\b(met|missed)\b|>(met|missed)<', Path(path).read_text())
+    document = json.loads((Path(path).parent / campaign.FILE).read_text())
+    assert (document["passed"], [target["met"] for target in document["targets"]]) == (None, [None, None])
 
 
 def test_the_page_of_a_recording(tmp_path, capsys):
@@ -100,6 +166,7 @@ def test_numbers_with_which_nothing_can_be_measured(capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize("name", ["smoke", "hammer", "saturation", "peak"])
 def test_what_is_in_the_tag_of_a_deployment_reaches_the_generator(tmp_path, monkeypatch, name):
     class Enough(Exception):  # noqa: N818 -- no error
@@ -127,7 +194,7 @@ def test_what_is_in_the_tag_of_a_deployment_reaches_the_generator(tmp_path, monk
 def test_the_command_by_itself_starts_a_service_loads_it_and_reports(needs_packages, open_directory):
     words = ("campaign", "smoke", "--quick", "--directory", str(open_directory))
     done = run_command(Settings(open_directory, {}), "-m", "loadtests", *words)
-    assert (done.code, "Passed." in done.output) == (0, True), done.output
+    assert (done.code, "Not judged: a run with --quick is too small" in done.output) == (0, True), done.output
     report = Path(done.output.strip().splitlines()[-1])
     assert report.name == "report.html"
     assert "Does every kind of client get right answers?" in report.read_text()

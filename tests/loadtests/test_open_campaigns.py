@@ -46,11 +46,13 @@ def target(findings, words):
 @pytest.mark.slow
 def test_saturation_ends_with_a_rate_that_held(stage):
     findings = saturation.run(stage(at_least="5"))
-    assert findings.passed, findings.targets
+    # Whether other programs were in the way is not judged here, where other tests run at the same time.
+    assert [one.name for one in findings.targets if not one.met] in ([], ["tiny: verdicts that are void"]), (
+        findings.targets
+    )
     [held] = findings.figures["tiny: sustained jobs/s"]
     assert held == pytest.approx(target(findings, "rate that held").value)
     assert 5 <= held <= 25
-    assert "nothing ran out" in findings.summary
     evidence = {row[0]: row[1] for row in findings.tables[1].rows}
     assert 0 < evidence["the machine's processors"] <= 1.05
     assert 0 < evidence["the generator"] < 1
@@ -81,9 +83,9 @@ def test_all_accounts_of_a_peak_agree(stage):
 
 class Formula(Stage):
     """A service that answers `capacity` jobs a second, one after the other, with 5 ms beside its own; its processors are in use
-    by as much. The generator takes so many cores for each job."""
+    by as much. The generator takes so many cores for each job, other programs so many all the time."""
 
-    capacity, cores_for_a_job, failing = 333.0, 0.001, False
+    capacity, cores_for_a_job, others, failing = 333.0, 0.001, 0.0, False
 
     @contextlib.contextmanager
     def serving(self, **_):
@@ -106,6 +108,7 @@ class Formula(Stage):
         cores, seconds = rate * self.cores_for_a_job / load.processes, int(ends[-1]) + 1
         recording = recorded.read(self.output / label, jobs, recorded.samples(seconds, cpu=min(1.0, cores)))
         used = {"cpu.machine": 2 * min(1.0, rate / self.capacity), "cpu.postgres.user": min(1.0, rate / self.capacity)}
+        used["cpu.other.user"] = self.others
         return Run(label, recording, Signals([{"time": recorded.START + second, **used} for second in range(seconds)]))
 
 
@@ -127,7 +130,30 @@ def test_a_generator_that_is_full_gets_help_and_then_the_verdict_is_void(tmp_pat
     findings = saturation.run(formula)
     assert target(findings, "void").value == 1
     assert not findings.passed
-    assert "void, since what ran out is the generator, not the service" in findings.summary
+    assert "void because of the generator, not the service" in findings.summary
+
+
+@pytest.mark.parametrize(
+    ("service", "is_void", "said"),
+    [
+        ({"capacity": 1e4}, False, "sustained, and nothing ran out at up to 50.0 jobs/s"),
+        ({"capacity": 1e4, "others": 0.6}, True, "void because of other programs on this machine"),
+        ({"capacity": 1e4, "cores_for_a_job": 0.04}, True, "void because of the generator, not the service"),
+        ({"capacity": 54.0}, False, "no rate broke at up to 50.0 jobs/s, but what ran out there is the machine's processors"),
+    ],
+)  # fmt: skip
+def test_limits_that_were_reached_are_told_also_where_no_rate_broke(tmp_path, monkeypatch, service, is_void, said):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    formula = Formula(
+        tmp_path, output=tmp_path, options={"scenario": "tiny", "most": "60", "hold": "20", "repetitions": "1"}
+    )
+    vars(formula).update(service)
+    findings = saturation.run(formula)
+    assert said in findings.summary
+    assert target(findings, "void").value == is_void
+    assert findings.passed is not is_void
+    marks = {row[0]: row[4] for row in findings.tables[1].rows}
+    assert list(marks.values()).count("ran out") == ("nothing ran out" not in said)
 
 
 @pytest.mark.parametrize("failing", [True, False])

@@ -1,7 +1,10 @@
 """The report from sample rows."""
 
 import csv
+import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 
@@ -10,6 +13,7 @@ from loadtests.reporting.figures import Spread
 from loadtests.reporting.report import Report, _markdown_table, targets_table, write_csv
 from loadtests.reporting.result import Result, Table, Target
 
+PNG = b"\x89PNG\r\n\x1a\n"
 POINTS = [(1, 2.0, 3.0), (10, 4.0, 9.0), (1000, 5.0, 50.0)]
 
 
@@ -75,12 +79,31 @@ def test_the_page_is_whole_and_needs_nothing_else(report):
 def test_files(report, tmp_path):
     path = report.write(tmp_path / "run")
     assert path == tmp_path / "run" / "report.html"
-    assert sorted(file.name for file in path.parent.iterdir()) == ["report.html", "report.md", "sample.csv"]
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "plots",
+        "report.html",
+        "report.md",
+        "sample.csv",
+        "tables",
+    ]
     with (path.parent / "sample.csv").open(newline="") as file:
         assert list(csv.DictReader(file)) == [
             {"what": "a", "rate": "1.5", "errors": ""},
             {"what": "b", "rate": "", "errors": "2"},
         ]
+
+
+def test_every_plot_is_a_png_and_an_svg_that_stands_alone(report, tmp_path):
+    directory = report.write(tmp_path).parent / "plots"
+    names = ("1-lines-more", "2-bands", "3-bars", "4-dots", "5-percentiles")
+    expected = [f"sample-{name}.{kind}" for name in names for kind in ("png", "svg")]
+    assert sorted(file.name for file in directory.iterdir()) == expected
+    for name, plot in zip(names, report.results[0].plots, strict=True):
+        assert (directory / f"sample-{name}.png").read_bytes().startswith(PNG)
+        root = ElementTree.parse(directory / f"sample-{name}.svg").getroot()  # noqa: S314 -- our own file
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert plot.title in "".join(root.itertext())
+        assert f"![{plot.title}](plots/sample-{name}.png)" in report.markdown()
 
 
 def test_markdown_has_the_same_tables(report):
@@ -93,6 +116,19 @@ def test_markdown_has_the_same_tables(report):
     for block in text.split("\n\n"):
         rows = [line.replace("\\|", "") for line in block.splitlines() if line.startswith("|")]
         assert len({row.count("|") for row in rows}) <= 1, block
+
+
+@pytest.mark.parametrize("headline", ["", "A sentence"])
+def test_a_run_that_is_too_small_is_not_judged(report, headline):
+    small = replace(report, headline=headline, passed=True, too_small="--tiny")
+    said = "Not judged: a run with --tiny is too small for verdicts."
+    page, text = small.html(), small.markdown()
+    assert f'<p class="headline unknown">{headline and headline + ". "}{said}</p>' in page
+    assert said in text
+    assert not re.search(r'class="[^"]*\b(met|missed)\b|>(met|missed)<', page)
+    assert "| fast | 0.900 | ≥ 0.8 | not judged |  |" in text
+    assert "| slow | 0.900 s | ≤ 0.8 s | not judged |  |" in text
+    assert "| absent | – | ≤ 1 | not available | not there |" in text
 
 
 def test_the_same_rows_give_the_same_plot():

@@ -85,13 +85,22 @@ def test_all_kinds_are_answered_rightly_and_leave_nothing_behind(load_service, r
     assert [kind["name"] for kind in client.get("pt") if kind["name"].startswith("load-")] == []
 
 
-def test_another_seed_is_told_plainly(run):
+def test_another_seed_is_told_plainly_with_what_to_do(run, tmp_path):
     recording = run({"ReconstructionJob": 1}, 1, seed=2, jobs_per_user=10)
     assert outcomes(recording) == {("ReconstructionJob", "globalTags"): {OK}, ("ReconstructionJob", "lookup"): {WRONG}}
     [(name, detail)] = recording.examples.values()
     assert name == "lookup"
-    assert detail.startswith("not what --scenario tiny --layout realistic --seed 2 --iov-mode continuous has: at (")
+    assert detail.startswith(
+        "not the rows of --scenario tiny --layout realistic --seed 2 --iov-mode continuous: if global tag"
+    )
     assert "payload_url: expected '" in detail
+    # In locust's own report, which counts failures of one kind together, nothing is cut off.
+    log = (tmp_path / "recording" / "locust.log").read_text()
+    [line] = [line for line in log.splitlines() if "GET lookup: FailedRequestError" in line]
+    assert (
+        "seed it again with `manage.py seed_scenario tiny --layout realistic --seed 2 --reset`, otherwise correct"
+        in line
+    )
 
 
 def test_other_data_than_seeded_are_checked_for_their_form(run):

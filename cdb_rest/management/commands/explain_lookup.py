@@ -16,7 +16,7 @@ from cdb_rest.lookup.strategies import STRATEGIES, Strategy
 from cdb_rest.lookup.verdicts import Verdict
 from cdb_rest.management.tables import table
 
-# The moments of the published study are below this, in both halves.
+# The moments of the load study (docs/load-tests.md) are below this, in both halves.
 MOMENT_LIMIT = 2**31
 HEADER = (
     "strategy", "scan", "index", "condition", "rows read", "removed", "heap fetches", "buffers", "rows", "planning",

@@ -26,11 +26,11 @@ COSTS = {
 }  # fmt: skip
 HTTP_CONNECTIONS = (2, 3, 4, 6, 8, 12)
 INTRO = (
-    "Answers a second for random moments: over HTTP with three gunicorn workers; by pgbench on the function that a lookup "
-    "calls (the floor: nothing that uses it can be faster); and by pgbench on the LATERAL query of the published study, on "
-    "its own table and index, which does not cover the answer. Planned each time is what an application on Django "
-    "sends. Each contender first shows at how many clients it is fastest; then they take turns, in rounds, in alternating order. "
-    "Bars are medians, whiskers the slowest and the fastest round."
+    "Answers a second for random moments: over HTTP with three gunicorn workers; by pgbench on the function that a "
+    "lookup calls (the floor: nothing that uses it can be faster); and by pgbench on the LATERAL query of the load "
+    "study (docs/load-tests.md), on its own table and index, which does not cover the answer. Planned each time is "
+    "what an application on Django sends. Each contender first shows at how many clients it is fastest; then they "
+    "take turns, in rounds, in alternating order. Bars are medians, whiskers the slowest and the fastest round."
 )
 
 
