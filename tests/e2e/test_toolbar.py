@@ -21,7 +21,7 @@ TAG = f"{PREFIX}globalTag/tiny-moderate"
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 PATHS = [
     LOOKUP, IN_THE_OPEN, TAG,
-    f"{TAG}?light", "/", "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
+    f"{TAG}?light", PREFIX, "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
     *(PREFIX + re.sub("<.*?>", "1", path) for _, paths in ROUTES + STRATEGY_ROUTES for path in paths),
 ]  # fmt: skip
 
@@ -145,6 +145,13 @@ def test_a_browser_gets_the_answer_as_a_page_and_all_others_the_same_bytes_as_ev
     assert b'id="djDebug"' in content
     if len(answer[2]) <= 64 * 1024:
         assert json.loads(shown(content)) == json.loads(answer[2])
+
+
+def test_the_page_of_the_service_has_the_toolbar_too(debugging):
+    status, kind, content = ask(debugging, "/", accept=PAGE)
+    assert (status, kind) == (200, "text/html; charset=utf-8")
+    assert b"<title>cdb" in content and b'id="djDebug"' in content
+    assert ask(debugging, "/")[1] == "application/json"
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json, text/html", "text/html;q=0.5, */*", "nonsense"])
