@@ -179,6 +179,8 @@ if DEBUG:
     ]
     DEBUG_TOOLBAR_CONFIG = {
         "SHOW_TOOLBAR_CALLBACK": "cdb_rest.api.debug.is_recorded",
+        # Open, it covers the buttons of the page.
+        "SHOW_COLLAPSED": True,
         # How many requests the history has.
         "RESULTS_CACHE_SIZE": 50,
         # The page that a form brings is written by a script, and browsers ignore shadow roots in such a page.
