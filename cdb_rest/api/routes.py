@@ -8,6 +8,7 @@ from cdb_rest.api.views import (
     changes,
     export,
     global_tags,
+    inserting,
     lookup,
     payload_iovs,
     payload_lists,
@@ -51,8 +52,8 @@ ROUTES: Routes = (
     (payload_lists.PayloadListByIdView, ("pl/<str:list_id>", "payload-lists/<str:list_id>")),
     (payload_lists.PayloadListDeleteView, ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete")),
     (payload_iovs.PayloadIOVListView, ("piov", "payload-iovs")),
-    (payload_iovs.PayloadIOVBulkView, ("bulk_piov", "payload-iovs/bulk")),
-    (payload_iovs.PayloadIOVInsertView, ("payload-iovs/insert",)),
+    (inserting.PayloadIOVBulkView, ("bulk_piov", "payload-iovs/bulk")),
+    (inserting.PayloadIOVInsertView, ("payload-iovs/insert",)),
     (payload_iovs.PayloadIOVAttachView, ("piov_attach", "payload-iovs/attach")),
     (payload_iovs.PayloadIOVByIdView, ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>")),
     (

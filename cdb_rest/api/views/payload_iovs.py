@@ -1,30 +1,22 @@
 """Views of payload IOVs."""
 
-from django.http import HttpResponse, HttpResponseBase
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from django.http import HttpResponseBase
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_IOVS
-from cdb_rest.api.documents import BulkResult, PayloadIOVDocument, Statement, document, document_of, one_of
+from cdb_rest.api.documents import PayloadIOVDocument, Statement, document, document_of
 from cdb_rest.api.fields import parse_moment, parse_number, read_body
-from cdb_rest.api.inputs import (
-    BulkPayloadIOVInput,
-    InsertInput,
-    PayloadIOVAttachInput,
-    PayloadIOVInput,
-    read_bulk,
-    read_insertion,
-)
+from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput
 from cdb_rest.api.paging import wants_page
-from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
-from cdb_rest.api.writes import WRITE_HEADERS, answer_write, read_origin
-from cdb_rest.domain.errors import OverlapError, PayloadIOVNotFoundError, TagFrozenError
+from cdb_rest.api.writes import read_origin
+from cdb_rest.domain.errors import PayloadIOVNotFoundError
 from cdb_rest.domain.moment import END_OF_TIME
 from cdb_rest.models import PayloadIOV
-from cdb_rest.services import bulk, insertion, payload_iovs
+from cdb_rest.services import payload_iovs
 
 VALUES = {
     "payload_url": "gains/run5.root",
@@ -34,15 +26,6 @@ VALUES = {
     "minor_iov": 0,
 }
 EXAMPLE = OpenApiExample("An IOV with an open end", VALUES, request_only=True)
-INSERT_EXAMPLE = OpenApiExample(
-    "A payload from a moment to another one",
-    {
-        "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_url": "pixel/run5.root", "checksum": "9e107d9d",
-        "since": [5, 0], "until": [6, 0], "dry_run": True,
-    },
-    request_only=True,
-)  # fmt: skip
-BULK_EXAMPLE = OpenApiExample("IOVs with open ends", VALUES | {"payload_list": "Gain_1"}, request_only=True)
 
 
 class PayloadIOVListView(APIView):
@@ -71,59 +54,6 @@ class PayloadIOVByIdView(APIView):
         if found is None:
             raise PayloadIOVNotFoundError(number)
         return Response(found)
-
-
-class PayloadIOVBulkView(APIView):
-    """Inserting many payload IOVs into payload lists, all or none."""
-
-    takes_rows = True
-
-    @extend_schema(
-        parameters=WRITE_HEADERS, request=BulkPayloadIOVInput(many=True), responses=BulkResult, examples=[BULK_EXAMPLE]
-    )
-    def post(self, request: Request) -> HttpResponse:
-        rows, origin = read_bulk(request), read_origin(request)
-
-        def insert() -> dict:
-            count = bulk.insert_payload_iovs(rows=rows, origin=origin)
-            return {"detail": f"Payload IOVs inserted: {count}.", "count": count}
-
-        return answer_write(request, insert)
-
-
-class PayloadIOVInsertView(APIView):
-    """Inserting payloads into global tags by the names of tag and payload type, all or none, or trying out what it does."""
-
-    takes_rows = True
-
-    @extend_schema(
-        parameters=[
-            *WRITE_HEADERS,
-            OpenApiParameter(
-                "dry_run", str, enum=["0", "1"], description="1: say what would happen, and change nothing."
-            ),
-        ],
-        request=one_of(InsertInput(), InsertInput(many=True)),
-        responses=InsertionResult,
-        examples=[INSERT_EXAMPLE],
-    )
-    def post(self, request: Request) -> HttpResponse:
-        rows, dry_run = read_insertion(request)
-        origin = read_origin(request)
-        if dry_run:
-            return Response(_try_out(rows))
-
-        def insert() -> dict:
-            return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
-
-        return answer_write(request, insert)
-
-
-def _try_out(rows: list[dict]) -> dict:
-    try:
-        return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True), dry_run=True)
-    except (OverlapError, TagFrozenError) as error:
-        return refusal_document(error)
 
 
 class PayloadIOVAttachView(APIView):
