@@ -1,7 +1,7 @@
-"""Views that insert payloads with their intervals, many in one request."""
+"""Inserting: one or many payloads with their intervals, in one request."""
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -9,28 +9,51 @@ from rest_framework.views import APIView
 from cdb_rest.api.documents import BulkResult, one_of
 from cdb_rest.api.inputs import BulkPayloadIOVInput, InsertInput, read_bulk, read_insertion
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
-from cdb_rest.api.views.payload_iovs import VALUES
+from cdb_rest.api.schema import request_example, response_example
 from cdb_rest.api.writes import WRITE_HEADERS, answer_write, read_origin
 from cdb_rest.domain.errors import OverlapError, TagFrozenError
 from cdb_rest.services import bulk, insertion
 
-INSERT_EXAMPLE = OpenApiExample(
-    "A payload from a moment to another one",
-    {
-        "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_url": "pixel/run5.root", "checksum": "9e107d9d",
-        "since": [5, 0], "until": [6, 0], "dry_run": True,
-    },
-    request_only=True,
-)  # fmt: skip
-BULK_EXAMPLE = OpenApiExample("IOVs with open ends", VALUES | {"payload_list": "Gain_1"}, request_only=True)
+PAYLOAD = {
+    "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_url": "pixel/run5.root", "checksum": "9e107d9d",
+    "since": [5, 0], "until": [6, 0], "dry_run": True,
+}  # fmt: skip
+SPLIT = {
+    "id": 10, "payload_url": "Pixel_Alignment/tiny/000000_dcd93f5b.root", "before": {"since": [1, 0], "until": [14, 2459]},
+    "after": [{"since": [1, 0], "until": [5, 0]}, {"since": [6, 0], "until": [14, 2459]}],
+}  # fmt: skip
+PLAN = {
+    "detail": "Payload IOVs that would be inserted: 1; others cut: 1, detached: 0.",
+    "dry_run": True,
+    "refused": None,
+    "revisions": {},
+    "rows": [
+        {
+            "row": 0, "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_list": "Pixel_Alignment_1",
+            "list_created": False,
+            "added": {"id": None, "payload_url": "pixel/run5.root", "since": [5, 0], "until": [6, 0]},
+            "trimmed": [], "moved": [], "split": [SPLIT], "detached": [],
+        }
+    ],
+}  # fmt: skip
+BULK_ROW = {
+    "payload_list": "Pixel_Alignment_1", "payload_url": "pixel/run5.root", "checksum": "9e107d9d", "size": 1024,
+    "major_iov": 5, "minor_iov": 0, "major_iov_end": 6, "minor_iov_end": 0,
+}  # fmt: skip
 
 
 class PayloadIOVInsertView(APIView):
-    """Inserting payloads into global tags by the names of tag and payload type, all or none, or trying out what it does."""
+    """One payload or an array of them, all or none; with `dry_run` only the plan is made and nothing changes.
+
+    Inside its interval a payload becomes valid; everywhere else what was valid before stays so. `until` is the end: a moment,
+    `"open"`, or `"next"` for the start of the next IOV. The payload type must exist; a payload list is made where the tag has
+    none of that type. The response says for each payload which other IOVs are cut or detached.
+    """
 
     takes_rows = True
 
     @extend_schema(
+        summary="Insert payloads into global tags",
         parameters=[
             *WRITE_HEADERS,
             OpenApiParameter(
@@ -39,7 +62,7 @@ class PayloadIOVInsertView(APIView):
         ],
         request=one_of(InsertInput(), InsertInput(many=True)),
         responses=InsertionResult,
-        examples=[INSERT_EXAMPLE],
+        examples=[request_example(PAYLOAD), response_example(PLAN)],
     )
     def post(self, request: Request) -> HttpResponse:
         rows, dry_run = read_insertion(request)
@@ -61,12 +84,16 @@ def _try_out(rows: list[dict]) -> dict:
 
 
 class PayloadIOVBulkView(APIView):
-    """Inserting many payload IOVs into payload lists, all or none."""
+    """All or none. An IOV with an end is valid in its interval; one without is valid until the next IOV of its list begins."""
 
     takes_rows = True
 
     @extend_schema(
-        parameters=WRITE_HEADERS, request=BulkPayloadIOVInput(many=True), responses=BulkResult, examples=[BULK_EXAMPLE]
+        summary="Insert IOVs into payload lists",
+        parameters=WRITE_HEADERS,
+        request=BulkPayloadIOVInput(many=True),
+        responses=BulkResult,
+        examples=[request_example(BULK_ROW)],
     )
     def post(self, request: Request) -> HttpResponse:
         rows, origin = read_bulk(request), read_origin(request)
