@@ -145,12 +145,22 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "cdb",
-    "DESCRIPTION": "Conditions database: which payload file is valid for each payload type, at a moment of data taking.",
+    "DESCRIPTION": (
+        "Conditions database: which payload file is valid for each payload type, at a moment of data taking.\n\n"
+        "Every success is status 200; every error is JSON with `detail` and `code`. Each path works with and without a slash at "
+        "its end. The examples are for the global tag `tiny`, which `make run` creates in an empty database."
+    ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "PREPROCESSING_HOOKS": ["cdb_rest.api.schema.documented_spellings"],
+    "SWAGGER_UI_FAVICON_HREF": "/favicon.ico",
+    # The list of the documents at the end of the page is closed.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "defaultModelsExpandDepth": 0},
+    # The order is that of the table of routes, and of the views' declarations.
+    "SORT_OPERATIONS": False,
+    "SORT_OPERATION_PARAMETERS": False,
+    "PREPROCESSING_HOOKS": ["cdb_rest.api.schema.documented_endpoints"],
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "cdb_rest.api.schema.describe_groups"],
 }
 
 LOGGING = logs.configuration()
@@ -179,6 +189,8 @@ if DEBUG:
     ]
     DEBUG_TOOLBAR_CONFIG = {
         "SHOW_TOOLBAR_CALLBACK": "cdb_rest.api.debug.is_recorded",
+        # Open, it covers the buttons of the page.
+        "SHOW_COLLAPSED": True,
         # How many requests the history has.
         "RESULTS_CACHE_SIZE": 50,
         # The page that a form brings is written by a script, and browsers ignore shadow roots in such a page.

@@ -8,11 +8,12 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 
 from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
-from cdb_rest.api.views import health
+from cdb_rest.api.views import health, index
 from cdb_rest.api.views.metrics import metrics
 
 # Forms are the admin's alone; whoever sends one anywhere else gets an answer as to any other request.
 urlpatterns = [
+    re_path(r"^api/cdb_rest/?$", index.IndexView.as_view()),
     path("api/cdb_rest/", include("cdb_rest.api.routes")),
     re_path(r"^health/live/?$", csrf_exempt(health.live)),
     re_path(r"^health/ready/?$", csrf_exempt(health.ready)),
@@ -25,7 +26,8 @@ urlpatterns = [
     ),
     re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=["get", "head"])),
     path("admin/", admin.site.urls),
-    path("", csrf_exempt(health.welcome)),
+    path("", csrf_exempt(index.home)),
+    path("favicon.ico", csrf_exempt(index.favicon)),
     re_path("", csrf_exempt(errors.route_not_found)),
 ]
 

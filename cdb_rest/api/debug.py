@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.security import POLICY
+from cdb_rest.api.views.index import prefers_html
 
 # More of an answer than this is not shown: nobody reads it, and a browser takes long to lay it out.
 SHOWN_BYTES = 64 * 1024
@@ -25,8 +26,8 @@ PART = re.compile(r'\[(?:"[^"\\]*"|[^"\[\]{}])*\]|"(?:[^"\\]|\\.)*"?|[\[\]{},:]|
 
 
 def is_recorded(request: HttpRequest) -> bool:
-    """Whether the toolbar records a request: everything from this machine but static files, which would fill its history."""
-    return show_toolbar(request) and not request.path.startswith(settings.STATIC_URL)
+    """Whether the toolbar records a request: everything from this machine but files of pages, which would fill its history."""
+    return show_toolbar(request) and not request.path.startswith((settings.STATIC_URL, "/favicon.ico"))
 
 
 class BrowserPages:
@@ -43,8 +44,7 @@ class BrowserPages:
             return response
         # Otherwise a browser's way back to a page could lead to the JSON that a script got from the same address.
         patch_vary_headers(response, ["Accept"])
-        wants_page = request.get_preferred_type(["application/json", "text/html"]) == "text/html"
-        return _page(request, response) if wants_page and request.method != "HEAD" else response
+        return _page(request, response) if prefers_html(request) and request.method != "HEAD" else response
 
 
 class PageRenderer(BrowsableAPIRenderer):

@@ -75,9 +75,9 @@ class Browser:
     def parameters(self) -> list[OpenApiParameter]:
         """The query parameters, for the OpenAPI description."""
         described = {
-            "page": (int, "Which page, from 1; switches to browse mode where there is another."),
-            "page_size": (int, f"Rows of a page, 1 to {LARGEST_PAGE_SIZE}; {PAGE_SIZE} if left out."),
-            "search": (str, "Only rows that contain this text, in whatever case."),
+            "page": (int, "Number of the page, from 1. Without it, routes that can send the complete list do so."),
+            "page_size": (int, f"Rows per page, 1 to {LARGEST_PAGE_SIZE}; {PAGE_SIZE} if left out."),
+            "search": (str, "Only rows that contain this text; upper and lower case are the same."),
             "sort": (str, f"One of {', '.join(self.sort)}; anything else means {next(iter(self.sort))}."),
             "order": (str, "asc or (default) desc." if self.newest_first else "asc (default) or desc."),
         } | {name: (str, f"Only rows with this {name.replace('_', ' ')}, by name.") for name in self.filters}

@@ -8,6 +8,7 @@ from cdb_rest.api.views import (
     changes,
     export,
     global_tags,
+    inserting,
     lookup,
     payload_iovs,
     payload_lists,
@@ -19,15 +20,16 @@ from cdb_rest.lookup.strategies import STRATEGIES
 
 Routes = tuple[tuple[type[APIView], tuple[str, ...]], ...]
 
+# In the order of use, in which the API's description has them.
 ROUTES: Routes = (
     (lookup.LookupView, ("payloadiovs/", "payload-iovs/query/")),
-    (global_tags.GlobalTagListView, ("globalTags",)),
     (global_tags.GlobalTagCollectionView, ("global-tags",)),
-    (global_tags.NestedGlobalTagListView, ("gt",)),
-    (global_tags.GlobalTagByIdView, ("gt/<str:tag_id>",)),
-    (global_tags.GlobalTagStatusListView, ("gtstatus", "global-tags/statuses")),
+    (global_tags.GlobalTagListView, ("globalTags",)),
     (global_tags.GlobalTagByNameView, ("globalTag/<str:name>", "global-tags/<str:name>")),
-    (global_tags.GlobalTagDeleteView, ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete")),
+    (
+        global_tags.PayloadListsOfGlobalTagView,
+        ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
+    ),
     (
         global_tags.GlobalTagCloneView,
         ("cloneGlobalTag/<str:source>/<str:target>", "global-tags/<str:source>/clone/<str:target>"),
@@ -36,13 +38,10 @@ ROUTES: Routes = (
         global_tags.GlobalTagStatusChangeView,
         ("gt_change_status/<str:name>/<str:status>", "global-tags/<str:name>/change-status/<str:status>"),
     ),
-    (
-        global_tags.PayloadListsOfGlobalTagView,
-        ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
-    ),
-    (export.ExportView, ("global-tags/<str:name>/export",)),
-    (changes.ChangeListView, ("global-tags/<str:name>/changes",)),
-    (changes.ChangeView, ("global-tags/<str:name>/changes/<str:revision>",)),
+    (global_tags.GlobalTagDeleteView, ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete")),
+    (global_tags.GlobalTagStatusListView, ("gtstatus", "global-tags/statuses")),
+    (global_tags.NestedGlobalTagListView, ("gt",)),
+    (global_tags.GlobalTagByIdView, ("gt/<str:tag_id>",)),
     (payload_types.PayloadTypeListView, ("pt", "payload-types")),
     (payload_types.PayloadTypeDeleteView, ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete")),
     (payload_lists.PayloadListListView, ("pl", "payload-lists")),
@@ -51,8 +50,6 @@ ROUTES: Routes = (
     (payload_lists.PayloadListByIdView, ("pl/<str:list_id>", "payload-lists/<str:list_id>")),
     (payload_lists.PayloadListDeleteView, ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete")),
     (payload_iovs.PayloadIOVListView, ("piov", "payload-iovs")),
-    (payload_iovs.PayloadIOVBulkView, ("bulk_piov", "payload-iovs/bulk")),
-    (payload_iovs.PayloadIOVInsertView, ("payload-iovs/insert",)),
     (payload_iovs.PayloadIOVAttachView, ("piov_attach", "payload-iovs/attach")),
     (payload_iovs.PayloadIOVByIdView, ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>")),
     (
@@ -66,6 +63,11 @@ ROUTES: Routes = (
             "/<str:major_end>/<str:minor_end>/delete",
         ),
     ),
+    (inserting.PayloadIOVInsertView, ("payload-iovs/insert",)),
+    (inserting.PayloadIOVBulkView, ("bulk_piov", "payload-iovs/bulk")),
+    (changes.ChangeListView, ("global-tags/<str:name>/changes",)),
+    (changes.ChangeView, ("global-tags/<str:name>/changes/<str:revision>",)),
+    (export.ExportView, ("global-tags/<str:name>/export",)),
     (settings.PublicSettingView, ("user_settings/<str:name>", "settings/<str:name>")),
 )
 
@@ -88,8 +90,9 @@ def spellings(view: type[APIView]) -> list[str]:
 
 
 def patterns(routes: Routes) -> list[URLPattern]:
-    """The routes as Django takes them."""
-    return [path(spelling, view.as_view()) for view, _ in routes for spelling in spellings(view)]
+    """The routes as Django takes them. Fixed paths come first: `payload-iovs/insert` is no IOV's id."""
+    spelt = [(spelling, view) for view, _ in routes for spelling in spellings(view)]
+    return [path(spelling, view.as_view()) for spelling, view in sorted(spelt, key=lambda one: "<" in one[0])]
 
 
 urlpatterns = patterns(served_routes())

@@ -1,33 +1,128 @@
-"""How the OpenAPI description is made from the views."""
+"""How the OpenAPI description is made from the table of routes and the views.
 
+The groups are the modules of the views, in the order of the table: a module's docstring is the group's name, a colon, and a
+sentence. Where several paths lead to one operation, one of them is in the group, and the others follow in a group of their
+own at the end, because existing clients look for them in the description.
+"""
+
+import inspect
 import re
+import sys
 from collections.abc import Callable
+from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+from rest_framework.views import APIView
 
 from cdb_rest.api.documents import Error
+from cdb_rest.domain.moment import OPEN
+
+PREFIX = "/api/cdb_rest/"
+LEGACY = "Legacy paths"
+LEGACY_SENTENCE = "The same operations at the paths that clients of nopayloaddb send. New clients use the paths above."
+TEXT = {"type": "string"}
+NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
+ERROR = OpenApiResponse(
+    Error,
+    "Any error. Programs rely on the status and on `code`; `detail` is for people.",
+    [OpenApiExample("An unknown global tag", {"detail": "There is no global tag x.", "code": "global_tag_not_found"})],
+)
+
+Endpoint = tuple[str, str, str, Callable]
 
 
 class RouteSchema(AutoSchema):
-    """Names each operation after its own path, an alias's too, and says how every one of them reports an error."""
+    """Describes an operation: its name after its own path, its group, its other paths, and how it reports an error."""
 
     def get_operation_id(self) -> str:
-        words = re.findall(r"\w+", self.path.removeprefix("/api/cdb_rest/"))
+        words = re.findall(r"\w+", self.path.removeprefix(PREFIX))
         return "_".join([self.method.lower(), *words])
 
     def get_tags(self) -> list[str]:
-        return [self.view.__module__.rsplit(".", 1)[-1].replace("_", " ")]
+        return [group_of(type(self.view))[0]]
 
-    def get_operation(self, *arguments: object) -> dict | None:
+    def get_operation(self, *arguments: object) -> dict[str, Any] | None:
         operation = super().get_operation(*arguments)
-        if operation is not None:
-            operation["responses"]["default"] = self._get_response_for_code(Error, "default")
-        return operation
+        if operation is None:
+            return None
+        operation["responses"]["default"] = self._get_response_for_code(ERROR, "default")
+        if "parameters" in operation:
+            # A view with several paths declares the parameters of all of them.
+            operation["parameters"] = [
+                one for one in operation["parameters"] if one["in"] != "path" or f"{{{one['name']}}}" in self.path
+            ]
+        main, *others = self._paths()
+        if self.path == main:
+            legacy = "".join(f"\n\nLegacy path: `{self.method} {path}`" for path in others)
+            return operation | {"description": operation["description"] + legacy}
+        same = f"Same as {self.method} {main}"
+        return operation | {"summary": same, "description": f"{same}, where it is described.", "tags": [LEGACY]}
+
+    def _paths(self) -> list[str]:
+        """The paths with the same parameters that lead to this operation: the last one of the first row that has any, then the
+        others."""
+        method = self.method.lower()
+        handler = getattr(type(self.view), method)
+        rows = [paths for view, paths in _documented_routes() if getattr(view, method, None) is handler]
+        alike = [[path for path in row if _variables(path) == _variables(self.path)] for row in rows]
+        main = alike[0][-1]
+        return [main, *(path for row in alike for path in row if path != main)]
 
 
-def documented_spellings(endpoints: list[tuple[str, str, str, Callable]]) -> list[tuple[str, str, str, Callable]]:
-    """Leave out the second spelling of each path, the one whose trailing slash differs from the documented one."""
-    from cdb_rest.api.routes import served_routes
+def documented_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
+    """One spelling of each path, in the order of the table of routes."""
+    by_path: dict[str, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        by_path.setdefault(endpoint[0], []).append(endpoint)
+    return [endpoint for _, paths in _documented_routes() for path in paths for endpoint in by_path[path]]
 
-    documented = {re.sub(r"<str:(\w+)>", r"{\1}", path) for _, paths in served_routes() for path in paths}
-    return [endpoint for endpoint in endpoints if endpoint[0].removeprefix("/api/cdb_rest/") in documented]
+
+def describe_groups(result: dict[str, Any], **_: object) -> dict[str, Any]:
+    """Add the groups to the description, in their order."""
+    groups = dict(group_of(view) for view, _ in _documented_routes()) | {LEGACY: LEGACY_SENTENCE}
+    return result | {"tags": [{"name": name, "description": sentence} for name, sentence in groups.items()]}
+
+
+def group_of(view: type[APIView]) -> tuple[str, str]:
+    """Name and sentence of a view's group: the docstring of its module, up to and after the colon."""
+    name, _, sentence = (inspect.getdoc(sys.modules[view.__module__]) or "").partition(": ")
+    return name, sentence[:1].upper() + sentence[1:]
+
+
+def required(name: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:
+    """A parameter of the query string that must be given, with its value in the scenario tiny."""
+    return _parameter(name, OpenApiParameter.QUERY, kind, description, example)
+
+
+def in_path(name: str, description: str, example: str | int, kind: dict[str, Any] | None = None) -> OpenApiParameter:
+    """A parameter in the path, with its value in the scenario tiny: a number if that is one."""
+    kind = kind or (NUMBER if isinstance(example, int) else TEXT)
+    return _parameter(name, OpenApiParameter.PATH, kind, description, example)
+
+
+def request_example(value: Any) -> OpenApiExample:
+    """The body of a request that succeeds in the scenario tiny."""
+    return OpenApiExample("In the scenario tiny", value, request_only=True)
+
+
+def response_example(value: Any, name: str = "In the scenario tiny") -> OpenApiExample:
+    """What the example parameters give in the scenario tiny; another name tells the query string, such as "With page=1"."""
+    return OpenApiExample(name, value, response_only=True)
+
+
+def _parameter(name: str, place: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:
+    return OpenApiParameter(name, kind | {"example": example}, place, required=True, description=description)
+
+
+def _documented_routes() -> list[tuple[type[APIView], list[str]]]:
+    """The served routes, with their paths as OpenAPI writes them."""
+    from cdb_rest.api.routes import served_routes  # whose views use this module
+
+    return [
+        (view, [PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", path) for path in paths]) for view, paths in served_routes()
+    ]
+
+
+def _variables(path: str) -> set[str]:
+    return set(re.findall(r"{(\w+)}", path))

@@ -25,8 +25,15 @@ KEY = re.compile(rf"[!-~]{{1,{TEXT_LENGTH}}}", re.ASCII)
 
 
 WRITE_HEADERS = [
-    OpenApiParameter(KEY_HEADER, str, OpenApiParameter.HEADER, description="A repeated request gets the first answer."),
-    OpenApiParameter(COMMENT_HEADER, str, OpenApiParameter.HEADER, description="Why, for the change log."),
+    OpenApiParameter(
+        KEY_HEADER,
+        str,
+        OpenApiParameter.HEADER,
+        description="A new UUID. A request that is sent again with it gets the first response; nothing is inserted twice.",
+    ),
+    OpenApiParameter(
+        COMMENT_HEADER, str, OpenApiParameter.HEADER, description="Why the change is made, for the change log."
+    ),
 ]
 
 

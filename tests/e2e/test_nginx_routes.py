@@ -64,6 +64,9 @@ def test_each_route_goes_where_it_should(served, log):
         ("/api/cdb_rest//payloadiovs/", "reads"),
         ("/api/docs/", "reads"),
         ("/", "reads"),
+        ("/favicon.ico", "reads"),
+        ("/api/cdb_rest", "reads"),
+        ("/api/cdb_rest/", "reads"),
     ],
 )
 def test_other_paths_go_where_they_should(served, log, target, pool):

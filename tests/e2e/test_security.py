@@ -26,8 +26,9 @@ DATA = [
     LOOKUP, LOOKUP + "&shape=dict", "/api/cdb_rest/payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0", "/api/cdb_rest/globalTags",
     "/api/cdb_rest/globalTag/tiny", "/api/cdb_rest/global-tags/tiny/export", "/health/live", "/health/ready", "/nothing",
     "/api/schema/", "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui.css", "/admin/nothing%00",
+    "/", "/api/cdb_rest", "/api/cdb_rest/", "/favicon.ico",
 ]  # fmt: skip
-PAGES = ["/api/docs/", "/admin/login/", "/admin/"]
+PAGES = ["/", "/api/docs/", "/admin/login/", "/admin/"]
 
 
 def said(headers):
@@ -88,9 +89,23 @@ def test_data_has_the_headers_whoever_answers(either, path):
             assert all(len(headers.get_all(name)) == 1 for name in HEADERS)
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/favicon.ico", "image/x-icon"),
+        ("/api/cdb_rest", "application/json"),
+        ("/api/cdb_rest/", "application/json"),
+    ],
+)
+def test_the_entry_points_are_served_whoever_answers(either, path, kind):
+    status, headers, body = Browser(either.port)("GET", path, Accept="text/html, */*;q=0.8")
+    assert (status, headers["Content-Type"]) == (200, kind) and len(body) == int(headers["Content-Length"]) > 0
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_have_theirs(either, path):
-    status, headers, _ = Browser(either.port)("GET", path)
+    status, headers, _ = Browser(either.port)("GET", path, Accept="text/html")
     assert status in (200, 302)
     assert {name: headers[name] for name in PAGE_HEADERS} == PAGE_HEADERS
 

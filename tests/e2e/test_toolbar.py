@@ -21,7 +21,7 @@ TAG = f"{PREFIX}globalTag/tiny-moderate"
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 PATHS = [
     LOOKUP, IN_THE_OPEN, TAG,
-    f"{TAG}?light", "/", "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
+    f"{TAG}?light", PREFIX, "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
     *(PREFIX + re.sub("<.*?>", "1", path) for _, paths in ROUTES + STRATEGY_ROUTES for path in paths),
 ]  # fmt: skip
 
@@ -74,9 +74,17 @@ def shown(content):
     return html.unescape(re.sub("<.*?>", "", answer))
 
 
+def open_panel(page, name):
+    handle = page.locator("#djShowToolBarButton")
+    handle.or_(page.locator("#djDebugToolbar")).filter(visible=True).wait_for()
+    if handle.is_visible():
+        handle.click()
+    page.locator(f"#djdt-{name} .{name}").click()
+
+
 def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
     page.goto(LOOKUP)
-    page.locator("#djdt-SQLPanel .SQLPanel").click()
+    open_panel(page, "SQLPanel")
     panel = page.locator("#SQLPanel")
     panel.locator(".djToggleSwitch").click()
     expect(panel).to_contain_text("1 query")
@@ -90,7 +98,7 @@ def test_the_sql_panel_has_the_statement_of_the_lookup_and_its_plan(page):
 
 def test_the_route_of_the_own_strategy_shows_the_plan_that_the_function_hides(page):
     page.goto(IN_THE_OPEN)
-    page.locator("#djdt-SQLPanel .SQLPanel").click()
+    open_panel(page, "SQLPanel")
     panel = page.locator("#SQLPanel")
     expect(panel).to_contain_text("2 queries")
     panel.locator(".djToggleSwitch").last.click()
@@ -106,34 +114,54 @@ def test_the_history_has_the_calls_of_programs(page, debugging):
     assert (status, kind) == (200, "application/json")
     page.goto(LOOKUP)
     page.evaluate("fetch('/api/cdb_rest/gtstatus?from=a-script').then(answer => answer.json())")
-    page.locator("#djdt-HistoryPanel .HistoryPanel").click()
+    open_panel(page, "HistoryPanel")
     history = page.locator("#HistoryPanel")
     expect(history).to_contain_text("/api/cdb_rest/gtstatus?from=a-script")
     call = history.get_by_role("row").filter(has_text="/api/cdb_rest/pt?from=a-program")
     expect(call).to_contain_text("200")
     expect(history).not_to_contain_text("/static/")
     call.get_by_role("button", name="Switch").click()
-    page.locator("#djdt-SQLPanel .SQLPanel").click()
+    open_panel(page, "SQLPanel")
     expect(page.locator("#SQLPanel")).to_contain_text('"PayloadType"')
 
 
 @pytest.mark.parametrize("panel", ["TimerPanel", "RequestPanel", "HeadersPanel", "SettingsPanel"])
 def test_the_other_panels_open(page, panel):
     page.goto(LOOKUP)
-    page.locator(f"#djdt-{panel} .{panel}").click()
+    open_panel(page, panel)
     expect(page.locator(f"#{panel} table").first).to_be_visible()
 
 
 def test_a_form_sends_a_body_and_shows_the_answer(page):
     page.goto(f"{PREFIX}pt")
-    page.locator("#djHideToolBarButton").click()
     page.locator("textarea[name=_content]").fill('{"name": "from a form"}')
     page.get_by_role("button", name="POST").click()
     expect(page.locator(".request-info")).to_contain_text("POST /api/cdb_rest/pt")
     expect(page.locator(".response-info")).to_contain_text('"name": "from a form"')
-    page.locator("#djShowToolBarButton").click()
-    page.locator("#djdt-SQLPanel .SQLPanel").click()
+    open_panel(page, "SQLPanel")
     expect(page.locator("#SQLPanel")).to_contain_text("INSERT INTO")
+
+
+@pytest.mark.parametrize("width", [1280, 1024, 400])
+@pytest.mark.parametrize("path", ["pt", "payload-iovs/insert", "global-tags/nobody/delete", "globalTag/nobody"])
+def test_the_toolbar_covers_no_button_of_a_page(page, path, width):
+    page.set_viewport_size({"width": width, "height": 720})
+    page.goto(PREFIX + path)
+    expect(page.locator("#djShowToolBarButton")).to_be_visible()
+    buttons = page.locator("#content").locator("button, a.btn").filter(visible=True)
+    assert buttons.count() >= 1
+    for button in buttons.all():
+        button.click(trial=True, timeout=5000)
+
+
+def test_the_buttons_of_a_page_work(page):
+    page.goto(f"{PREFIX}global-tags/nobody/delete")
+    page.get_by_role("button", name="DELETE", exact=True).click()
+    page.locator("#deleteModal .btn-danger").click()
+    expect(page.locator(".response-info")).to_contain_text("global_tag_not_found")
+    page.goto(f"{PREFIX}pt")
+    page.get_by_role("button", name="OPTIONS").click()
+    expect(page.locator(".request-info")).to_contain_text("OPTIONS /api/cdb_rest/pt")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -145,6 +173,13 @@ def test_a_browser_gets_the_answer_as_a_page_and_all_others_the_same_bytes_as_ev
     assert b'id="djDebug"' in content
     if len(answer[2]) <= 64 * 1024:
         assert json.loads(shown(content)) == json.loads(answer[2])
+
+
+def test_the_page_of_the_service_has_the_toolbar_too(debugging):
+    status, kind, content = ask(debugging, "/", accept=PAGE)
+    assert (status, kind) == (200, "text/html; charset=utf-8")
+    assert b"<title>cdb" in content and b'id="djDebug"' in content
+    assert ask(debugging, "/")[1] == "application/json"
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json, text/html", "text/html;q=0.5, */*", "nonsense"])

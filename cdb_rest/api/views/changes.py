@@ -1,4 +1,4 @@
-"""Views of the change log of global tags. It outlives its tag."""
+"""Change log: who changed a global tag, when and how. The log of a deleted tag stays."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -7,15 +7,24 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.browsers import CHANGES
 from cdb_rest.api.documents import ChangeDocument, document
+from cdb_rest.api.examples import CHANGE, page_of
 from cdb_rest.api.fields import parse_number
+from cdb_rest.api.schema import in_path, response_example
 from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError
 from cdb_rest.models import GlobalTag, GlobalTagChange
+
+TAG = in_path("name", "Name of the global tag.", "tiny")
 
 
 class ChangeListView(APIView):
     """The changes of a global tag, newest first, page by page."""
 
-    @extend_schema(parameters=CHANGES.parameters(), responses=CHANGES.page_shape())
+    @extend_schema(
+        summary="List the changes of a global tag",
+        parameters=[TAG, *CHANGES.parameters()],
+        responses=CHANGES.page_shape(),
+        examples=[response_example(page_of(CHANGE, 1))],
+    )
     def get(self, request: Request, name: str) -> Response:
         changes = GlobalTagChange.objects.filter(global_tag=name)
         _check_known(name)
@@ -25,7 +34,12 @@ class ChangeListView(APIView):
 class ChangeView(APIView):
     """One change of a global tag, with what it took away and what it added."""
 
-    @extend_schema(responses=ChangeDocument)
+    @extend_schema(
+        summary="Get a change of a global tag",
+        parameters=[TAG, in_path("revision", "Revision of the tag that the change led to.", 1)],
+        responses=ChangeDocument,
+        examples=[response_example(CHANGE | {"before": {}, "after": {"status": "unlocked"}})],
+    )
     def get(self, request: Request, name: str, revision: str) -> Response:
         number = parse_number("revision", revision)
         found = document(ChangeDocument, GlobalTagChange.objects.filter(global_tag=name, revision=number))

@@ -1,4 +1,4 @@
-"""The view of exports."""
+"""Export: the IOVs of a global tag as a file."""
 
 from django.conf import settings
 from django.http import StreamingHttpResponse
@@ -9,6 +9,7 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.fields import parse_moment
+from cdb_rest.api.schema import in_path
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.models.names import CONTROL_CHARACTER
@@ -16,7 +17,8 @@ from cdb_rest.services.export import Form, Selection, check_selection, export
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
 MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
-QUERY = [
+PARAMETERS = [
+    in_path("name", "Name of the global tag.", "tiny"),
     OpenApiParameter("format", str, enum=[*Form], description="csv (default), or jsonl: one JSON object a line."),
     OpenApiParameter("payload_type", str, description="Only the IOVs of this payload type."),
     OpenApiParameter("since", MOMENT, description="major,minor: only what is valid here or starts later."),
@@ -25,10 +27,11 @@ QUERY = [
 
 
 class ExportView(APIView):
-    """The IOVs of a global tag as a file, of any size."""
+    """A file with a row for each IOV of the tag, of any size: CSV, or JSON Lines. It is sent while the database reads it."""
 
     @extend_schema(
-        parameters=QUERY,
+        summary="Export a global tag",
+        parameters=PARAMETERS,
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/x-ndjson"): OpenApiTypes.STR},
     )
     def get(self, request: Request, name: str) -> StreamingHttpResponse:

@@ -1,4 +1,4 @@
-"""Views of global tags and their statuses."""
+"""Global tags: consistent sets of payloads, each with a status that says which changes are permitted."""
 
 from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -19,20 +19,29 @@ from cdb_rest.api.documents import (
     documents,
     one_of,
 )
+from cdb_rest.api.examples import GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.fields import parse_number, read_body, read_value
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.paging import wants_page
+from cdb_rest.api.schema import in_path, request_example, response_example
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup.state import VERSION_OF_NONE, State, state_of_all
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.services import global_tags
 
+NAME = in_path("name", "Name of the global tag.", "tiny")
+
 
 class GlobalTagListView(APIView):
-    """All global tags with their counts, or a page of them."""
+    """All global tags by id, with the numbers of their payload lists and IOVs; or with `page` a page of them."""
 
-    @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GLOBAL_TAGS.list_or_page(GlobalTagItem))
+    @extend_schema(
+        summary="List global tags",
+        parameters=GLOBAL_TAGS.parameters(),
+        responses=GLOBAL_TAGS.list_or_page(GlobalTagItem),
+        examples=[response_example([GLOBAL_TAG]), response_example(page_of(GLOBAL_TAG, 1), "With page=1")],
+    )
     def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
@@ -47,22 +56,34 @@ class GlobalTagListView(APIView):
 
 
 class _CreatesGlobalTag(APIView):
-    @extend_schema(request=GlobalTagInput, responses=GlobalTagDocument)
+    @extend_schema(
+        summary="Create a global tag",
+        request=GlobalTagInput,
+        responses=GlobalTagDocument,
+        examples=[
+            request_example({"name": "mine", "status": "unlocked", "author": "me", "description": "A first try"})
+        ],
+    )
     def post(self, request: Request) -> Response:
-        """Create an empty global tag."""
+        """The new tag has no payload lists. `status` is the name of one: `unlocked` for a tag that is to be filled."""
         values = read_body(request, GlobalTagInput)
         tag = global_tags.create_global_tag(**values, origin=read_origin(request))
         return Response(document_of(GlobalTagDocument, tag))
 
 
 class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
-    """All global tags with their counts, or a page of them."""
+    """All global tags by id, with the numbers of their payload lists and IOVs; or with `page` a page of them."""
 
 
 class NestedGlobalTagListView(_CreatesGlobalTag):
-    """All global tags with everything in them, or a page of them with their counts."""
+    """All global tags with all their payload lists and IOVs, which may be large; or with `page` a page of them with counts."""
 
-    @extend_schema(parameters=GLOBAL_TAGS.parameters(), responses=GLOBAL_TAGS.list_or_page(NestedGlobalTag))
+    @extend_schema(
+        summary="List global tags with their contents",
+        parameters=GLOBAL_TAGS.parameters(),
+        responses=GLOBAL_TAGS.list_or_page(NestedGlobalTag),
+        examples=[response_example([NESTED_GLOBAL_TAG]), response_example(page_of(GLOBAL_TAG, 1), "With page=1")],
+    )
     def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
@@ -70,20 +91,30 @@ class NestedGlobalTagListView(_CreatesGlobalTag):
 
 
 class GlobalTagByIdView(APIView):
-    """One global tag with everything in it, by id."""
+    """One global tag with all its payload lists and IOVs."""
 
-    @extend_schema(responses=NestedGlobalTag)
+    @extend_schema(
+        summary="Get a global tag by id",
+        parameters=[in_path("tag_id", "Id of the global tag.", 1)],
+        responses=NestedGlobalTag,
+        examples=[response_example(NESTED_GLOBAL_TAG)],
+    )
     def get(self, request: Request, tag_id: str) -> HttpResponseBase:
         number = parse_number("id", tag_id)
         return streams.global_tag(GlobalTag.objects.filter(id=number), GlobalTagNotFoundError(number))
 
 
 class GlobalTagByNameView(APIView):
-    """One global tag with everything in it, or with its counts only, by name."""
+    """One global tag with all its payload lists and IOVs, which may be large; or with `light` only with their numbers."""
 
     @extend_schema(
-        parameters=[OpenApiParameter("light", str, description="Counts instead of contents, whatever the value.")],
+        summary="Get a global tag",
+        parameters=[
+            NAME,
+            OpenApiParameter("light", str, description="Counts instead of contents, whatever the value."),
+        ],
         responses=one_of(NestedGlobalTag(), GlobalTagItem()),
+        examples=[response_example(NESTED_GLOBAL_TAG), response_example(GLOBAL_TAG, "With light=1")],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         light = "light" in request.query_params
@@ -109,18 +140,31 @@ class GlobalTagByNameView(APIView):
 
 
 class GlobalTagDeleteView(APIView):
-    """Deleting a global tag with everything in it."""
+    """The payload lists and IOVs of the tag are deleted with it. Refused with 409 unless the tag is unlocked."""
 
-    @extend_schema(request=None, responses={200: Statement})
+    @extend_schema(
+        summary="Delete a global tag",
+        parameters=[in_path("name", "Name of the global tag.", "tiny-copy")],
+        request=None,
+        responses={200: Statement},
+    )
     def delete(self, request: Request, name: str) -> Response:
         global_tags.delete_global_tag(name=name, origin=read_origin(request))
         return Response({"detail": f"Global tag {name} deleted."})
 
 
 class GlobalTagCloneView(APIView):
-    """Copying a global tag with everything in it."""
+    """The copy has the same IOVs, in payload lists of its own, and is unlocked."""
 
-    @extend_schema(request=None, responses=GlobalTagItem)
+    @extend_schema(
+        summary="Clone a global tag",
+        parameters=[
+            in_path("source", "Name of the global tag to copy.", "tiny"),
+            in_path("target", "Name of the copy.", "tiny-copy"),
+        ],
+        request=None,
+        responses=GlobalTagItem,
+    )
     def post(self, request: Request, source: str, target: str) -> Response:
         target = read_value({"name": target}, NameInput)["name"]
         clone = global_tags.clone_global_tag(source=source, target=target, origin=read_origin(request))
@@ -128,32 +172,51 @@ class GlobalTagCloneView(APIView):
 
 
 class GlobalTagStatusChangeView(APIView):
-    """Giving a global tag another status."""
+    """In an unlocked tag anything may change. A locked one may only grow where nothing is defined yet; a frozen one never changes
+    again, nor does its status."""
 
-    @extend_schema(request=None, responses=GlobalTagDocument)
+    @extend_schema(
+        summary="Change the status of a global tag",
+        parameters=[
+            NAME,
+            in_path("status", "Name of the status: unlocked, locked, frozen, or another one.", "unlocked"),
+        ],
+        request=None,
+        responses=GlobalTagDocument,
+    )
     def put(self, request: Request, name: str, status: str) -> Response:
         tag = global_tags.change_status(name=name, status=status, origin=read_origin(request))
         return Response(document_of(GlobalTagDocument, tag))
 
 
 class GlobalTagStatusListView(APIView):
-    """All statuses."""
+    """All statuses by id: those of the service, and those that were created."""
 
-    @extend_schema(responses=NamedDocument(many=True))
+    @extend_schema(summary="List statuses", responses=NamedDocument(many=True), examples=[response_example(STATUS)])
     def get(self, request: Request) -> Response:
         return Response(documents(NamedDocument, GlobalTagStatus.objects.order_by("id")))
 
-    @extend_schema(request=NamedInput, responses=NamedDocument)
+    @extend_schema(
+        summary="Create a status",
+        request=NamedInput,
+        responses=NamedDocument,
+        examples=[request_example({"name": "reviewed", "description": "Checked by the calibration group"})],
+    )
     def post(self, request: Request) -> Response:
-        """Create a status of the experiment's own; it protects like locked."""
+        """A status of the experiment's own. It protects a global tag as `locked` does."""
         status = global_tags.create_status(**read_body(request, NamedInput))
         return Response(document_of(NamedDocument, status))
 
 
 class PayloadListsOfGlobalTagView(APIView):
-    """The name of the payload list of each payload type that a global tag has."""
+    """An object: for each payload type that the tag has, the name of its payload list."""
 
-    @extend_schema(responses={200: {"type": "object", "additionalProperties": {"type": "string"}}})
+    @extend_schema(
+        summary="List the payload lists of a global tag",
+        parameters=[NAME],
+        responses={200: {"type": "object", "additionalProperties": {"type": "string"}}},
+        examples=[response_example({"Pixel_Alignment": "Pixel_Alignment_1"})],
+    )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         subject = Subject.payload_lists(name)
         kept = answer_if_kept(request.META, subject)

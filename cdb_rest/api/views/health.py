@@ -14,11 +14,6 @@ from cdb_rest.deadlines import hurry
 READY_SECONDS = 2
 
 
-def welcome(request: HttpRequest) -> JsonResponse:
-    """What a visitor of the bare address may want."""
-    return JsonResponse({"service": "cdb", "api": "/api/cdb_rest/", "docs": "/api/docs/", "schema": "/api/schema/"})
-
-
 def live(request: HttpRequest) -> JsonResponse:
     """200 as long as the process answers at all."""
     return JsonResponse({"status": "live"})

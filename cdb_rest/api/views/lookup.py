@@ -1,4 +1,4 @@
-"""The view of the lookup."""
+"""Lookup: which payload file each payload type of a global tag has at a moment of data taking."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,31 +6,24 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from cdb_rest.api.conditional import digest_of, headers_of, read_known, unchanged
+from cdb_rest.api.examples import PAYLOAD_IOV
 from cdb_rest.api.fields import parse_flag, parse_moment
+from cdb_rest.api.schema import NUMBER, TEXT, required, response_example
 from cdb_rest.domain.errors import InvalidInputError
-from cdb_rest.domain.moment import OPEN, Mode
+from cdb_rest.domain.moment import Mode
 from cdb_rest.lookup import reading
 from cdb_rest.lookup.question import COLUMNS, Question
 from cdb_rest.metrics import counts
 
-NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
-
-
-def _required(name: str, kind: type | dict, description: str, example: str | int) -> OpenApiParameter:
-    return OpenApiParameter(
-        name, kind, required=True, description=description, examples=[OpenApiExample("in the scenario tiny", example)]
-    )
-
-
 QUERY = [
-    _required("gtName", str, "Name of the global tag.", "tiny"),
-    _required("majorIOV", NUMBER, "First half of the moment.", 5),
-    _required("minorIOV", NUMBER, "Second half of the moment.", 0),
+    required("gtName", TEXT, "Name of the global tag.", "tiny"),
+    required("majorIOV", NUMBER, "First half of the moment.", 5),
+    required("minorIOV", NUMBER, "Second half of the moment.", 0),
     OpenApiParameter("shape", str, enum=["list", "dict"], description="Rows as arrays (default) or as objects."),
     OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs whose validity is over."),
 ]
@@ -41,8 +34,13 @@ ROW = {
         {"type": "object", "properties": dict.fromkeys(COLUMNS, VALUE), "required": list(COLUMNS)},
     ]
 }
+ROW_EXAMPLE = {"payload_type_name": "Pixel_Alignment"} | {name: PAYLOAD_IOV[name] for name in COLUMNS[1:]}
 lookup_schema = extend_schema(
     parameters=QUERY,
+    examples=[
+        response_example([list(ROW_EXAMPLE.values())], "With shape=list"),
+        response_example([ROW_EXAMPLE], "With shape=dict"),
+    ],
     responses={200: {"type": "array", "items": ROW, "description": f"Columns: {', '.join(COLUMNS)}."}},
 )
 
@@ -53,10 +51,13 @@ EXTRAS = [
         "window",
         str,
         enum=["0", "1"],
-        description=f"1: headers {SINCE} and {UNTIL} say for how long the answer is the same.",
+        description=f"1: the headers {SINCE} and {UNTIL} say in which interval the response is the same.",
     ),
     OpenApiParameter(
-        "snap", str, enum=["0", "1"], description=f"1: as window, and {CANONICAL} is the moment to ask for instead."
+        "snap",
+        str,
+        enum=["0", "1"],
+        description=f"1: as window, and the header {CANONICAL} is the moment to ask for instead.",
     ),
 ]
 
@@ -70,9 +71,15 @@ class Extras:
 
 
 class LookupView(APIView):
-    """Which payload each payload type has in a global tag at a moment."""
+    """For each payload list of the global tag, the IOV with the latest start at or before the moment, ordered by payload type.
 
-    @extend_schema(parameters=EXTRAS)
+    Lists that have no such IOV are left out. The end of an IOV is not considered, unless `strict=1` asks for it.
+
+    Each row is an array of `payload_type_name`, `payload_url`, `checksum`, `size`, `major_iov`, `minor_iov`, `major_iov_end`,
+    `minor_iov_end`, `revision`, in this order; or with `shape=dict` an object with these keys.
+    """
+
+    @extend_schema(summary="Look up payloads at a moment", parameters=EXTRAS)
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
         question, extras = read_lookup(request.query_params)

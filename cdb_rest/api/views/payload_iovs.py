@@ -1,70 +1,74 @@
-"""Views of payload IOVs."""
+"""Payload IOVs: payload files, each with the interval of moments in which it is valid."""
 
-from django.http import HttpResponse, HttpResponseBase
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from django.http import HttpResponseBase
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_IOVS
-from cdb_rest.api.documents import BulkResult, PayloadIOVDocument, Statement, document, document_of, one_of
+from cdb_rest.api.documents import PayloadIOVDocument, Statement, document, document_of
+from cdb_rest.api.examples import PAYLOAD_IOV, page_of
 from cdb_rest.api.fields import parse_moment, parse_number, read_body
-from cdb_rest.api.inputs import (
-    BulkPayloadIOVInput,
-    InsertInput,
-    PayloadIOVAttachInput,
-    PayloadIOVInput,
-    read_bulk,
-    read_insertion,
-)
+from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput
 from cdb_rest.api.paging import wants_page
-from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
-from cdb_rest.api.writes import WRITE_HEADERS, answer_write, read_origin
-from cdb_rest.domain.errors import OverlapError, PayloadIOVNotFoundError, TagFrozenError
-from cdb_rest.domain.moment import END_OF_TIME
+from cdb_rest.api.schema import in_path, request_example, response_example
+from cdb_rest.api.writes import read_origin
+from cdb_rest.domain.errors import PayloadIOVNotFoundError
+from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.models import PayloadIOV
-from cdb_rest.services import bulk, insertion, payload_iovs
+from cdb_rest.services import payload_iovs
 
-VALUES = {
-    "payload_url": "gains/run5.root",
-    "checksum": "9e107d9d372bb682",
-    "size": 1024,
-    "major_iov": 5,
-    "minor_iov": 0,
-}
-EXAMPLE = OpenApiExample("An IOV with an open end", VALUES, request_only=True)
-INSERT_EXAMPLE = OpenApiExample(
-    "A payload from a moment to another one",
-    {
-        "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_url": "pixel/run5.root", "checksum": "9e107d9d",
-        "since": [5, 0], "until": [6, 0], "dry_run": True,
-    },
-    request_only=True,
-)  # fmt: skip
-BULK_EXAMPLE = OpenApiExample("IOVs with open ends", VALUES | {"payload_list": "Gain_1"}, request_only=True)
+# Text, because JavaScript rounds the largest number, which means open.
+DIGITS = {"type": "string", "pattern": "^[0-9]{1,19}$"}
 
 
 class PayloadIOVListView(APIView):
-    """All payload IOVs, or a page of them."""
+    """All payload IOVs by id, which may be large; or with `page` a page of them."""
 
-    @extend_schema(parameters=PAYLOAD_IOVS.parameters(), responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument))
+    @extend_schema(
+        summary="List payload IOVs",
+        parameters=PAYLOAD_IOVS.parameters(),
+        responses=PAYLOAD_IOVS.list_or_page(PayloadIOVDocument),
+        examples=[
+            response_example([PAYLOAD_IOV]),
+            response_example(page_of(PAYLOAD_IOV, 100), "With page=1"),
+        ],
+    )
     def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(PAYLOAD_IOVS.page(request.query_params))
         return streams.payload_iovs(PayloadIOV.objects.all())
 
-    @extend_schema(request=PayloadIOVInput, responses=PayloadIOVDocument, examples=[EXAMPLE])
+    @extend_schema(
+        summary="Create a payload IOV",
+        request=PayloadIOVInput,
+        responses=PayloadIOVDocument,
+        examples=[
+            request_example(
+                {
+                    "payload_url": "pixel/run5.root", "checksum": "9e107d9d", "size": 1024,
+                    "major_iov": 5, "minor_iov": 0, "major_iov_end": 6, "minor_iov_end": 0,
+                }
+            )
+        ],
+    )  # fmt: skip
     def post(self, request: Request) -> Response:
-        """Create a detached payload IOV; an end that is left out is open."""
+        """The IOV is in no payload list until it is attached to one. An end that is left out is open."""
         created = payload_iovs.create_payload_iov(**read_body(request, PayloadIOVInput))
         return Response(document_of(PayloadIOVDocument, created))
 
 
 class PayloadIOVByIdView(APIView):
-    """One payload IOV, by id."""
+    """One payload IOV."""
 
-    @extend_schema(responses=PayloadIOVDocument)
+    @extend_schema(
+        summary="Get a payload IOV",
+        parameters=[in_path("iov_id", "Id of the payload IOV.", 10)],
+        responses=PayloadIOVDocument,
+        examples=[response_example(PAYLOAD_IOV)],
+    )
     def get(self, request: Request, iov_id: str) -> Response:
         number = parse_number("id", iov_id)
         found = document(PayloadIOVDocument, PayloadIOV.objects.filter(id=number))
@@ -73,63 +77,16 @@ class PayloadIOVByIdView(APIView):
         return Response(found)
 
 
-class PayloadIOVBulkView(APIView):
-    """Inserting many payload IOVs into payload lists, all or none."""
-
-    takes_rows = True
-
-    @extend_schema(
-        parameters=WRITE_HEADERS, request=BulkPayloadIOVInput(many=True), responses=BulkResult, examples=[BULK_EXAMPLE]
-    )
-    def post(self, request: Request) -> HttpResponse:
-        rows, origin = read_bulk(request), read_origin(request)
-
-        def insert() -> dict:
-            count = bulk.insert_payload_iovs(rows=rows, origin=origin)
-            return {"detail": f"Payload IOVs inserted: {count}.", "count": count}
-
-        return answer_write(request, insert)
-
-
-class PayloadIOVInsertView(APIView):
-    """Inserting payloads into global tags by the names of tag and payload type, all or none, or trying out what it does."""
-
-    takes_rows = True
-
-    @extend_schema(
-        parameters=[
-            *WRITE_HEADERS,
-            OpenApiParameter(
-                "dry_run", str, enum=["0", "1"], description="1: say what would happen, and change nothing."
-            ),
-        ],
-        request=one_of(InsertInput(), InsertInput(many=True)),
-        responses=InsertionResult,
-        examples=[INSERT_EXAMPLE],
-    )
-    def post(self, request: Request) -> HttpResponse:
-        rows, dry_run = read_insertion(request)
-        origin = read_origin(request)
-        if dry_run:
-            return Response(_try_out(rows))
-
-        def insert() -> dict:
-            return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
-
-        return answer_write(request, insert)
-
-
-def _try_out(rows: list[dict]) -> dict:
-    try:
-        return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True), dry_run=True)
-    except (OverlapError, TagFrozenError) as error:
-        return refusal_document(error)
-
-
 class PayloadIOVAttachView(APIView):
-    """Attaching a payload IOV to a payload list."""
+    """Inside its interval the payload becomes valid; everywhere else what was valid before stays so. IOVs in the way are cut or
+    detached. In a locked tag it may only fill a gap, else the request is refused with 409."""
 
-    @extend_schema(request=PayloadIOVAttachInput, responses=PayloadIOVDocument)
+    @extend_schema(
+        summary="Attach a payload IOV to a payload list",
+        request=PayloadIOVAttachInput,
+        responses=PayloadIOVDocument,
+        examples=[request_example({"payload_list": "Pixel_Alignment_1", "piov_id": 10})],
+    )
     def put(self, request: Request) -> Response:
         body = read_body(request, PayloadIOVAttachInput)
         iov = payload_iovs.attach_payload_iov(
@@ -139,9 +96,22 @@ class PayloadIOVAttachView(APIView):
 
 
 class PayloadIOVDeleteView(APIView):
-    """Deleting the payload IOV of a global tag and payload type that has exactly this start and end (open if left out)."""
+    """The IOV of the tag and payload type that has exactly this start and end; where no end is given, an open one. The IOV
+    before it is then valid as far as its own end reaches."""
 
-    @extend_schema(request=None, responses={200: Statement})
+    @extend_schema(
+        summary="Delete a payload IOV",
+        parameters=[
+            in_path("global_tag", "Name of the global tag.", "tiny"),
+            in_path("payload_type", "Name of the payload type.", "Pixel_Alignment"),
+            in_path("major", "First half of the start.", "137", DIGITS),
+            in_path("minor", "Second half of the start.", "6129", DIGITS),
+            in_path("major_end", f"First half of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
+            in_path("minor_end", f"Second half of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
+        ],
+        request=None,
+        responses={200: Statement},
+    )
     def delete(
         self,
         request: Request,

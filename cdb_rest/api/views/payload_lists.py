@@ -1,4 +1,4 @@
-"""Views of payload lists."""
+"""Payload lists: the IOVs of one payload type, for one global tag."""
 
 from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
@@ -16,9 +16,11 @@ from cdb_rest.api.documents import (
     document,
     document_of,
 )
+from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
 from cdb_rest.api.fields import parse_number, read_body
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
 from cdb_rest.api.paging import wants_page
+from cdb_rest.api.schema import in_path, request_example, response_example
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.models import PayloadList
@@ -26,34 +28,57 @@ from cdb_rest.services import payload_lists
 
 
 class PayloadListListView(APIView):
-    """All payload lists with their IOVs, or a page of them with their counts."""
+    """All payload lists by id, with their IOVs; or with `page` a page of them with their counts."""
 
-    @extend_schema(parameters=PAYLOAD_LISTS.parameters(), responses=PAYLOAD_LISTS.list_or_page(NestedPayloadList))
+    @extend_schema(
+        summary="List payload lists",
+        parameters=PAYLOAD_LISTS.parameters(),
+        responses=PAYLOAD_LISTS.list_or_page(NestedPayloadList),
+        examples=[
+            response_example([NESTED_PAYLOAD_LIST]),
+            response_example(page_of(COUNTED_PAYLOAD_LIST, 10), "With page=1"),
+        ],
+    )
     def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(PAYLOAD_LISTS.page(request.query_params))
         return streams.payload_lists(PayloadList.objects.all())
 
-    @extend_schema(request=PayloadListInput, responses=PayloadListDocument)
+    @extend_schema(
+        summary="Create a payload list",
+        request=PayloadListInput,
+        responses=PayloadListDocument,
+        examples=[request_example({"payload_type": "Pixel_Alignment"})],
+    )
     def post(self, request: Request) -> Response:
-        """Create an empty, detached payload list, named after its type and its id."""
+        """The list is empty and in no global tag. Its name consists of its payload type and its id: `Pixel_Alignment_11`."""
         created = payload_lists.create_payload_list(**read_body(request, PayloadListInput))
         return Response(document_of(PayloadListDocument, created))
 
 
 class PayloadListByIdView(APIView):
-    """One payload list with its IOVs, by id."""
+    """One payload list, with its IOVs by start."""
 
-    @extend_schema(responses=NestedPayloadList)
+    @extend_schema(
+        summary="Get a payload list by id",
+        parameters=[in_path("list_id", "Id of the payload list.", 1)],
+        responses=NestedPayloadList,
+        examples=[response_example(NESTED_PAYLOAD_LIST)],
+    )
     def get(self, request: Request, list_id: str) -> HttpResponseBase:
         number = parse_number("id", list_id)
         return streams.payload_list(PayloadList.objects.filter(id=number), PayloadListNotFoundError(number))
 
 
 class PayloadListByNameView(APIView):
-    """One payload list with the number of its IOVs, by name."""
+    """One payload list, with the number of its IOVs."""
 
-    @extend_schema(responses=PayloadListItem)
+    @extend_schema(
+        summary="Get a payload list by name",
+        parameters=[in_path("name", "Name of the payload list.", "Pixel_Alignment_1")],
+        responses=PayloadListItem,
+        examples=[response_example(COUNTED_PAYLOAD_LIST)],
+    )
     def get(self, request: Request, name: str) -> Response:
         item = document(PayloadListItem, PayloadList.objects.filter(name=name))
         if item is None:
@@ -62,9 +87,14 @@ class PayloadListByNameView(APIView):
 
 
 class PayloadListAttachView(APIView):
-    """Attaching a payload list to a global tag, in place of the one of its type."""
+    """The list becomes part of the tag, in place of the tag's former list of that payload type, which is detached."""
 
-    @extend_schema(request=PayloadListAttachInput, responses=PayloadListDocument)
+    @extend_schema(
+        summary="Attach a payload list to a global tag",
+        request=PayloadListAttachInput,
+        responses=PayloadListDocument,
+        examples=[request_example({"global_tag": "tiny", "payload_list": "Pixel_Alignment_1"})],
+    )
     def put(self, request: Request) -> Response:
         names = read_body(request, PayloadListAttachInput)
         origin = read_origin(request)
@@ -73,9 +103,16 @@ class PayloadListAttachView(APIView):
 
 
 class PayloadListDeleteView(APIView):
-    """Deleting an empty payload list."""
+    """Refused with 409 while the list holds IOVs."""
 
-    @extend_schema(request=None, responses={200: Statement})
+    @extend_schema(
+        summary="Delete a payload list",
+        parameters=[
+            in_path("name", "Name of the payload list, as the response to its creation has it.", "Pixel_Alignment_11")
+        ],
+        request=None,
+        responses={200: Statement},
+    )
     def delete(self, request: Request, name: str) -> Response:
         payload_lists.delete_payload_list(name=name, origin=read_origin(request))
         return Response({"detail": f"Payload list {name} deleted."})

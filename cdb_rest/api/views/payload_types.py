@@ -1,4 +1,4 @@
-"""Views of payload types."""
+"""Payload types: the kinds of payloads, such as the alignment of a detector."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -7,33 +7,50 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.browsers import PAYLOAD_TYPES
 from cdb_rest.api.documents import NamedDocument, Statement, document_of, documents
+from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
 from cdb_rest.api.fields import read_body
 from cdb_rest.api.inputs import NamedInput
 from cdb_rest.api.paging import wants_page
+from cdb_rest.api.schema import in_path, request_example, response_example
 from cdb_rest.models import PayloadType
 from cdb_rest.services import payload_types
 
 
 class PayloadTypeListView(APIView):
-    """All payload types, or a page of them."""
+    """All payload types by id; or with `page` a page of them."""
 
-    @extend_schema(parameters=PAYLOAD_TYPES.parameters(), responses=PAYLOAD_TYPES.list_or_page(NamedDocument))
+    @extend_schema(
+        summary="List payload types",
+        parameters=PAYLOAD_TYPES.parameters(),
+        responses=PAYLOAD_TYPES.list_or_page(NamedDocument),
+        examples=[response_example([PAYLOAD_TYPE]), response_example(page_of(PAYLOAD_TYPE, 10), "With page=1")],
+    )
     def get(self, request: Request) -> Response:
         if wants_page(request.query_params):
             return Response(PAYLOAD_TYPES.page(request.query_params))
         return Response(documents(NamedDocument, PayloadType.objects.order_by("id")))
 
-    @extend_schema(request=NamedInput, responses=NamedDocument)
+    @extend_schema(
+        summary="Create a payload type",
+        request=NamedInput,
+        responses=NamedDocument,
+        examples=[request_example({"name": "Gain", "description": "Gain of each channel"})],
+    )
     def post(self, request: Request) -> Response:
-        """Create a payload type."""
+        """A payload type needs to exist before the first payload of its kind is stored."""
         created = payload_types.create_payload_type(**read_body(request, NamedInput))
         return Response(document_of(NamedDocument, created))
 
 
 class PayloadTypeDeleteView(APIView):
-    """Deleting a payload type that no payload list has."""
+    """Refused with 409 while a payload list has that type."""
 
-    @extend_schema(request=None, responses={200: Statement})
+    @extend_schema(
+        summary="Delete a payload type",
+        parameters=[in_path("name", "Name of the payload type.", "Gain")],
+        request=None,
+        responses={200: Statement},
+    )
     def delete(self, request: Request, name: str) -> Response:
         payload_types.delete_payload_type(name=name)
         return Response({"detail": f"Payload type {name} deleted."})

@@ -1,4 +1,4 @@
-"""The view of the settings that clients may know."""
+"""Settings: the part of the configuration that clients may know."""
 
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
@@ -6,13 +6,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from cdb_rest.api.schema import in_path, response_example
 from cdb_rest.domain.errors import SettingNotFoundError
 
 
 class PublicSettingView(APIView):
-    """One public setting, its default where nothing was set."""
+    """An object with that one setting, or its default where nothing was set."""
 
-    @extend_schema(responses={200: {"type": "object", "additionalProperties": {}}})
+    @extend_schema(
+        summary="Get a setting",
+        parameters=[in_path("name", "Name of the setting, such as CDB_PAYLOAD_BASE_URL.", "CDB_IOV_MODE")],
+        responses={200: {"type": "object", "additionalProperties": {}}},
+        examples=[response_example({"CDB_IOV_MODE": "continuous"})],
+    )
     def get(self, request: Request, name: str) -> Response:
         if name not in settings.CDB_PUBLIC_SETTINGS:
             raise SettingNotFoundError(name)

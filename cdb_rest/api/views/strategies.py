@@ -1,7 +1,7 @@
-"""Views of the strategies: the lookup's answer found in other ways, to compare them side by side."""
+"""Strategies: the lookup computed in other ways, to compare their speed."""
 
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -27,7 +27,7 @@ ENTRY = {
 class StrategyListView(APIView):
     """The strategies: what each does, its route, the index that it wants and whether that exists now."""
 
-    @extend_schema(responses={200: {"type": "array", "items": ENTRY}})
+    @extend_schema(summary="List strategies", responses={200: {"type": "array", "items": ENTRY}})
     def get(self, request: Request) -> Response:
         existing = complete_indexes()
         return Response(
@@ -62,4 +62,5 @@ def route_of(strategy: Strategy) -> str:
 def view_of(strategy: Strategy) -> type[StrategyLookupView]:
     """A view class for a strategy, named and described after it."""
     name = "".join(word.capitalize() for word in strategy.name.split("_"))
-    return type(f"{name}LookupView", (StrategyLookupView,), {"strategy": strategy, "__doc__": strategy.sentence})
+    view = type(f"{name}LookupView", (StrategyLookupView,), {"strategy": strategy, "__doc__": strategy.sentence})
+    return extend_schema_view(get=extend_schema(summary=f"Look up payloads by {strategy.name}"))(view)

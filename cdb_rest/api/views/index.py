@@ -1,0 +1,52 @@
+"""The entry points: the page of the service, the index of the API, and the icon that browsers ask for."""
+
+from pathlib import Path
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+import cdb_rest
+
+API = "/api/cdb_rest/"
+DESCRIPTION = {"docs": "/api/docs/", "schema": "/api/schema/"}
+SERVICE = {"service": "cdb", "api": API, **DESCRIPTION, "health": "/health/ready"}
+INDEX = {
+    "lookup": f"{API}payload-iovs/query/?gtName={{gtName}}&majorIOV={{majorIOV}}&minorIOV={{minorIOV}}",
+    "global_tags": f"{API}global-tags",
+    "payload_types": f"{API}payload-types",
+    **DESCRIPTION,
+}
+ICON = (Path(cdb_rest.__file__).parent / "static/cdb_rest/favicon.ico").read_bytes()
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """What the service is and where its parts are: a page for browsers, JSON for all other clients."""
+    response = render(request, "cdb_rest/home.html") if prefers_html(request) else JsonResponse(SERVICE)
+    patch_vary_headers(response, ["Accept"])
+    return response
+
+
+class IndexView(APIView):
+    """Where to begin with the API. The link to the lookup is a template: the client fills in the names in braces."""
+
+    def get(self, request: Request) -> Response:
+        return Response(INDEX)
+
+
+@require_safe
+@cache_control(public=True, max_age=24 * 3600)
+def favicon(request: HttpRequest) -> HttpResponse:
+    """The icon of the service's pages, where browsers look for it."""
+    return HttpResponse(ICON, content_type="image/x-icon")
+
+
+def prefers_html(request: HttpRequest) -> bool:
+    """Whether the client is a browser that shows a page, by its Accept header."""
+    return request.get_preferred_type(["application/json", "text/html"]) == "text/html"

@@ -1,0 +1,105 @@
+"""Inserting: one or many payloads with their intervals, in one request."""
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from cdb_rest.api.documents import BulkResult, one_of
+from cdb_rest.api.inputs import BulkPayloadIOVInput, InsertInput, read_bulk, read_insertion
+from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
+from cdb_rest.api.schema import request_example, response_example
+from cdb_rest.api.writes import WRITE_HEADERS, answer_write, read_origin
+from cdb_rest.domain.errors import OverlapError, TagFrozenError
+from cdb_rest.services import bulk, insertion
+
+PAYLOAD = {
+    "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_url": "pixel/run5.root", "checksum": "9e107d9d",
+    "since": [5, 0], "until": [6, 0], "dry_run": True,
+}  # fmt: skip
+SPLIT = {
+    "id": 10, "payload_url": "Pixel_Alignment/tiny/000000_dcd93f5b.root", "before": {"since": [1, 0], "until": [14, 2459]},
+    "after": [{"since": [1, 0], "until": [5, 0]}, {"since": [6, 0], "until": [14, 2459]}],
+}  # fmt: skip
+PLAN = {
+    "detail": "Payload IOVs that would be inserted: 1; others cut: 1, detached: 0.",
+    "dry_run": True,
+    "refused": None,
+    "revisions": {},
+    "rows": [
+        {
+            "row": 0, "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_list": "Pixel_Alignment_1",
+            "list_created": False,
+            "added": {"id": None, "payload_url": "pixel/run5.root", "since": [5, 0], "until": [6, 0]},
+            "trimmed": [], "moved": [], "split": [SPLIT], "detached": [],
+        }
+    ],
+}  # fmt: skip
+BULK_ROW = {
+    "payload_list": "Pixel_Alignment_1", "payload_url": "pixel/run5.root", "checksum": "9e107d9d", "size": 1024,
+    "major_iov": 5, "minor_iov": 0, "major_iov_end": 6, "minor_iov_end": 0,
+}  # fmt: skip
+
+
+class PayloadIOVInsertView(APIView):
+    """One payload or an array of them, all or none; with `dry_run` only the plan is made and nothing changes.
+
+    Inside its interval a payload becomes valid; everywhere else what was valid before stays so. `until` is the end: a moment,
+    `"open"`, or `"next"` for the start of the next IOV. The payload type must exist; a payload list is made where the tag has
+    none of that type. The response says for each payload which other IOVs are cut or detached.
+    """
+
+    takes_rows = True
+
+    @extend_schema(
+        summary="Insert payloads into global tags",
+        parameters=[
+            *WRITE_HEADERS,
+            OpenApiParameter(
+                "dry_run", str, enum=["0", "1"], description="1: say what would happen, and change nothing."
+            ),
+        ],
+        request=one_of(InsertInput(), InsertInput(many=True)),
+        responses=InsertionResult,
+        examples=[request_example(PAYLOAD), response_example(PLAN)],
+    )
+    def post(self, request: Request) -> HttpResponse:
+        rows, dry_run = read_insertion(request)
+        origin = read_origin(request)
+        if dry_run:
+            return Response(_try_out(rows))
+
+        def insert() -> dict:
+            return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
+
+        return answer_write(request, insert)
+
+
+def _try_out(rows: list[dict]) -> dict:
+    try:
+        return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True), dry_run=True)
+    except (OverlapError, TagFrozenError) as error:
+        return refusal_document(error)
+
+
+class PayloadIOVBulkView(APIView):
+    """All or none. An IOV with an end is valid in its interval; one without is valid until the next IOV of its list begins."""
+
+    takes_rows = True
+
+    @extend_schema(
+        summary="Insert IOVs into payload lists",
+        parameters=WRITE_HEADERS,
+        request=BulkPayloadIOVInput(many=True),
+        responses=BulkResult,
+        examples=[request_example(BULK_ROW)],
+    )
+    def post(self, request: Request) -> HttpResponse:
+        rows, origin = read_bulk(request), read_origin(request)
+
+        def insert() -> dict:
+            count = bulk.insert_payload_iovs(rows=rows, origin=origin)
+            return {"detail": f"Payload IOVs inserted: {count}.", "count": count}
+
+        return answer_write(request, insert)

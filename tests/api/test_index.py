@@ -1,0 +1,60 @@
+"""The entry points of the service: every link leads to an answer, and browsers get a page and an icon."""
+
+import re
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from cdb_rest.api.security import PAGE_HEADERS
+from tests.conftest import PREFIX
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# What Chromium sends.
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize("path", ["/", PREFIX, PREFIX.rstrip("/")])
+def test_every_link_of_an_index_is_answered(api, world, path):
+    index = api.get(path).ok()
+    assert {"docs", "schema"} <= set(index)
+    links = [link.format(gtName="run24", majorIOV=1, minorIOV=0) for link in index.values() if link != "cdb"]
+    statuses = {link: Client().get(link).status_code for link in links}
+    assert set(statuses.values()) == {200}, statuses
+
+
+def test_the_index_of_the_api_has_a_lookup_that_finds_payloads(api, world):
+    link = api.get(PREFIX).ok()["lookup"]
+    [row] = api.get(link.format(gtName="run24", majorIOV=1, minorIOV=0)).ok()
+    assert row[:2] == ["Gain", "early"]
+
+
+def test_the_index_of_the_api_takes_no_other_method(api):
+    api.post("").error(405, "method_not_allowed")
+
+
+def test_a_browser_gets_a_page_whose_links_are_answered(db):
+    call_command("seed_scenario", "tiny", verbosity=0)
+    response = Client().get("/", headers={"Accept": BROWSER})
+    assert response["Content-Type"] == "text/html; charset=utf-8" and response["Vary"] == "Accept"
+    assert PAGE_HEADERS.items() <= dict(response.items()).items()
+    page = response.content.decode()
+    assert "<title>cdb" in page and "<script" not in page
+    links = [link.replace("&amp;", "&") for link in re.findall(r'href="(.*?)"', page)]
+    assert len(links) > 5
+    statuses = {link: Client().get(link).status_code for link in links}
+    assert set(statuses.values()) == {200}, statuses
+
+
+@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "nonsense"])
+def test_all_others_get_json(accept):
+    response = Client().get("/", headers={"Accept": accept} if accept else {})
+    assert response.json()["service"] == "cdb" and response["Vary"] == "Accept"
+
+
+def test_the_icon_is_an_icon_that_may_be_kept():
+    response = Client().get("/favicon.ico")
+    assert (response.status_code, response["Content-Type"]) == (200, "image/x-icon")
+    assert response.content[:4] == b"\x00\x00\x01\x00"
+    assert response["Cache-Control"] == "public, max-age=86400"
