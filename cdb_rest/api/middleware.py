@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.api.conditional import fails_precondition
 from cdb_rest.api.errors import answer
+from cdb_rest.api.security import is_cross_site_write
 
 
 class EdgeMiddleware:
@@ -36,6 +37,8 @@ class EdgeMiddleware:
         if "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
             # PostgreSQL's text can't hold it.
             return answer(400, "invalid_input", "The URL must not contain a NUL byte.")
+        if is_cross_site_write(request):
+            return answer(403, "cross_site_request", "A page of another site must not write here (see Origin).")
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             return answer(
                 400, "length_required", "Send the body with a Content-Length; chunked bodies are not accepted."
