@@ -15,6 +15,7 @@ from psycopg2.extensions import parse_dsn
 from cdb import env
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ConfigurationError
+from cdb_rest import iov_mode
 
 # A server that vanished with its network is noticed, idle or in the middle of a statement, after 20 to 25 s.
 DEAD_NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
@@ -108,13 +109,14 @@ def available(options: dict[str, str] | None = None) -> Iterator[None]:
     """
     server = embedded(options)
     if server is None:
-        _check_reachable()
+        check()
         yield
         return
     server.acquire()
     global _in_use
     _in_use = server
     try:
+        check()
         yield
     finally:
         # An impatient second Ctrl-C must not leave the server behind.
@@ -144,11 +146,24 @@ def _parse(database_url: str, variable: str = "DATABASE_URL") -> dict[str, str]:
         raise ConfigurationError(f"{variable} is not valid: {reason} (special characters are written %XX)") from error
 
 
-def _check_reachable() -> None:
+def check() -> None:
+    """Raise `ConfigurationError` if the database can't be reached, or was made with another CDB_IOV_MODE."""
     named = parts()
     try:
-        psycopg2.connect(**{"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | named).close()
+        check_mode()
     except psycopg2.OperationalError as error:
         where = f"{named.get('host', 'localhost')}:{named.get('port', '5432')}/{named.get('dbname', '')}"
         reason = " ".join(str(error).split())
         raise ConfigurationError(f"can't reach the database at {where} (DATABASE_URL): {reason}") from error
+
+
+def check_mode() -> None:
+    """Raise `ConfigurationError` if the database was made with another CDB_IOV_MODE.
+
+    Raises `psycopg2.OperationalError` if it can't be reached.
+    """
+    connect_timeout = {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]}
+    with contextlib.closing(psycopg2.connect(**connect_timeout | parts())) as connection:
+        conflict = iov_mode.conflict(connection.cursor(), env.read()["CDB_IOV_MODE"])
+    if conflict:
+        raise ConfigurationError(conflict)

@@ -1,8 +1,8 @@
 """A PostgreSQL server of our own, kept under one data directory: nothing to install, nothing to configure.
 
-The binaries come from a wheel. The server's life is ours: it is started by whoever needs it first and stopped by
-whoever leaves last. Every user process holds a shared file lock, which the kernel drops when that process dies, however
-it dies, so that no stale entry can keep the server up or take it away from somebody.
+The binaries come from a wheel. The process that needs the server first starts it, and the one that leaves last stops it.
+Every user process holds a shared file lock, which the kernel drops when that process dies, however it dies. A guard
+(`cdb/postgres_guard.py`) waits for the exclusive lock, and stops the server if its last user was killed.
 
 The server listens on a Unix socket alone, in a directory that only its owner (and root) may enter: two instances with
 different data directories can't meet, and no password is needed.
@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +20,16 @@ from urllib.parse import quote
 
 import psycopg2
 
-from cdb import directories, postgres_binaries
+from cdb import directories, postgres_binaries, postgres_guard
 from cdb.env import ConfigurationError
 from cdb.postgres_process import PostgresProcess
 
 DATABASE = USER = "cdb"
+# Held by the processes that use the server (shared), and by the guard.
+USERS_LOCK, GUARD_LOCK = "users.lock", "guard.lock"
+PAUSE_SECONDS = 0.01
+# How long the last user waits for the guard to end.
+GUARD_SECONDS = 5
 
 
 def _shared_buffers_megabytes() -> int:
@@ -97,11 +103,13 @@ class EmbeddedPostgres:
         try:
             self._make_directories()
             with self._control_lock():
-                self._use_lock = os.open(self.directory / "users.lock", os.O_RDWR | os.O_CREAT, 0o600)
+                self._use_lock = os.open(self.directory / USERS_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
                 fcntl.flock(self._use_lock, fcntl.LOCK_SH)
                 self._initialise()
                 if not self._process.is_running():
                     self._process.start()
+                if not self._has_guard():
+                    postgres_guard.start(self.directory)
                 self._create_database()
         except BaseException as error:
             self.release()
@@ -124,19 +132,55 @@ class EmbeddedPostgres:
             raise ConfigurationError(f"can't start it again: {error}") from error
 
     def release(self) -> None:
-        """Stop using the server, and stop it if nobody else uses it."""
+        """Stop using the server, and stop it if no other process uses it."""
         if self._use_lock is None:
             return
         with self._control_lock():
             try:
-                # Turning the shared lock into the exclusive one works only for the last user.
-                fcntl.flock(self._use_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._process.stop()
-            except BlockingIOError:
-                pass
+                is_last = self._is_last_user()
+                if is_last:
+                    self._process.stop()
             finally:
                 os.close(self._use_lock)
                 self._use_lock = None
+        deadline = time.monotonic() + GUARD_SECONDS
+        while is_last and self._has_guard() and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+
+    def guard(self) -> None:
+        """Wait until no process uses the server, then stop it; return at once where there is a guard already."""
+        guard, users = (
+            os.open(self.directory / name, os.O_RDWR | os.O_CREAT, 0o600) for name in (GUARD_LOCK, USERS_LOCK)
+        )
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            while True:
+                fcntl.flock(users, fcntl.LOCK_EX)
+                # Users take the control lock first, so it can't be waited for with this one held.
+                fcntl.flock(users, fcntl.LOCK_UN)
+                with self._control_lock(), contextlib.suppress(BlockingIOError):
+                    fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self._process.stop()
+                    return
+
+    def _is_last_user(self) -> bool:
+        """Whether no other process uses the server. Only the last user, or the guard for a moment, can have the lock alone."""
+        while True:
+            for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(self._use_lock, kind | fcntl.LOCK_NB)
+                    return kind == fcntl.LOCK_EX
+            time.sleep(PAUSE_SECONDS)
+
+    def _has_guard(self) -> bool:
+        lock = os.open(self.directory / GUARD_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
 
     @contextlib.contextmanager
     def _control_lock(self) -> Iterator[None]:

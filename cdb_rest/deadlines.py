@@ -23,7 +23,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db import connection as current
 from psycopg2.extensions import make_dsn
 
-from cdb_rest import named_sql
+from cdb_rest import iov_mode, named_sql
 from cdb_rest.metrics import counts
 from cdb_rest.observe.exchange import Exchange
 from cdb_rest.observe.exchange import current as exchange
@@ -95,6 +95,8 @@ class WatchedConnection(psycopg2.extensions.connection):
 
     deadline: float | None = None
     outage = OUTAGE
+    # Once for the process.
+    is_mode_checked = False
     # The one that it works for.
     exchange: Exchange | None = None
 
@@ -107,7 +109,7 @@ class WatchedConnection(psycopg2.extensions.connection):
             self._socket = socket.socket(fileno=os.dup(self.fileno()))
             _watch(self)
             try:
-                self._limit_session()
+                self._begin_session()
             except psycopg2.Error:
                 self.close()
                 raise
@@ -142,7 +144,7 @@ class WatchedConnection(psycopg2.extensions.connection):
     def _limit_reads(self) -> None:
         self.limit_seconds = settings.CDB_LOOKUP_TIMEOUT_SECONDS + MARGIN_SECONDS
 
-    def _limit_session(self) -> None:
+    def _begin_session(self) -> None:
         # Outside of a transaction, whose end would take the settings back.
         self.autocommit = True
         with self.cursor() as cursor:
@@ -155,7 +157,22 @@ class WatchedConnection(psycopg2.extensions.connection):
                     "look": str(1000 * GONE_SECONDS),
                 },
             )
+            self._check_mode(cursor)
         self.autocommit = False
+
+    @staticmethod
+    def _check_mode(cursor: WatchedCursor) -> None:
+        """Raise `psycopg2.OperationalError` if the database was made with another CDB_IOV_MODE.
+
+        The start of the process looks as well, but the database may have been away then.
+        """
+        if WatchedConnection.is_mode_checked:
+            return
+        conflict = iov_mode.conflict(cursor, settings.CDB_IOV_MODE)
+        if conflict:
+            logger.error(conflict)
+            raise psycopg2.OperationalError(conflict)
+        WatchedConnection.is_mode_checked = True
 
     def _end(self, how: Callable[[], None]) -> None:
         self.deadline = monotonic() + self.limit_seconds

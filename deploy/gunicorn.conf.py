@@ -4,12 +4,15 @@
 (cdb/serving/gunicorn_master.py). Who starts gunicorn otherwise behind a proxy adds `--bind unix:PATH`.
 """
 
+import contextlib
 import os
 import resource
 import sys
 from typing import Any
 
-from cdb import env, gunicorn_edge, metrics_directory, security
+import psycopg2
+
+from cdb import database, env, gunicorn_edge, metrics_directory, security
 from cdb_rest.metrics import sharing
 from cdb_rest.metrics.place import here
 
@@ -89,9 +92,12 @@ gunicorn_edge.install()
 
 
 def on_starting(server: Any) -> None:
-    """Before any socket is open: with DEBUG only this machine may connect."""
+    """Before any socket is open: with DEBUG only this machine may connect, and the database, if it is there, is of our mode."""
     try:
         security.check_debug_listens_here(server.cfg.address)
+        # The database may be away for now; then each process looks again when it connects.
+        with contextlib.suppress(psycopg2.OperationalError):
+            database.check_mode()
     except env.ConfigurationError as error:
         raise SystemExit(f"cdb: {error}") from error
 

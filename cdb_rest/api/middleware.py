@@ -20,7 +20,9 @@ class EdgeMiddleware:
         response = _in_json(self._refusal(request) or self.get_response(request))
         if fails_precondition(request, response):
             response.close()
-            response = answer(412, "precondition_failed", "The condition in If-Match or If-Unmodified-Since does not hold.")
+            response = answer(
+                412, "precondition_failed", "The condition in If-Match or If-Unmodified-Since does not hold."
+            )
         response.headers.setdefault("Cache-Control", "no-store")
         if response.status_code == 304:
             # The framework would say 0, which a cache could take for the length of what it has.

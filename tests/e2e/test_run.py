@@ -47,6 +47,35 @@ def test_after_killing_everything_the_next_start_has_all_that_was_acknowledged(f
         assert names == [f"tag{number}" for number in range(round_number + 1)]
 
 
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_when_the_command_is_killed_everything_else_ends_too(fresh, needs_packages, command):
+    service = fresh(command=command).start()
+    assert service.programs("postgres -D")
+    service.process.kill()
+    service.process.wait()
+    deadline = time.monotonic() + 60
+    while left := service.family():
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+    # In order, so nothing has to be recovered.
+    log = (service.data / "postgres" / "server.log").read_text()
+    assert "database system is shut down" in log.splitlines()[-1]
+
+
+def test_a_server_that_others_use_outlives_a_killed_command(fresh):
+    service = fresh(SCENARIO="none").start()
+    other = fresh(SCENARIO="none")
+    other.environment["PORT"] = str(other.port)
+    other.start()
+    service.process.kill()
+    service.process.wait()
+    for _ in range(20):
+        assert JobClient(other.port).get("globalTags") == []
+        time.sleep(0.1)
+    assert other.stop() == 0
+    assert other.family() == []
+
+
 def test_when_only_the_command_is_killed_the_rest_does_not_hinder_the_next_start(fresh):
     service = fresh().start()
     service.process.kill()
@@ -178,7 +207,7 @@ def test_the_documentation_page_is_served_with_all_its_assets_by_us(service):
     assets = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert len(assets) >= 3
     for asset in assets:
-        assert asset.startswith(("/static/", "/api/docs/")), asset
+        assert asset.startswith(("/static/", "/api/docs/", "/favicon.ico")), asset
         with urllib.request.urlopen(base + asset) as answer:  # noqa: S310
             assert answer.status == 200 and answer.read(100)
     # Within the page itself no address of elsewhere is loaded either.

@@ -6,6 +6,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from cdb_rest.models import (
+    DatabaseProperty,
     GlobalTag,
     GlobalTagChange,
     GlobalTagStatus,
@@ -16,7 +17,16 @@ from cdb_rest.models import (
 )
 
 # Those that others refer to first.
-MODELS = (GlobalTagStatus, GlobalTag, PayloadType, PayloadList, PayloadIOV, GlobalTagChange, KeptAnswer)
+MODELS = (
+    GlobalTagStatus,
+    GlobalTag,
+    PayloadType,
+    PayloadList,
+    PayloadIOV,
+    GlobalTagChange,
+    KeptAnswer,
+    DatabaseProperty,
+)
 TABLES = {
     "GlobalTagStatus": ["id", "name", "description", "created"],
     "GlobalTag": ["id", "name", "author", "description", "status_id", "created", "updated"],
@@ -43,7 +53,8 @@ def schema():
                 SELECT table_name, column_name, data_type, character_maximum_length, numeric_precision, numeric_scale,
                     is_nullable, column_default, is_generated, generation_expression
                 FROM information_schema.columns
-                WHERE table_name LIKE '%%Tag%%' OR table_name IN ('PayloadType', 'PayloadList', 'PayloadIOV', 'KeptAnswer')
+                WHERE table_name LIKE '%%Tag%%'
+                    OR table_name IN ('PayloadType', 'PayloadList', 'PayloadIOV', 'KeptAnswer', 'DatabaseProperty')
             """,
             "constraints": """
                 SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint

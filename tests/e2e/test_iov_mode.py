@@ -1,0 +1,111 @@
+"""The mode of a database's intervals is fixed when it is made: nothing uses it in the other one."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.env import ROOT
+from tests.e2e.faults import LOOKUP
+from tests.e2e.service import JobClient, raw
+
+CONFLICT = "the database was made with CDB_IOV_MODE=continuous, so it can't be used with CDB_IOV_MODE=discrete"
+READY = b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def database(new_directory):
+    """A server with a database that was made in the default mode."""
+    server = EmbeddedPostgres(new_directory() / "postgres")
+    server.acquire()
+    yield server
+    server.release()
+
+
+def state(service):
+    client = JobClient(service.port)
+    return client.get("globalTag/tiny"), client.get("global-tags/tiny/changes")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check_intervals", "--repair"],
+        ["seed_scenario", "tiny", "--reset", "--yes"],
+        ["migrate"],
+        ["run"],
+        ["shell", "-c", "0"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_refuses_the_other_mode_in_one_line(service, fresh, command):
+    before = state(service)
+    refused = fresh(DATABASE_URL=EmbeddedPostgres(service.data / "postgres").url, CDB_IOV_MODE="discrete").manage(
+        *command
+    )
+    assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", f"cdb: {CONFLICT}\n")
+    assert state(service) == before
+
+
+def test_the_embedded_database_has_its_mode_too(fresh):
+    service = fresh(SCENARIO="none").start()
+    service.stop()
+    other = fresh(CDB_IOV_MODE="discrete")
+    for command in ("run", "serve", "check_intervals"):
+        assert other.manage(command).stderr == f"cdb: {CONFLICT}\n"
+    assert service.family() == []
+    assert service.start().stop() == 0
+
+
+def test_a_database_that_is_made_in_discrete_mode_stays_so(fresh):
+    service = fresh(CDB_IOV_MODE="discrete").start()
+    service.stop()
+    refused = fresh().manage("check_intervals")
+    assert (
+        refused.stderr
+        == "cdb: the database was made with CDB_IOV_MODE=discrete, so it can't be used with CDB_IOV_MODE=continuous\n"
+    )
+    assert service.manage("check_intervals").returncode == 0
+
+
+def gunicorn(service):
+    """gunicorn alone, as in a container."""
+    command = [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py"]
+    return subprocess.Popen(command, cwd=ROOT, env=service.environment, stderr=subprocess.PIPE, text=True)
+
+
+def test_gunicorn_alone_does_not_start_in_the_other_mode(fresh, database):
+    assert fresh(DATABASE_URL=database.url).manage("migrate").returncode == 0
+    process = gunicorn(fresh("other", DATABASE_URL=database.url, CDB_IOV_MODE="discrete"))
+    assert process.wait(60) != 0
+    assert CONFLICT in process.stderr.read()
+
+
+def test_a_process_that_started_without_the_database_does_not_answer_in_the_other_mode(fresh, new_directory):
+    server = EmbeddedPostgres(new_directory() / "postgres")
+    server.acquire()
+    assert fresh(DATABASE_URL=server.url).manage("migrate").returncode == 0
+    server.release()
+    service = fresh("other", DATABASE_URL=server.url, CDB_IOV_MODE="discrete")
+    process = gunicorn(service)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                status, _, body = raw(service.port, READY)
+                break
+            except ConnectionRefusedError:
+                assert time.monotonic() < deadline and process.poll() is None
+                time.sleep(0.1)
+        assert status == 503
+        server.acquire()
+        seen = {JobClient(service.port).call("GET", LOOKUP)[0] for _ in range(20)}
+        time.sleep(2)
+        seen |= {JobClient(service.port).call("GET", LOOKUP)[0] for _ in range(20)}
+        assert seen == {504} and raw(service.port, READY)[0] == 503
+    finally:
+        process.terminate()
+        assert CONFLICT in process.communicate(timeout=60)[1]
+        server.release()
