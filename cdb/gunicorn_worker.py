@@ -40,8 +40,10 @@ DISCARD_SECONDS, DISCARD_BYTES = 20, 256 * 1024 * 1024
 PIECE_BYTES = 256 * 1024
 # How often the deadlines of waiting connections are looked at.
 LOOK_SECONDS = 0.5
-# A body of this size or more is large: all large ones in progress together are no larger than one may be.
+# A body of this size or more is large: all large ones in progress together are no larger than one may be. The others wait,
+# which holds no thread, and which clients that send so much expect.
 LARGE_BYTES = 1024 * 1024
+LARGE_QUEUE_SECONDS = 3 * env.read()["CDB_QUEUE_TIMEOUT_SECONDS"]
 # Of one address: requests on their way into a process for longer than this. Beyond, the oldest is refused.
 SLOW_SECONDS, SLOW_OF_AN_ADDRESS = 2, 64
 
@@ -194,8 +196,8 @@ class BufferingWorker(ThreadWorker):
             self._queued.popleft()
 
     def _refuse_overdue(self) -> None:
-        for conn in self._limits.overdue(_is_overdue):
-            self._start(self._refusing, conn)
+        for conn in self._limits.overdue():
+            self._refuse(conn)
         while self._queued:
             conn, future = self._queued[0]
             if _still_waits(future) and not _is_overdue(conn):
@@ -400,10 +402,10 @@ class Limits:
         conn.admitted_bytes = 0
         return self._next_large()
 
-    def overdue(self, is_overdue: Callable[[Connection], bool]) -> list[Connection]:
+    def overdue(self) -> list[Connection]:
         """Take out the large requests that have waited too long."""
         found = []
-        while self._large and is_overdue(self._large[0]):
+        while self._large and monotonic() - self._large[0].waits_since > LARGE_QUEUE_SECONDS:
             found.append(self._large.popleft())
         return found
 
@@ -411,6 +413,8 @@ class Limits:
         admitted = []
         while self._large and self._large_bytes + self._large[0].reader.size <= MOST_BYTES:
             conn = self._large.popleft()
+            # From here on it waits for a thread alone.
+            conn.waits_since = monotonic()
             conn.admitted_bytes = conn.reader.size
             self._large_bytes += conn.admitted_bytes
             admitted.append(conn)

@@ -99,6 +99,36 @@ def test_thousands_of_connections_are_all_served_in_constant_memory(fresh):
     assert memory(worker) - before < 60 << 20
 
 
+def bulk(service, number, rows):
+    """The body of a bulk insert into a payload list of its own."""
+    client = JobClient(service.port)
+    assert client.call("POST", "pt", {"name": f"Bulk{number}"})[0] == 200
+    _, payload_list = client.call("POST", "pl", {"payload_type": f"Bulk{number}"})
+    row = {"payload_url": "x" * 100, "checksum": "y" * 32, "payload_list": payload_list["name"], "minor_iov": 0}
+    return [row | {"major_iov": major} for major in range(rows)]
+
+
+def test_large_bodies_wait_for_each_other_and_hold_no_thread(fresh):
+    """Six of 2 MB, of which 5 MB may be worked on at a time. That takes 90 MB; all at once took 250."""
+    service = fresh(CDB_WORKERS="1", CDB_THREADS="6", CDB_MAX_BODY_BYTES="5000000").start()
+    bodies = [bulk(service, number, 10_000) for number in range(6)]
+    assert len(json.dumps(bodies[0])) > 2_000_000
+    worker = max(service.programs("gunicorn"), key=lambda process: process.create_time())
+    with ThreadPoolExecutor(6) as pool:
+        before = most = memory(worker)
+        answers = [pool.submit(JobClient(service.port).call, "POST", "bulk_piov", body) for body in bodies]
+        while not all(answer.done() for answer in answers):
+            most = max(most, memory(worker))
+            assert len(JobClient(service.port).get(LOOKUP)) == 10
+    assert [answer.result()[0] for answer in answers] == [200] * 6
+    assert most - before < 150 << 20, most - before
+    # Given back soon, but for what the C library can't return.
+    deadline = time.monotonic() + 60
+    while memory(worker) - before > 90 << 20:
+        assert time.monotonic() < deadline, memory(worker) - before
+        time.sleep(0.2)
+
+
 def memory(process: psutil.Process) -> int:
     """Bytes of memory that are the process's own."""
     return process.memory_full_info().uss
