@@ -41,6 +41,11 @@ def _shared_buffers_megabytes() -> int:
     return max(128, min(2048, memory // 8 // 2**20))
 
 
+def _max_wal(directory: Path) -> str:
+    """A twentieth of the disk, and 4 GB at most: more than the default, so that seeding does not checkpoint all the time."""
+    return f"{max(256, min(4096, directories.disk_megabytes(directory) // 20))}MB"
+
+
 OPTIONS = {
     "listen_addresses": "",
     "port": postgres_binaries.PORT,
@@ -50,8 +55,6 @@ OPTIONS = {
     "shared_buffers": f"{_shared_buffers_megabytes()}MB",
     # The lookup's plan is a few hundred index probes: compiling it costs more than running it.
     "jit": "off",
-    # Larger than the default 1 GB, so that seeding millions of rows does not checkpoint all the time.
-    "max_wal_size": "4GB",
     "timezone": "UTC",
     "log_timezone": "UTC",
     # Time, process, and the name of the client's program: an instance of the service, or a command.
@@ -75,7 +78,7 @@ class EmbeddedPostgres:
             data=self.data,
             log=directory / "server.log",
             socket_directory=self.socket_directory,
-            options=OPTIONS | (options or {}),
+            options=OPTIONS | {"max_wal_size": _max_wal(directory)} | (options or {}),
         )
 
     @property

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from cdb import database, env
+from cdb import database, directories, env
 from cdb.env import ConfigurationError
 from cdb.serving import nginx, pgbouncer, postgresql, templates
 from cdb.serving.pools import Pool, pools
@@ -93,8 +93,9 @@ def _pgbouncer(options: argparse.Namespace) -> list[str]:
 
 
 def _postgresql(options: argparse.Namespace) -> list[str]:
-    values = postgresql.sizes(options.memory) | {"CONNECTIONS": options.connections}
     options.directory.mkdir(parents=True, exist_ok=True)
+    disk = options.disk or directories.disk_megabytes(options.directory)
+    values = postgresql.sizes(options.memory, disk) | {"CONNECTIONS": options.connections}
     path = options.directory / postgresql.FILE
     templates.write(path, templates.fill(postgresql.FILE, values))
     # There is no secret in it, and PostgreSQL has another account.
@@ -155,6 +156,7 @@ def _describe_pgbouncer(parser: argparse.ArgumentParser) -> None:
 def _describe_postgresql(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--directory", type=Path, required=True, help="where postgresql.conf is written")
     parser.add_argument("--memory", type=int, required=True, help="megabytes of memory that PostgreSQL may use")
+    parser.add_argument("--disk", type=int, help="megabytes of its disk; by default of the disk of the directory")
     parser.add_argument("--connections", type=int, required=True, help="how many it should take")
     parser.set_defaults(only_write=True)
 

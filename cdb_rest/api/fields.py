@@ -1,6 +1,7 @@
 """Reading values from bodies, query strings and paths: strict about meaning, each error in one sentence."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -137,16 +138,24 @@ def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -
     return Moment(*(parse_number(name, text) for name, text in zip(names, texts, strict=True)))
 
 
-def parse_flag(name: str, text: str | None, *, bare: bool = False) -> bool:
-    """A switch of a query string: 1 or true, 0 or false, `bare` without a value, off where left out.
+def parse_flag(name: str, text: str | None) -> bool:
+    """A flag of a query string: bare, 1 or true mean on, 0 or false off, and so does leaving it out.
 
     Raises `InvalidInputError`.
     """
-    values = {"1": True, "true": True, "0": False, "false": False, "": bare, None: False}
+    values = {"": True, "1": True, "true": True, "0": False, "false": False, None: False}
     if text not in values:
-        message = f"{name} must be 1 or 0."
+        message = f"{name} must be 1, true or empty for on, or 0 or false for off (got {text})."
         raise InvalidInputError(message, {name: [message]})
     return values[text]
+
+
+def is_light(values: Sequence[str]) -> bool:
+    """Whether `light` asks for a tag's item: existing clients give it any value, so only 0 and false mean no.
+
+    nginx.conf decides by the same rule which pool answers.
+    """
+    return any(value not in ("0", "false") for value in values)
 
 
 def read_body(request: Request, form: type[Input]) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
     if len(dry_runs) > 1:
         message = "Either all rows are a dry run or none is; ?dry_run=1 is for all of them."
         raise InvalidInputError(message, {"dry_run": [message]})
-    return rows, parse_flag("dry_run", request.query_params.get("dry_run"), bare=True) or True in dry_runs
+    return rows, parse_flag("dry_run", request.query_params.get("dry_run")) or True in dry_runs
 
 
 def read_bulk(request: Request) -> list[dict[str, Any]]:

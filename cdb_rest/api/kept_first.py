@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from cdb_rest.api import errors
 from cdb_rest.api.conditional import Subject, answer_if_kept
+from cdb_rest.api.fields import is_light
 from cdb_rest.api.lookup_first import is_plain, send
 from cdb_rest.observe.exchange import exchange_of
 from cdb_rest.observe.observed import Application
@@ -52,7 +53,7 @@ class KeptFirst:
         if not query and ALL.fullmatch(path):
             return Subject.all_tags(), self._route(path)
         if found := TAG.fullmatch(path):
-            light = "light" in dict(parse_qsl(query, keep_blank_values=True))
+            light = is_light([value for name, value in parse_qsl(query, keep_blank_values=True) if name == "light"])
             return Subject.tag(found["name"], light=light), self._route(path, found)
         if found := LISTS.fullmatch(path):
             return Subject.payload_lists(found[found.lastgroup]), self._route(path, found)

@@ -2,7 +2,7 @@
 
 from enum import Enum, StrEnum
 
-from cdb_rest.domain.errors import StatusChangeRefusedError, TagFrozenError, TagLockedError
+from cdb_rest.domain.errors import InvalidInputError, StatusChangeRefusedError, TagFrozenError, TagLockedError
 
 
 class Status(StrEnum):
@@ -25,6 +25,17 @@ class Action(Enum):
 
 # Locked tags may grow: a type they do not have yet, an interval that no IOV covers yet.
 PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV}
+
+
+def check_status_name(name: str) -> None:
+    """Raise `InvalidInputError` for a name that differs from a built-in status by case alone.
+
+    A tag with the status "Frozen" would look frozen and could be unlocked.
+    """
+    for status in Status:
+        if name != status and name.lower() == status:
+            message = f"The name {name} differs from the built-in status {status} by case alone."
+            raise InvalidInputError(message, {"name": [message]})
 
 
 def check_permitted(*, tag: str, status: str, action: Action) -> None:

@@ -7,7 +7,7 @@ from django.db import connection
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
 from cdb_rest.domain.origin import UNKNOWN, Origin
-from cdb_rest.domain.status import Action, Status, check_status_change
+from cdb_rest.domain.status import Action, Status, check_status_change, check_status_name
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.locks import check_tag, hold_global_tags, lock_global_tag
@@ -19,7 +19,8 @@ CLONE = named_sql.load("clone_global_tag")
 
 @write
 def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
-    """Create a status. Raises `NameTakenError`."""
+    """Create a status. Raises `NameTakenError`, or `InvalidInputError` for a name that looks like a built-in one."""
+    check_status_name(name)
     created = GlobalTagStatus.objects.create(name=name, description=description)
     created.refresh_from_db()
     return created

@@ -37,11 +37,17 @@ def test_nested_global_tag(api, world, path):
     assert noise["payload_iov"] == []
 
 
-@parametrize("path", ["globalTag/run24?light", "globalTag/run24?light=1", "global-tags/run24?light=no"])
-def test_light_global_tag(api, world, path):
-    tag = api.get(path).ok()
-    assert keys(tag) == FLAT_TAG
-    assert tag["payload_iov_count"] == 2
+@parametrize("query", ["light", "light=", "light=1", "light=true", "light=no", "light=00", "light=0&light=1"])
+def test_light_global_tag(api, world, query):
+    for path in ("globalTag", "global-tags"):
+        tag = api.get(f"{path}/run24?{query}").ok()
+        assert keys(tag) == FLAT_TAG
+        assert tag["payload_iov_count"] == 2
+
+
+@parametrize("query", ["light=0", "light=false", "light=%30"])
+def test_light_can_be_off(api, world, query):
+    assert "payload_lists" in api.get(f"globalTag/run24?{query}").ok()
 
 
 def test_nested_list_of_all_global_tags(api, world, build):
@@ -148,6 +154,14 @@ def test_statuses(api, path):
     status = api.post(path, {"name": "online"}).ok()
     assert keys(status) == NAMED
     assert api.get(path).ok()[-1] == status
+
+
+@parametrize("name", ["Frozen", "LOCKED", "unLocked"])
+def test_a_status_cannot_be_mistaken_for_a_built_in_one(api, name):
+    error = api.post("gtstatus", {"name": name}).error(400, "invalid_input")
+    assert "by case alone" in error["name"][0]
+    assert len(api.get("gtstatus").ok()) == 3
+    api.post("gt", {"name": "x", "status": name}).error(404, "status_not_found")
 
 
 @parametrize("path", ["gtPayloadLists/run24", "global-tags/run24/payload-lists"])

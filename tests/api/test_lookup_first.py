@@ -152,7 +152,9 @@ CONDITIONAL = [
     # Its answer is read from a snapshot, which begins a transaction of its own.
     pytest.param("globalTag/tag", "", marks=pytest.mark.django_db(transaction=True)),
     ("globalTag/tag/", "light"),
-    ("global-tags/tag", "light=0&unknown=1"),
+    ("global-tags/tag", "light=no&unknown=1"),
+    ("global-tags/tag", "light=0&light"),
+    pytest.param("global-tags/tag", "light=0", marks=pytest.mark.django_db(transaction=True)),
     ("gtPayloadLists/tag", ""),
     ("global-tags/tag/payload-lists/", "unknown=1"),
 ]

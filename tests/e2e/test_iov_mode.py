@@ -94,7 +94,7 @@ def test_a_process_that_started_without_the_database_does_not_answer_in_the_othe
         deadline = time.monotonic() + 60
         while True:
             try:
-                status, _, body = raw(service.port, READY)
+                status, _, _ = raw(service.port, READY)
                 break
             except ConnectionRefusedError:
                 assert time.monotonic() < deadline and process.poll() is None

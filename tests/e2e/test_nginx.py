@@ -110,12 +110,12 @@ def test_a_body_a_little_too_large_is_refused_by_the_service_itself(served):
     assert status == 413 and "16777217 bytes" in json.loads(body)["detail"]
 
 
-def test_a_chunked_body_is_understood(served):
+def test_a_chunked_body_is_refused_as_the_service_alone_does(served):
     name = f"chunked{uuid.uuid4().hex}"
     content = json.dumps({"name": name}).encode()
     head = request(b"POST", b"pt", b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n")
     status, _, body = raw(served.port, head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content))
-    assert status == 200 and json.loads(body)["name"] == name
+    assert status == 400 and json.loads(body)["code"] == "length_required"
 
 
 @pytest.mark.parametrize("host", [b"", b"Host: localhost\r\n"])
@@ -180,6 +180,52 @@ def test_the_access_log_says_where_the_time_went(served, log):
     assert entry["bytes"] > 0 and entry["request_time"] + 0.05 >= float(entry["upstream_response_time"]) >= 0
     assert float(entry["upstream_connect_time"]) >= 0 and float(entry["upstream_header_time"]) >= 0
     assert entry["time"] and entry["cache"] == "MISS"
+
+
+def test_logs_and_configuration_are_for_their_owner_alone(served):
+    ask(served, "GET", f"{PREFIX}globalTags")
+    files = [file for file in (served.data / "serve").iterdir() if file.suffix in (".log", ".conf", ".ini")]
+    assert {file.name for file in files} >= {"access.log", "error.log", "service.log", "alerts.log", "nginx.conf"}
+    assert {file.name: oct(file.stat().st_mode & 0o777) for file in files} == {file.name: "0o600" for file in files}
+
+
+def test_http_0_9_is_refused_as_an_answer_without_a_status_would_not_tell_errors(served):
+    for path in ("/health/live", f"{PREFIX}globalTags", f"{PREFIX}gt"):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+            connection.sendall(f"GET {path}\r\n".encode())
+            received = b""
+            while piece := connection.recv(65536):
+                received += piece
+        assert json.loads(received)["code"] == "malformed_request"
+
+
+@pytest.mark.parametrize("shape", ["served", "service"])
+def test_too_many_header_fields_are_named_as_what_they_are(request, shape):
+    fields = b"".join(b"X-%d: 1\r\n" % number for number in range(150))
+    port = request.getfixturevalue(shape).port
+    status, _, body = raw(port, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n" + fields + b"\r\n")
+    assert status == 400
+    assert json.loads(body)["detail"].startswith(
+        "The header fields are too many or too long; at most 100 of 8190 bytes"
+    )
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("via", ["", "1.0 old-proxy", "1.1 a, 1.0 b"])
+def test_what_a_client_of_http_1_0_could_take_for_whole_is_kept_from_it(served, version, via):
+    """An export is refused, and the document of a tag has no name under which a cache could keep a part of it."""
+    head = f"HTTP/{version}\r\nHost: localhost\r\nConnection: close\r\n" + (f"Via: {via}\r\n" if via else "") + "\r\n"
+    is_old = version == "1.0" or bool(via)
+    for _ in range(3):
+        status, headers, _ = raw(served.port, f"GET {PREFIX}global-tags/tiny/export {head}".encode())
+        assert status == (400 if is_old else 200)
+        status, headers, _ = raw(served.port, f"GET {PREFIX}globalTag/tiny {head}".encode())
+        assert status == 200 and ("etag" in headers) != is_old
+        # Lookups are sent with their length.
+        status, headers, _ = raw(
+            served.port, f"GET {PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0 {head}".encode()
+        )
+        assert status == 200 and "etag" in headers and "content-length" in headers
 
 
 @pytest.mark.parametrize("name", ["a b", "x" * 65, 'a"b', "{}", "Ö"])

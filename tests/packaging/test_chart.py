@@ -164,7 +164,7 @@ def test_each_of_several_replicas_is_one_server():
 def test_postgresql_gets_the_settings_of_deploy():
     """The chart reads deploy/postgresql.conf itself and has the rules of its table once more."""
     cluster = of_kind(resources(render("cluster")), "Cluster")["cdb-db"]
-    sizes = postgresql.sizes(4096) | {"CONNECTIONS": 50 + 3 * (24 + 16)}
+    sizes = postgresql.sizes(4096, 50 * 1024) | {"CONNECTIONS": 50 + 3 * (24 + 16)}
     text = (DEPLOY / "postgresql.conf").read_text()
     for name, size in sizes.items():
         text = text.replace(f"@{name}@", str(size))

@@ -25,12 +25,17 @@ def test_every_placeholder_is_filled_in():
         assert not any(PLACEHOLDER.search(line) for line in text.splitlines() if not COMMENT.match(line))
 
 
-@pytest.mark.parametrize("name", ["SHARED_BUFFERS", "EFFECTIVE_CACHE_SIZE", "WORK_MEM", "MAINTENANCE_WORK_MEM"])
-def test_the_table_of_sizes_is_what_is_computed(name):
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [(name, "memory") for name in ("SHARED_BUFFERS", "EFFECTIVE_CACHE_SIZE", "WORK_MEM", "MAINTENANCE_WORK_MEM")]
+    + [(name, "disk") for name in ("MAX_WAL", "MIN_WAL", "SLOT_WAL")],
+)
+def test_the_tables_of_sizes_are_what_is_computed(name, of):
     text = (DEPLOY / "postgresql.conf").read_text()
-    gigabytes = [int(size) for size in re.search(r"#   memory +(.*) rule", text)[1].replace("GB", "").split()]
+    gigabytes = [int(size) for size in re.search(rf"#   {of} +(.*) rule", text)[1].replace("GB", "").split()]
     row = re.search(rf"@{name}@ +((?:\d+MB +)+)", text)[1].split()
-    assert row == [postgresql.sizes(size * 1024)[name] for size in gigabytes]
+    sizes = {"memory": 4096, "disk": 100_000}
+    assert row == [postgresql.sizes(*(sizes | {of: size * 1024}).values())[name] for size in gigabytes]
 
 
 def test_each_pool_has_its_share_of_each_replica(monkeypatch):

@@ -20,7 +20,7 @@ from cdb_rest.api.documents import (
     one_of,
 )
 from cdb_rest.api.examples import GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
-from cdb_rest.api.fields import parse_number, read_body, read_value
+from cdb_rest.api.fields import is_light, parse_number, read_body, read_value
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.schema import in_path, request_example, response_example
@@ -111,13 +111,13 @@ class GlobalTagByNameView(APIView):
         summary="Get a global tag",
         parameters=[
             NAME,
-            OpenApiParameter("light", str, description="Counts instead of contents, whatever the value."),
+            OpenApiParameter("light", str, description="Counts instead of contents, unless the value is 0 or false."),
         ],
         responses=one_of(NestedGlobalTag(), GlobalTagItem()),
         examples=[response_example(NESTED_GLOBAL_TAG), response_example(GLOBAL_TAG, "With light=1")],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        light = "light" in request.query_params
+        light = is_light(request.query_params.getlist("light"))
         subject = Subject.tag(name, light=light)
         kept = answer_if_kept(request.META, subject)
         if kept:
