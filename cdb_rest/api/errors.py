@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.InvalidInputError: 400,
+    errors.UnknownParameterError: 400,
     errors.NameTakenError: 400,
     errors.NotFoundError: 404,
     errors.GlobalTagNotFoundError: 404,

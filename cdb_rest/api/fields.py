@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from cdb_rest.api.strict import is_own_path, unknown_names
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Moment
 from cdb_rest.models.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
@@ -103,10 +104,17 @@ class UntilField(MomentField):
 
 
 class Input(serializers.Serializer):
-    """The body of a request. Clients may send null for what they could have left out."""
+    """The body of a request. Clients may send null for what they could have left out.
+
+    With `strict` in the context, members that the form does not have are errors, since a misspelt one would be taken for
+    one that was left out. Any write may have a comment.
+    """
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if isinstance(data, dict):
+            unknown = unknown_names(data, [*self.fields, "comment"]) if self.context.get("strict") else {}
+            if unknown:
+                raise serializers.ValidationError(unknown)
             data = {
                 key: value
                 for key, value in data.items()
@@ -163,12 +171,12 @@ def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
     data = request.data
     if not isinstance(data, dict):
         raise InvalidInputError("The body must be a JSON object.")
-    return read_value(data, form)
+    return read_value(data, form, strict=is_own_path(request))
 
 
-def read_value(data: dict[str, Any], form: type[Input]) -> dict[str, Any]:
+def read_value(data: dict[str, Any], form: type[Input], *, strict: bool = False) -> dict[str, Any]:
     """`data` as `form` describes it. Raises `InvalidInputError` with every wrong field."""
-    filled = form(data=data)
+    filled = form(data=data, context={"strict": strict})
     if filled.is_valid():
         return dict(filled.validated_data)
     fields = plain_errors(filled.errors)

@@ -18,13 +18,12 @@ from cdb_rest.api.fields import (
     plain_errors,
     read_body,
 )
+from cdb_rest.api.strict import is_own_path
 from cdb_rest.domain.errors import ROWS_NAMED, InvalidInputError, TooManyRowsError, wrong_rows
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.models.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 ROWS_VALIDATED_AT_ONCE = 1000
-# More unknown members than these would only make the answer large.
-NAMED = 20
 
 
 class NameInput(Input):
@@ -89,11 +88,15 @@ class PayloadIOVAttachInput(Input):
     piov_id = NumberField()
 
 
-class InsertInput(Input):
-    """A payload to insert into a global tag, by the names of tag and payload type.
+# Each of these is what some clients expect where nothing is said, and "open" changes most.
+NO_END = (
+    'One of three is required: a moment [major, minor], where the validity ends; "next", at the next start in the payload '
+    'list; or "open", never: then all later IOVs are removed from the list.'
+)
 
-    Other members are refused: a misspelt `until` or `dry_run` would do what nobody wants.
-    """
+
+class InsertInput(Input):
+    """A payload to insert into a global tag, by the names of tag and payload type."""
 
     global_tag = TextField(max_length=NAME_LENGTH)
     payload_type = TextField(max_length=NAME_LENGTH)
@@ -102,16 +105,9 @@ class InsertInput(Input):
     size = NumberField(default=0)
     revision = RevisionField(source="extra", default=None)
     since = MomentField()
-    until = UntilField(default="open")
+    until = UntilField(error_messages={"required": NO_END, "null": NO_END})
     dry_run = serializers.BooleanField(default=False)
     comment = TextField(max_length=COMMENT_LENGTH, required=False, allow_blank=True)
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if isinstance(data, dict):
-            unknown = [name for name in data if name not in self.fields]
-            if unknown:
-                raise serializers.ValidationError({name: ["There is no such member."] for name in unknown[:NAMED]})
-        return super().to_internal_value(data)
 
     def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
         """Give the interval as the columns have it."""
@@ -130,7 +126,7 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
     Raises `TooManyRowsError`, or `InvalidInputError`, also where some rows are a dry run and others not.
     """
     data = request.data
-    rows = _read_rows(data, InsertInput) if isinstance(data, list) else [read_body(request, InsertInput)]
+    rows = _read_rows(request, InsertInput) if isinstance(data, list) else [read_body(request, InsertInput)]
     dry_runs = {row.pop("dry_run") for row in rows}
     if len(dry_runs) > 1:
         message = "Either all rows are a dry run or none is; ?dry_run=1 is for all of them."
@@ -142,10 +138,11 @@ def read_bulk(request: Request) -> list[dict[str, Any]]:
     """The rows of a bulk request. Raises `TooManyRowsError`, or `InvalidInputError` with the first wrong rows by index."""
     if not isinstance(request.data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")
-    return _read_rows(request.data, BulkPayloadIOVInput)
+    return _read_rows(request, BulkPayloadIOVInput)
 
 
-def _read_rows(data: list, form_class: type[Input]) -> list[dict[str, Any]]:
+def _read_rows(request: Request, form_class: type[Input]) -> list[dict[str, Any]]:
+    data, context = request.data, {"strict": is_own_path(request)}
     if len(data) > settings.CDB_MAX_BULK_ROWS:
         raise TooManyRowsError(
             f"The body has {len(data)} rows; at most {settings.CDB_MAX_BULK_ROWS} are accepted at once."
@@ -154,7 +151,7 @@ def _read_rows(data: list, form_class: type[Input]) -> list[dict[str, Any]]:
     wrong: list[dict[str, Any]] = []
     # In parts, so that a body with nothing right in it costs little more than one.
     for first in range(0, len(data), ROWS_VALIDATED_AT_ONCE):
-        form = form_class(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True)
+        form = form_class(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True, context=context)
         if form.is_valid():
             rows += (dict(row) for row in form.validated_data)
             continue

@@ -1,10 +1,12 @@
 """What an insertion did, or in a dry run would do, as a document."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from rest_framework import serializers
 
+from cdb_rest.api.documents import PayloadIOVDocument
 from cdb_rest.domain.attach import Cut
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import Interval, Mode
@@ -38,7 +40,21 @@ class CutDocument(serializers.Serializer):
     after = IntervalDocument(many=True)
 
 
-class PlanRow(serializers.Serializer):
+class CutsDocument(serializers.Serializer):
+    """What an IOV that is put into a payload list does to the others: rows that end earlier, start later, become two, or are
+    removed from the list."""
+
+    trimmed = CutDocument(many=True)
+    moved = CutDocument(many=True)
+    split = CutDocument(many=True)
+    detached = CutDocument(many=True)
+
+
+class AttachedIOV(PayloadIOVDocument, CutsDocument):
+    """An attached payload IOV, and what attaching it did to the others of its list."""
+
+
+class PlanRow(CutsDocument):
     """What one row of the request does to its payload list."""
 
     row = serializers.IntegerField()
@@ -47,10 +63,6 @@ class PlanRow(serializers.Serializer):
     payload_list = serializers.CharField(allow_null=True)
     list_created = serializers.BooleanField()
     added = AddedDocument()
-    trimmed = CutDocument(many=True)
-    moved = CutDocument(many=True)
-    split = CutDocument(many=True)
-    detached = CutDocument(many=True)
 
 
 class Refusal(serializers.Serializer):
@@ -76,9 +88,12 @@ def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]
     cuts = [cut for placement in insertion.placements for cut in placement.cuts]
     kept = sum(bool(cut.rest) for cut in cuts)
     created = {payload_list.id for payload_list in insertion.created_lists}
-    inserted = "that would be inserted" if dry_run else "inserted"
+    summary = (
+        f"ayload IOVs inserted: {len(insertion.placements)}; existing IOVs shortened, moved or split: {kept}; "
+        f"removed from their list: {len(cuts) - kept}."
+    )
     return {
-        "detail": f"Payload IOVs {inserted}: {len(insertion.placements)}; others cut: {kept}, detached: {len(cuts) - kept}.",
+        "detail": f"Dry run, nothing was changed: p{summary}" if dry_run else f"P{summary}",
         "dry_run": dry_run,
         "refused": None,
         "revisions": insertion.revisions,
@@ -108,10 +123,16 @@ def _row(placement: Placement, created: bool, dry_run: bool) -> dict[str, Any]:
         "added": {"id": iov.id, "payload_url": iov.payload_url}
         | _interval(interval_of(iov))
         | ({"until": "next"} if placement.since_only else {}),
-        "trimmed": [_cut(cut) for cut in placement.cuts if len(cut.rest) == 1 and cut.rest[0].start == cut.was.start],
-        "moved": [_cut(cut) for cut in placement.cuts if len(cut.rest) == 1 and cut.rest[0].start != cut.was.start],
-        "split": [_cut(cut) for cut in placement.cuts if len(cut.rest) == 2],
-        "detached": [_cut(cut) for cut in placement.cuts if not cut.rest],
+    } | cuts_document(placement.cuts)
+
+
+def cuts_document(cuts: Sequence[Cut]) -> dict[str, Any]:
+    """Cuts as `CutsDocument` has them."""
+    return {
+        "trimmed": [_cut(cut) for cut in cuts if len(cut.rest) == 1 and cut.rest[0].start == cut.was.start],
+        "moved": [_cut(cut) for cut in cuts if len(cut.rest) == 1 and cut.rest[0].start != cut.was.start],
+        "split": [_cut(cut) for cut in cuts if len(cut.rest) == 2],
+        "detached": [_cut(cut) for cut in cuts if not cut.rest],
     }
 
 

@@ -42,6 +42,9 @@ class RouteSchema(AutoSchema):
     def get_tags(self) -> list[str]:
         return [group_of(type(self.view))[0]]
 
+    def get_override_parameters(self) -> list[OpenApiParameter]:
+        return [*getattr(self.view, "query", ())]
+
     def get_operation(self, *arguments: object) -> dict[str, Any] | None:
         operation = super().get_operation(*arguments)
         if operation is None:

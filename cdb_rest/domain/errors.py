@@ -31,6 +31,12 @@ class InvalidInputError(CdbError):
     code = "invalid_input"
 
 
+class UnknownParameterError(CdbError):
+    """The query string has a parameter that the route does not have."""
+
+    code = "unknown_parameter"
+
+
 # Wrong rows that an error names; more would only make the answer large.
 ROWS_NAMED = 100
 

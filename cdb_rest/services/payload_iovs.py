@@ -1,7 +1,9 @@
 """Creating, attaching and deleting single payload IOVs."""
 
+from dataclasses import dataclass
 from typing import Any
 
+from cdb_rest.domain.attach import Cut
 from cdb_rest.domain.errors import (
     ConcurrentChangeError,
     PayloadIOVNotFoundError,
@@ -27,8 +29,16 @@ def create_payload_iov(**values: Any) -> PayloadIOV:
     return _get(iov.id)
 
 
+@dataclass(frozen=True)
+class Attachment:
+    """An attached IOV, and what attaching it cut of the others in its list."""
+
+    iov: PayloadIOV
+    cuts: list[Cut]
+
+
 @write
-def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNOWN) -> PayloadIOV:
+def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNOWN) -> Attachment:
     """Attach an IOV to a list: its payload becomes valid in all of its interval, and nothing else changes.
 
     Attaching it again to its own list changes nothing at all. Raises `PayloadListNotFoundError`,
@@ -44,7 +54,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     target = lists.pop(payload_list)
     iov = lock_payload_iov(iov_id)
     if iov.payload_list_id == target.id:
-        return _get(iov_id)
+        return Attachment(_get(iov_id), [])
     source = next((one for one in lists.values() if one.id == iov.payload_list_id), None)
     if iov.payload_list_id is not None and source is None:
         raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
@@ -54,13 +64,14 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     changes = Changes()
     if source:
         changes.remove_iov(source, iov)
-    plan = Plan([Placement(iov, target)])
+    placement = Placement(iov, target)
+    plan = Plan([placement])
     for _, refusal in plan.refusals:
         raise refusal
     plan.apply(changes)
-    attached = _get(iov_id)
+    attachment = Attachment(_get(iov_id), placement.cuts)
     changes.record(ChangeAction.ATTACH_IOV, origin)
-    return attached
+    return attachment
 
 
 @write

@@ -5,5 +5,12 @@ OF_THE_TAG = (LOOKUP, "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/ta
 
 
 def insert(api, url, since):
-    row = {"global_tag": "tag", "payload_type": "Gain", "payload_url": url, "checksum": "c", "since": since}
+    row = {
+        "global_tag": "tag",
+        "payload_type": "Gain",
+        "payload_url": url,
+        "checksum": "c",
+        "since": since,
+        "until": "open",
+    }
     api.post("payload-iovs/insert", row).ok()

@@ -8,6 +8,7 @@ NESTED_TAG = ["id", "name", "author", "status", "payload_lists", "created", "upd
 NAMED = ["id", "name", "created"]
 LIST = ["id", "name", "global_tag", "payload_type", "created"]
 NESTED_LIST = ["id", "name", "global_tag", "payload_type", "payload_iov", "created"]
+CUTS = ["trimmed", "moved", "split", "detached"]
 IOV = [
     "id", "payload_url", "checksum", "size", "major_iov", "minor_iov", "comb_iov", "major_iov_end", "minor_iov_end",
     "payload_list", "revision", "inserted",

@@ -27,6 +27,7 @@ def filled(api, build):
     for since in (0, 10):
         api.post("payload-iovs/insert", {
             "global_tag": "tag", "payload_type": "Gain", "payload_url": f"gain{since}", "checksum": "", "since": [since, 0],
+            "until": "open",
         }).ok()  # fmt: skip
     return {
         "gain": api.get("gtPayloadLists/tag").ok()["Gain"],
@@ -39,7 +40,14 @@ def filled(api, build):
 def writes(filled):
     """Every write that changes the tag `tag`: its kind, and how it is asked for."""
     row = {"payload_url": "b", "payload_list": filled["gain"], "major_iov": 20, "minor_iov": 0}
-    inserted = {"global_tag": "tag", "payload_type": "Noise", "payload_url": "n", "checksum": "", "since": [0, 0]}
+    inserted = {
+        "global_tag": "tag",
+        "payload_type": "Noise",
+        "payload_url": "n",
+        "checksum": "",
+        "since": [0, 0],
+        "until": "open",
+    }
     return {
         "attach_list": ("PUT", "pl_attach", {"global_tag": "tag", "payload_list": filled["spare"]}),
         "delete_list": ("DELETE", f"deletePayloadList/{filled['spare']}", None),

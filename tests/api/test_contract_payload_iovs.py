@@ -4,7 +4,7 @@ import pytest
 
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import PayloadIOV
-from tests.api.shapes import IOV, keys
+from tests.api.shapes import CUTS, IOV, keys
 
 pytestmark = pytest.mark.django_db(transaction=True)
 parametrize = pytest.mark.parametrize
@@ -92,8 +92,9 @@ def test_attach_payload_iov(api, world, path):
     iov = PayloadIOV.objects.get(payload_url="loose")
     body = {"payload_list": world["detached"].name, "piov_id": iov.id}
     attached = api.put(path, body).ok()
-    assert keys(attached) == IOV
+    assert keys(attached) == IOV + CUTS
     assert attached["payload_list"] == world["detached"].name
+    assert [attached[name] for name in CUTS] == [[]] * 4
     assert api.put(path, body).ok() == attached
     api.put(path, body | {"payload_list": "nothing"}).error(404, "payload_list_not_found")
     api.put(path, body | {"piov_id": 10**9}).error(404, "payload_iov_not_found")
@@ -101,7 +102,19 @@ def test_attach_payload_iov(api, world, path):
 
 def test_attaching_where_others_are_valid_follows_the_interval_rule(api, world):
     iov = PayloadIOV.objects.get(payload_url="loose")
-    api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": iov.id}).ok()
+    attached = api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": iov.id}).ok()
+    [trimmed], [detached] = attached["trimmed"], attached["detached"]
+    assert (trimmed["payload_url"], trimmed["before"]["until"], trimmed["after"][0]["until"]) == (
+        "early",
+        [10, 0],
+        [5, 5],
+    )
+    assert (detached["payload_url"], detached["before"], detached["after"]) == (
+        "late",
+        {"since": [10, 0], "until": "open"},
+        [],
+    )
+    assert attached["moved"] == attached["split"] == []
     iovs = api.get(f"pl/{world['gain'].id}").ok()["payload_iov"]
     assert [(one["payload_url"], one["major_iov_end"], one["minor_iov_end"]) for one in iovs] == [
         ("early", 5, 5),

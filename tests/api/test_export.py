@@ -62,7 +62,7 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.parametrize("path", ["tag/export", "tag/export/", "tag/export?format=csv&unknown=1"])
+@pytest.mark.parametrize("path", ["tag/export", "tag/export/", "tag/export?format=csv"])
 def test_csv_has_a_header_and_every_row_in_order(nasty, path):
     response, body = fetch(path)
     assert (response.status_code, response["Content-Type"]) == (200, "text/csv; charset=utf-8")

@@ -24,6 +24,7 @@ def tag(build):
 def body(**changes):
     return {
         "global_tag": "tag", "payload_type": "Gain", "payload_url": "new.root", "checksum": "ab12", "since": [5, 0],
+        "until": "open",
     } | changes  # fmt: skip
 
 
@@ -138,11 +139,28 @@ def test_all_or_nothing_and_every_wrong_row_is_named(api, tag):
 
 
 def test_a_misspelt_member_is_refused(api, tag):
-    for wrong in ({"untill": "next"}, {"dryrun": True}, {"major_iov_end": 6}):
-        error = api.post(PATH, body(**wrong)).error(400, "invalid_input")
-        assert error[next(iter(wrong))] == ["There is no such member."]
+    for wrong, hint in (("untill", "until"), ("dryrun", "dry_run"), ("major_iov_end", None)):
+        error = api.post(PATH, body(**{wrong: "next"})).error(400, "invalid_input")
+        assert error[wrong] == [f"There is no {wrong} here{f'; did you mean {hint}?' if hint else '.'}"]
     assert api.post(f"{PATH}?dry_run", body()).ok()["dry_run"] is True
     assert not PayloadIOV.objects.exists()
+
+
+def test_the_end_must_be_named_because_leaving_it_out_would_remove_later_rows(api, tag):
+    api.post(PATH, [body(since=[number, 0], until="next") for number in range(10)]).ok()
+    without = body(since=[2, 5])
+    del without["until"]
+    for sent in (without, without | {"until": None}):
+        [message] = api.post(PATH, sent).error(400, "invalid_input")["until"]
+        assert all(choice in message for choice in ("[major, minor]", '"next"', '"open"'))
+    assert PayloadIOV.objects.exclude(payload_list=None).count() == 10
+    assert api.post(PATH, without | {"until": "open", "dry_run": True}).ok()["detail"] == (
+        "Dry run, nothing was changed: payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; "
+        "removed from their list: 7."
+    )
+    assert api.post(PATH, without | {"until": [2, 6]}).ok()["detail"] == (
+        "Payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; removed from their list: 0."
+    )
 
 
 def test_wrong_ends_are_reported_by_the_name_that_they_have_here(api, tag):

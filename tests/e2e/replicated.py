@@ -21,7 +21,7 @@ class Pair:
 
     def insert(self, number):
         row = {"global_tag": "fresh", "payload_type": "Fresh", "payload_url": str(number), "checksum": "c"}
-        status, answer = self.client.call("POST", "payload-iovs/insert", row | {"since": [number, 0]})
+        status, answer = self.client.call("POST", "payload-iovs/insert", row | {"since": [number, 0], "until": "open"})
         assert status == 200, answer
 
     def newest(self):

@@ -68,7 +68,7 @@ def test_nobody_sees_an_old_answer_after_a_write_was_acknowledged(behind, writte
     def write(number):
         # The next start each time, so that the numbers of IOVs in the tag count as well.
         row = {"global_tag": written_tag, "payload_type": "Fresh", "payload_url": str(number), "checksum": "c"}
-        status, answer = client.call("POST", "payload-iovs/insert", row | {"since": [number, 0]})
+        status, answer = client.call("POST", "payload-iovs/insert", row | {"since": [number, 0], "until": "open"})
         assert status == 200, answer
         acknowledged[0] = number
 

@@ -23,7 +23,7 @@ def test_disjoint_intervals_attached_together_all_win(build):
             for number, iov in enumerate(iovs)
         ]
     )
-    assert all(isinstance(result, PayloadIOV) for result in results), results
+    assert all(isinstance(result, payload_iovs.Attachment) for result in results), results
     assert find_wrong_counts() == []
     assert GlobalTag.objects.get().payload_iov_count == 2 * WRITERS
 
@@ -70,7 +70,7 @@ def test_a_tag_does_not_lock_while_somebody_writes_into_it_and_neither_hangs(bui
         [lambda iov=iov: payload_iovs.attach_payload_iov(payload_list=payload_list.name, iov_id=iov.id) for iov in iovs]
         + [freeze]
     )
-    attached = sum(isinstance(result, PayloadIOV) for result in results)
+    attached = sum(isinstance(result, payload_iovs.Attachment) for result in results)
     assert isinstance(results[-1], GlobalTag)
     assert (
         GlobalTag.objects.get(name="t").payload_iov_count

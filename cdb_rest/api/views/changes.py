@@ -3,25 +3,27 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from cdb_rest.api.browsers import CHANGES
 from cdb_rest.api.documents import ChangeDocument, document
 from cdb_rest.api.examples import CHANGE, page_of
 from cdb_rest.api.fields import parse_number
 from cdb_rest.api.schema import in_path, response_example
+from cdb_rest.api.strict import OwnView
 from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError
 from cdb_rest.models import GlobalTag, GlobalTagChange
 
 TAG = in_path("name", "Name of the global tag.", "tiny")
 
 
-class ChangeListView(APIView):
+class ChangeListView(OwnView):
     """The changes of a global tag, newest first, page by page."""
+
+    query = CHANGES.parameters()
 
     @extend_schema(
         summary="List the changes of a global tag",
-        parameters=[TAG, *CHANGES.parameters()],
+        parameters=[TAG],
         responses=CHANGES.page_shape(),
         examples=[response_example(page_of(CHANGE, 1))],
     )
@@ -31,7 +33,7 @@ class ChangeListView(APIView):
         return Response(CHANGES.page(request.query_params, changes))
 
 
-class ChangeView(APIView):
+class ChangeView(OwnView):
     """One change of a global tag, with what it took away and what it added."""
 
     @extend_schema(

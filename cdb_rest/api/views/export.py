@@ -5,11 +5,11 @@ from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.fields import parse_moment
 from cdb_rest.api.schema import in_path
+from cdb_rest.api.strict import OwnView
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.models.names import CONTROL_CHARACTER
@@ -17,8 +17,7 @@ from cdb_rest.services.export import Form, Selection, check_selection, export
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
 MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
-PARAMETERS = [
-    in_path("name", "Name of the global tag.", "tiny"),
+QUERY = [
     OpenApiParameter("format", str, enum=[*Form], description="csv (default), or jsonl: one JSON object a line."),
     OpenApiParameter("payload_type", str, description="Only the IOVs of this payload type."),
     OpenApiParameter("since", MOMENT, description="major,minor: only what is valid here or starts later."),
@@ -26,12 +25,14 @@ PARAMETERS = [
 ]
 
 
-class ExportView(APIView):
+class ExportView(OwnView):
     """A file with a row for each IOV of the tag, of any size: CSV, or JSON Lines. It is sent while the database reads it."""
+
+    query = QUERY
 
     @extend_schema(
         summary="Export a global tag",
-        parameters=PARAMETERS,
+        parameters=[in_path("name", "Name of the global tag.", "tiny")],
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/x-ndjson"): OpenApiTypes.STR},
     )
     def get(self, request: Request, name: str) -> StreamingHttpResponse:

@@ -9,9 +9,9 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 import cdb_rest
+from cdb_rest.api.strict import OwnView
 
 API = "/api/cdb_rest/"
 DESCRIPTION = {"docs": "/api/docs/", "schema": "/api/schema/"}
@@ -33,7 +33,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return response
 
 
-class IndexView(APIView):
+class IndexView(OwnView):
     """Where to begin with the API. The link to the lookup is a template: the client fills in the names in braces."""
 
     def get(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ from cdb_rest.api.documents import BulkResult, one_of
 from cdb_rest.api.inputs import BulkPayloadIOVInput, InsertInput, read_bulk, read_insertion
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
 from cdb_rest.api.schema import request_example, response_example
+from cdb_rest.api.strict import OwnView
 from cdb_rest.api.writes import WRITE_HEADERS, answer_write, read_origin
 from cdb_rest.domain.errors import OverlapError, TagFrozenError
 from cdb_rest.services import bulk, insertion
@@ -23,7 +24,8 @@ SPLIT = {
     "after": [{"since": [1, 0], "until": [5, 0]}, {"since": [6, 0], "until": [14, 2459]}],
 }  # fmt: skip
 PLAN = {
-    "detail": "Payload IOVs that would be inserted: 1; others cut: 1, detached: 0.",
+    "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; "
+    "removed from their list: 0.",
     "dry_run": True,
     "refused": None,
     "revisions": {},
@@ -42,7 +44,7 @@ BULK_ROW = {
 }  # fmt: skip
 
 
-class PayloadIOVInsertView(APIView):
+class PayloadIOVInsertView(OwnView):
     """One payload or an array of them, all or none; with `dry_run` only the plan is made and nothing changes.
 
     Inside its interval a payload becomes valid; everywhere else what was valid before stays so. `until` is the end: a moment,
@@ -51,15 +53,13 @@ class PayloadIOVInsertView(APIView):
     """
 
     takes_rows = True
+    query = (
+        OpenApiParameter("dry_run", str, enum=["0", "1"], description="1: say what would happen, and change nothing."),
+    )
 
     @extend_schema(
         summary="Insert payloads into global tags",
-        parameters=[
-            *WRITE_HEADERS,
-            OpenApiParameter(
-                "dry_run", str, enum=["0", "1"], description="1: say what would happen, and change nothing."
-            ),
-        ],
+        parameters=WRITE_HEADERS,
         request=one_of(InsertInput(), InsertInput(many=True)),
         responses=InsertionResult,
         examples=[request_example(PAYLOAD), response_example(PLAN)],

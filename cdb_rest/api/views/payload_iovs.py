@@ -13,6 +13,7 @@ from cdb_rest.api.examples import PAYLOAD_IOV, page_of
 from cdb_rest.api.fields import parse_moment, parse_number, read_body
 from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput
 from cdb_rest.api.paging import wants_page
+from cdb_rest.api.plans import AttachedIOV, cuts_document
 from cdb_rest.api.schema import in_path, request_example, response_example
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadIOVNotFoundError
@@ -79,20 +80,20 @@ class PayloadIOVByIdView(APIView):
 
 class PayloadIOVAttachView(APIView):
     """Inside its interval the payload becomes valid; everywhere else what was valid before stays so. IOVs in the way are cut or
-    detached. In a locked tag it may only fill a gap, else the request is refused with 409."""
+    detached, and the response says which. In a locked tag it may only fill a gap, else the request is refused with 409."""
 
     @extend_schema(
         summary="Attach a payload IOV to a payload list",
         request=PayloadIOVAttachInput,
-        responses=PayloadIOVDocument,
+        responses=AttachedIOV,
         examples=[request_example({"payload_list": "Pixel_Alignment_1", "piov_id": 10})],
     )
     def put(self, request: Request) -> Response:
         body = read_body(request, PayloadIOVAttachInput)
-        iov = payload_iovs.attach_payload_iov(
+        attachment = payload_iovs.attach_payload_iov(
             payload_list=body["payload_list"], iov_id=body["piov_id"], origin=read_origin(request)
         )
-        return Response(document_of(PayloadIOVDocument, iov))
+        return Response(document_of(PayloadIOVDocument, attachment.iov) | cuts_document(attachment.cuts))
 
 
 class PayloadIOVDeleteView(APIView):

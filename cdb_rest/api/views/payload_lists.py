@@ -21,6 +21,7 @@ from cdb_rest.api.fields import parse_number, read_body
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.schema import in_path, request_example, response_example
+from cdb_rest.api.strict import OwnView
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.models import PayloadList
@@ -70,7 +71,7 @@ class PayloadListByIdView(APIView):
         return streams.payload_list(PayloadList.objects.filter(id=number), PayloadListNotFoundError(number))
 
 
-class PayloadListByNameView(APIView):
+class PayloadListByNameView(OwnView):
     """One payload list, with the number of its IOVs."""
 
     @extend_schema(
