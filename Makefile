@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run serve setup setup-dev test soak bench bench-seed chaos load lint format requirements package-tools image-check
+.PHONY: help run serve reload setup setup-dev test soak bench bench-seed chaos load lint format requirements package-tools image-check
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -16,8 +16,11 @@ help: ## this list
 run: $(if $(filter 1 t T true True TRUE on On ON y Y yes Yes YES,$(DEBUG)),setup-dev,setup) ## serve on 127.0.0.1, PORT=8000 by default, with an embedded PostgreSQL unless DATABASE_URL is set
 	@exec $(MANAGE) run
 
-serve: setup ## the same as in production: nginx, two gunicorn instances, PgBouncer; SIGHUP deploys without downtime
+serve: setup ## the same as in production: nginx, two gunicorn instances, PgBouncer
 	@exec $(MANAGE) serve
+
+reload: setup ## put new code and settings into the running make serve, without losing a request; says whether they respond
+	@exec $(MANAGE) reload
 
 setup: ## make .venv with the pinned packages of the service
 	@deploy/setup.sh requirements.txt

@@ -14,7 +14,9 @@ from cdb.env import ConfigurationError
 from cdb.serving import postgresql
 
 # Commands that never open a connection; starting a server for them would only cost time.
-WITHOUT_DATABASE = {"help", "version", "check", "capacity", "spectacular", "startapp", "startproject", "diffsettings"}
+WITHOUT_DATABASE = {
+    "help", "version", "check", "capacity", "reload", "spectacular", "startapp", "startproject", "diffsettings",
+}  # fmt: skip
 HELP_FLAGS = {"-h", "--help", "--version"}
 
 

@@ -10,11 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dotenv import dotenv_values
 from environs import Env, EnvError
 
 from cdb.variables import VARIABLES
 
 ROOT = Path(__file__).resolve().parent.parent
+# The service manager's socket is for this process alone: gunicorn would report its own state there.
+_NOTIFY_SOCKET = os.environ.pop("NOTIFY_SOCKET", "")
 # As it was before a `.env` file was read into it.
 _ENVIRONMENT = dict(os.environ)
 
@@ -27,8 +30,9 @@ class ConfigurationError(Exception):
 def read() -> dict[str, Any]:
     """Read every variable, typed and checked. Raises `ConfigurationError` that names the first wrong one."""
     env = Env()
-    _forget_empty()
-    env.read_env(str(file()), recurse=False)
+    for name, value in dotenv_values(file()).items():
+        if value and not os.environ.get(name):
+            os.environ[name] = value
     _forget_empty()
     values = {}
     for variable in VARIABLES:
@@ -56,6 +60,11 @@ def file() -> Path:
 def libpq_password() -> str:
     """The password that libpq takes where a URL has none."""
     return os.environ.get("PGPASSWORD", "")
+
+
+def notify_socket() -> str:
+    """The address of the service manager's socket, empty without one."""
+    return _NOTIFY_SOCKET
 
 
 def for_children(**more: str) -> dict[str, str]:

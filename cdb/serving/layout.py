@@ -14,6 +14,7 @@ from cdb.env import ConfigurationError
 
 # A socket's queue takes 4,096 connections on most machines, and lookups come in thousands.
 SOCKETS = {"lookups": 3, "others": 1}
+LOCK = "lock"
 # What neither nginx's nor PgBouncer's configuration, nor a URL, takes for anything but a part of a path.
 NOT_PLAIN = "[^A-Za-z0-9/._-]"
 
@@ -66,7 +67,7 @@ def taken() -> Iterator[None]:
     Raises `ConfigurationError` where another `make serve` uses them.
     """
     directory().mkdir(parents=True, exist_ok=True)
-    lock = os.open(directory() / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    lock = os.open(directory() / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _make_directories()
@@ -79,6 +80,19 @@ def taken() -> Iterator[None]:
         raise ConfigurationError(message) from error
     finally:
         os.close(lock)
+
+
+def is_taken() -> bool:
+    """Whether a `make serve` uses the directories."""
+    with contextlib.suppress(FileNotFoundError):
+        lock = os.open(directory() / LOCK, os.O_RDWR)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+    return False
 
 
 def _make_directories() -> None:

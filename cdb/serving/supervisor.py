@@ -15,6 +15,7 @@ from cdb.serving.nginx import Nginx
 from cdb.serving.pgbouncer import PgBouncer
 from cdb.serving.pools import pools
 from cdb.serving.program import Program
+from cdb.serving.reloads import Reloads
 
 LOOK_SECONDS = 0.2
 # How long requests in progress may take to end when all is stopped.
@@ -44,7 +45,10 @@ class Supervisor:
         self._nginx = Nginx(ports.bind(port, "make serve"), layout.directory(), "error.log")
         self._gunicorns = [Gunicorn(name) for name in pools()]
         self._pgbouncer = PgBouncer()
-        self._told_to_renew = False
+        self._told_to_reload = False
+        # From here on a signal is noted, also while the programs start.
+        signal.signal(signal.SIGHUP, self._note)
+        self._reloads = Reloads()
 
     @property
     def _programs(self) -> list[Program]:
@@ -65,7 +69,6 @@ class Supervisor:
 
         SIGHUP calls `prepare`, which may raise `ConfigurationError`, and puts new processes in place of the old ones.
         """
-        signal.signal(signal.SIGHUP, self._note)
         while True:
             for program in self._programs:
                 if program.revive():
@@ -73,9 +76,9 @@ class Supervisor:
             if self._nginx.renew_after_crash():
                 self._say("A worker of nginx crashed; nginx was started anew.")
             look_after()
-            if self._told_to_renew:
-                self._told_to_renew = False
-                self._renew(prepare)
+            if self._told_to_reload:
+                self._told_to_reload = False
+                self._reload(prepare)
             time.sleep(LOOK_SECONDS)
 
     def stop(self) -> None:
@@ -94,12 +97,14 @@ class Supervisor:
             for gunicorn in self._gunicorns:
                 gunicorn.close()
             metrics_directory.remove()
+            self._reloads.close()
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self._told_to_renew = True
+        self._told_to_reload = True
 
-    def _renew(self, prepare: Callable[[], None]) -> None:
-        self._say("Renewing.")
+    def _reload(self, prepare: Callable[[], None]) -> None:
+        self._say("Reloading.")
+        self._reloads.begin()
         try:
             prepare()
             self._pgbouncer.reload()
@@ -107,9 +112,11 @@ class Supervisor:
                 gunicorn.replace()
             self._nginx.reload()
         except ConfigurationError as error:
-            self._say(f"Not renewed, the old processes go on: {error}")
+            self._say(f"Not reloaded, the old processes go on: {error}")
+            self._reloads.end(" ".join(str(error).split()))
         else:
-            self._say("Renewed.")
+            self._say("Reloaded: the new processes respond.")
+            self._reloads.end()
 
     @staticmethod
     def _end(group: list[Program], deadline: float) -> None:

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from cdb import database, env
+from cdb import database, env, notify
 from cdb.env import ConfigurationError
 from cdb_rest import named_sql
 from cdb_rest.models import GlobalTag
@@ -65,6 +65,7 @@ class ServingCommand(BaseCommand, ABC):
         self.say(f"Serving at {url} (API description: {url}/api/docs/)")
         self.say(f"Try:  curl '{lookup}'")
         self.say("Stop: Ctrl-C")
+        notify.tell("READY=1")
 
     def say(self, line: str) -> None:
         """Print a line at once."""

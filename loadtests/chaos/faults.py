@@ -133,7 +133,7 @@ def deploy(stage: Stage) -> float:
     before = len(stage.serving.lines)
     begin = time.monotonic()
     stage.serving.send(signal.SIGHUP)
-    stage.serving.wait_for_line("Renewed.", before)
+    stage.serving.wait_for_line("Reloaded:", before)
     return begin
 
 

@@ -1,17 +1,23 @@
-"""`kill -HUP` of `make serve`: new code and new settings, and no request lost."""
+"""Reloading `make serve`: new code and new settings, and no request lost."""
 
 import http.client
 import json
+import shutil
 import signal
+import socket
+import subprocess
 import threading
 import time
 
 import psutil
 import pytest
 
+from cdb.env import ROOT
 from tests.e2e.service import JobClient
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
+
+RELOADED = "Reloaded: the new processes respond."
 
 
 class Load(threading.Thread):
@@ -57,7 +63,7 @@ def test_deploying_under_load_loses_no_request_and_no_write(fresh):
     for times in range(1, 4):
         service.process.send_signal(signal.SIGHUP)
         deadline = time.monotonic() + 120
-        while service.lines.count("Renewed.") < times:
+        while service.lines.count(RELOADED) < times:
             assert time.monotonic() < deadline, service.lines
             time.sleep(0.1)
     time.sleep(1)
@@ -75,31 +81,33 @@ def test_deploying_under_load_loses_no_request_and_no_write(fresh):
     assert service.family() == []
 
 
-def wait_for_line(service, start):
-    deadline = time.monotonic() + 60
-    while not (found := [line for line in service.lines if line.startswith(start)]):
-        assert time.monotonic() < deadline, service.lines
-        time.sleep(0.1)
-    return found[0]
-
-
 def test_deploying_takes_new_settings_over_and_what_does_not_start_changes_nothing(fresh, new_directory):
     settings = new_directory() / "settings"
-    settings.write_text("CDB_MAX_BODY_BYTES=2000\nCDB_IOV_MODE=continuous\n")
+    settings.write_text("CDB_MAX_BODY_BYTES=2000\nCDB_PAYLOAD_BASE_URL=old\n")
     service = fresh(command="serve", CDB_ENV_FILE=str(settings)).start()
     client = JobClient(service.port)
     large = {"name": "x" * 5000}
     assert client.call("POST", "pt", large)[0] == 413
-    settings.write_text("CDB_IOV_MODE=neither\n")
-    service.process.send_signal(signal.SIGHUP)
-    assert "CDB_IOV_MODE" in wait_for_line(service, "Not renewed, the old processes go on:")
-    assert client.get("user_settings/CDB_IOV_MODE") == {"CDB_IOV_MODE": "continuous"}
-    settings.write_text("CDB_IOV_MODE=discrete\n")
-    service.process.send_signal(signal.SIGHUP)
-    wait_for_line(service, "Renewed.")
+    for wrong, reason in (
+        ("CDB_THREADS=none", 'cdb: Environment variable "CDB_THREADS" invalid'),
+        (
+            "CDB_IOV_MODE=discrete",
+            "CommandError: not reloaded, the old processes go on: cdb: the database was made with",
+        ),
+    ):
+        settings.write_text(f"{wrong}\nCDB_PAYLOAD_BASE_URL=new\n")
+        failed = service.manage("reload")
+        assert failed.returncode == 1 and len(failed.stderr.splitlines()) == 1
+        assert failed.stderr.startswith(reason)
+        assert client.get("user_settings/CDB_PAYLOAD_BASE_URL") == {"CDB_PAYLOAD_BASE_URL": "old"}
+    settings.write_text("CDB_PAYLOAD_BASE_URL=new\n")
+    reloaded = service.manage("reload")
+    assert reloaded.returncode == 0, reloaded.stderr
+    assert reloaded.stdout.splitlines()[-1].startswith("Reloaded: the new processes respond (")
+    assert service.lines[-1] == RELOADED
     # An old process that was just told to end may still take what comes in that moment.
     deadline = time.monotonic() + 30
-    while client.get("user_settings/CDB_IOV_MODE") != {"CDB_IOV_MODE": "discrete"}:
+    while client.get("user_settings/CDB_PAYLOAD_BASE_URL") != {"CDB_PAYLOAD_BASE_URL": "new"}:
         assert time.monotonic() < deadline
     # nginx has its new limit as well.
     deadline = time.monotonic() + 30
@@ -107,3 +115,44 @@ def test_deploying_takes_new_settings_over_and_what_does_not_start_changes_nothi
         assert time.monotonic() < deadline
     assert service.stop() == 0
     assert service.family() == []
+
+
+def test_a_reload_of_nothing_is_one_clear_line(fresh, service):
+    for one in (fresh(), service):
+        refused = one.manage("reload")
+        assert (refused.returncode, refused.stdout) == (1, "Reloading.\n")
+        assert refused.stderr == (
+            f"CommandError: no make serve runs with {one.data / 'serve'}; is CDB_DATA_DIR right?\n"
+        )
+
+
+def test_the_process_to_signal_is_in_a_file_while_it_serves(served, fresh):
+    file = served.data / "serve" / "serve.pid"
+    assert int(file.read_text()) == served.process.pid
+    own = fresh(command="serve", SCENARIO="none").start()
+    own.stop()
+    assert not (own.data / "serve" / "serve.pid").exists()
+
+
+def test_a_service_manager_is_told_when_it_serves_and_when_it_stops(fresh):
+    service = fresh(command="serve", SCENARIO="none")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        address = service.data.parent / "notify"
+        manager.bind(str(address))
+        manager.settimeout(60)
+        service.environment["NOTIFY_SOCKET"] = str(address)
+        service.start()
+        assert manager.recv(100) == b"READY=1"
+        service.stop()
+        assert manager.recv(100) == b"STOPPING=1"
+
+
+def test_systemd_accepts_the_unit(tmp_path):
+    analyze = shutil.which("systemd-analyze")
+    if not analyze:
+        pytest.skip("systemd-analyze is not installed (apt-get install systemd)")
+    unit = tmp_path / "cdb.service"
+    text = (ROOT / "deploy" / "systemd" / "cdb.service").read_text()
+    unit.write_text(text.replace("/srv/cdb", str(ROOT)).replace("User=cdb", "User=daemon"))
+    verified = subprocess.run([analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False)
+    assert (verified.returncode, verified.stderr) == (0, "")

@@ -108,11 +108,11 @@ def test_a_process_that_is_killed_under_load_loses_no_more_than_it_was_at_work_o
 def test_renewing_all_processes_under_load_counts_each_request_once(three):
     for _ in range(2):
         before, load = look(three), Load(three.port)
-        lines = three.lines.count("Renewed.")
+        lines = three.lines.count("Reloaded: the new processes respond.")
 
         def renew(lines=lines):
             three.process.send_signal(signal.SIGHUP)
-            eventually(lambda: three.lines.count("Renewed."), lines + 1, 60)
+            eventually(lambda: three.lines.count("Reloaded: the new processes respond."), lines + 1, 60)
 
         load.run(150, renew)
         check(three, before, load)

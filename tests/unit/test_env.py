@@ -1,5 +1,6 @@
 """Settings from the environment."""
 
+import os
 import subprocess
 import sys
 
@@ -11,6 +12,9 @@ from cdb.env import ConfigurationError
 
 @pytest.fixture
 def read(monkeypatch):
+    # What a file says is put into it, too.
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+
     def read(**variables):
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
@@ -41,8 +45,20 @@ def test_a_file_gives_what_the_environment_does_not(read, tmp_path, monkeypatch)
     assert (values["PORT"], values["CDB_THREADS"], values["CDB_WORKERS"]) == (9000, 2, 3)
 
 
-def test_an_empty_variable_counts_as_not_set(read):
+def test_an_empty_variable_counts_as_not_set(read, tmp_path):
     assert read(PORT="", DEBUG="")["PORT"] == 8000
+    file = tmp_path / "settings"
+    file.write_text("PORT=\nCDB_THREADS=\n")
+    assert read(CDB_ENV_FILE=str(file))["PORT"] == 8000
+
+
+@pytest.mark.parametrize("line", ["CDB_THREADS=none", "CDB_THREADS=0"])
+def test_a_wrong_value_in_the_file_is_named_too(read, tmp_path, line):
+    file = tmp_path / "settings"
+    file.write_text(f"{line}\n")
+    with pytest.raises(ConfigurationError, match="CDB_THREADS") as caught:
+        read(CDB_ENV_FILE=str(file))
+    assert "\n" not in str(caught.value) and line.partition("=")[2] in str(caught.value)
 
 
 def test_only_one_module_reads_the_environment():

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from cdb import env
+from cdb import env, notify
 from cdb.env import ROOT, ConfigurationError
 from cdb.serving import layout, supervisor
 from cdb.serving.program import PACKAGES, find
@@ -20,7 +20,7 @@ LOOK_AFTER_SECONDS = 1
 class Command(ServingCommand):
     help = (
         "Serve as in production: nginx on 127.0.0.1 and PORT, two instances of gunicorn and PgBouncer in front of the "
-        "database, until Ctrl-C or SIGTERM. SIGHUP puts new code and new settings in place without losing a request. "
+        "database, until Ctrl-C or SIGTERM. `manage.py reload` puts new code and new settings in place without losing a request. "
         "This is what `make serve` does."
     )
 
@@ -28,7 +28,7 @@ class Command(ServingCommand):
         parser.add_argument(
             "--prepare",
             action="store_true",
-            help="only bring the database up to date and write the configuration of nginx and PgBouncer, as SIGHUP does",
+            help="only bring the database up to date and write the configuration of nginx and PgBouncer, as a reload does",
         )
 
     def serve(self, **options: Any) -> None:
@@ -61,6 +61,7 @@ class Command(ServingCommand):
             running.run(look_after, self._prepare_anew)
         except (KeyboardInterrupt, SystemExit):
             self.say("Stopping.")
+            notify.tell("STOPPING=1")
         finally:
             running.stop()
 

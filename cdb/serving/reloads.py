@@ -1,0 +1,83 @@
+"""The record of reloads of `make serve`: what `manage.py reload` waits for, and the process to be told.
+
+A reload has a number. The serving process writes a line when it begins one and a line when it has ended it.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from cdb.env import ConfigurationError
+from cdb.serving import layout
+
+PID_FILE, RECORD = "serve.pid", "reloads.log"
+BEGUN, ENDED, FAILED = "begun", "ended", "failed"
+PAUSE_SECONDS = 0.1
+
+
+class Reloads:
+    """The reloads of one serving process, which uses this to write them down."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        _file(RECORD).write_text("")
+        _file(PID_FILE).write_text(f"{os.getpid()}\n")
+
+    def begin(self) -> None:
+        """Another reload begins."""
+        self._number += 1
+        self._write(BEGUN)
+
+    def end(self, failure: str = "") -> None:
+        """The reload has ended: the new processes respond, or the old ones go on because of a failure."""
+        self._write(f"{FAILED} {failure}" if failure else ENDED)
+
+    def close(self) -> None:
+        """Nothing serves any more."""
+        _file(PID_FILE).unlink(missing_ok=True)
+
+    def _write(self, what: str) -> None:
+        with _file(RECORD).open("a") as record:
+            record.write(f"{self._number} {what}\n")
+
+
+def reload(timeout_seconds: float) -> None:
+    """Have the running `make serve` reload, and wait until its new processes respond.
+
+    Raises `ConfigurationError` if none runs, if it ends meanwhile, if the old processes go on, or after the time.
+    """
+    process = _serving_process()
+    latest = max((number for number, what in _read() if what == BEGUN), default=0)
+    os.kill(process, signal.SIGHUP)
+    deadline = time.monotonic() + timeout_seconds
+    while time.monotonic() < deadline:
+        # One that was under way may have read the old code.
+        for number, what in _read():
+            if number > latest and what == ENDED:
+                return
+            if number > latest and what.startswith(FAILED):
+                raise ConfigurationError(f"not reloaded, the old processes go on: {what.removeprefix(FAILED).strip()}")
+        if not layout.is_taken():
+            raise ConfigurationError("make serve ended during the reload")
+        time.sleep(PAUSE_SECONDS)
+    raise ConfigurationError(f"the reload has not ended after {timeout_seconds:g} s; see what make serve prints")
+
+
+def _serving_process() -> int:
+    if not layout.is_taken():
+        raise ConfigurationError(f"no make serve runs with {layout.directory()}; is CDB_DATA_DIR right?")
+    try:
+        return int(_file(PID_FILE).read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"make serve is starting or stopping; try again ({error})") from error
+
+
+def _read() -> list[tuple[int, str]]:
+    lines = _file(RECORD).read_text().splitlines() if _file(RECORD).exists() else []
+    parts = (line.partition(" ") for line in lines)
+    return [(int(number), what) for number, _, what in parts]
+
+
+def _file(name: str) -> Path:
+    return layout.directory() / name
