@@ -62,6 +62,11 @@ def libpq_password() -> str:
     return os.environ.get("PGPASSWORD", "")
 
 
+def superuser_password() -> str:
+    """The password that `createsuperuser --noinput` takes."""
+    return os.environ.get("DJANGO_SUPERUSER_PASSWORD", "")
+
+
 def notify_socket() -> str:
     """The address of the service manager's socket, empty without one."""
     return _NOTIFY_SOCKET

@@ -21,6 +21,7 @@ WSGI_APPLICATION = "cdb.wsgi.application"
 APPEND_SLASH = False
 
 INSTALLED_APPS = [
+    "cdb_rest",  # first, so that its commands take the place of others of the same name
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -30,7 +31,6 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "cdb_rest",
 ]
 
 MIDDLEWARE = [

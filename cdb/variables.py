@@ -125,7 +125,7 @@ VARIABLES = (
         "CDB_BEHIND_PROXY",
         "bool",
         False,
-        "All requests come through a proxy of ours, by TCP: its `X-Forwarded-For` names the client.",
+        "All requests come through a proxy of ours: its `X-Forwarded-For` and `X-Forwarded-User` name client and user.",
     ),
     Variable("DEBUG", "bool", False, "Development mode: tracebacks, pages for browsers. Never in production."),
     Variable(

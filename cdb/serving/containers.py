@@ -62,7 +62,7 @@ def _nginx(options: argparse.Namespace) -> list[str]:
         "TEMPORARY": options.temporary,
         "ACCESS_LOG": "/dev/stdout",
         "ERROR_LOG": "/dev/stderr",
-        "TRUSTED_PROXIES": " ".join(f"set_real_ip_from {network};" for network in options.trust),
+        **nginx.trusting(options.trust),
     }
     if options.processes:
         place["PROCESSES"] = options.processes

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -83,6 +84,14 @@ def configuration(place: dict[str, object] | None = None, threads: int | None = 
     )
 
 
+def trusting(networks: Iterable[str]) -> dict[str, object]:
+    """The placeholders that name proxies in front, by their networks."""
+    return {
+        "TRUSTED_PROXIES": " ".join(f"set_real_ip_from {network};" for network in networks),
+        "PROXY_NETWORKS": " ".join(f"{network} 1;" for network in networks),
+    }
+
+
 def _place() -> dict[str, object]:
     lookups, others = (layout.sockets_of(pool) for pool in pools())
     return {
@@ -94,7 +103,8 @@ def _place() -> dict[str, object]:
         "TEMPORARY": layout.temporary(),
         "ACCESS_LOG": "access.log",
         "ERROR_LOG": "error.log",
-        "TRUSTED_PROXIES": "",
+        # A proxy in front is on this machine, as nobody else reaches the port.
+        **trusting(["127.0.0.1", "::1"] if env.read()["CDB_BEHIND_PROXY"] else []),
     }
 
 

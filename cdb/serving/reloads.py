@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from cdb.env import ConfigurationError
-from cdb.serving import layout
+from cdb.serving import layout, templates
 
 PID_FILE, RECORD = "serve.pid", "reloads.log"
 BEGUN, ENDED, FAILED = "begun", "ended", "failed"
@@ -21,8 +21,8 @@ class Reloads:
 
     def __init__(self) -> None:
         self._number = 0
-        _file(RECORD).write_text("")
-        _file(PID_FILE).write_text(f"{os.getpid()}\n")
+        templates.write(_file(RECORD), "")
+        templates.write(_file(PID_FILE), f"{os.getpid()}\n")
 
     def begin(self) -> None:
         """Another reload begins."""

@@ -50,7 +50,7 @@ class Exchange:
         self.method = environ.get("REQUEST_METHOD", "")
         self.path = environ.get("PATH_INFO", "")
         self.route: str | None = None
-        self.actor = address_of(environ)
+        self.actor = actor_of(environ)
         self.status = 0
         self.database = self.rendering = 0.0
         self.queries = self.bytes = 0
@@ -81,13 +81,16 @@ class Exchange:
         return perf_counter() - self.begin
 
 
-def address_of(environ: Mapping[str, Any]) -> str:
-    """The client's address. Whoever comes by a Unix socket has none of its own: that is the proxy, and it is believed.
+def actor_of(environ: Mapping[str, Any]) -> str:
+    """The user that a proxy has logged in, else the client's address.
 
-    So is everybody where the settings say that only the proxy comes by TCP.
+    Headers are believed of a peer on a Unix socket, which is our own proxy, and of every peer if the settings say that all
+    requests come through a proxy.
     """
-    own = "" if settings.CDB_BEHIND_PROXY else environ.get("REMOTE_ADDR")
-    return own or environ.get("HTTP_X_FORWARDED_FOR") or environ.get("REMOTE_ADDR") or "local"
+    address = environ.get("REMOTE_ADDR")
+    if address and not settings.CDB_BEHIND_PROXY:
+        return address
+    return environ.get("HTTP_X_FORWARDED_USER") or environ.get("HTTP_X_FORWARDED_FOR") or address or "local"
 
 
 def exchange_of(environ: dict[str, Any]) -> Exchange:

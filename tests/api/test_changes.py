@@ -210,8 +210,12 @@ def test_a_large_list_is_logged_when_it_enters(api, build):
     assert len(Api().get("global-tags/tag/changes/1").ok()["after"]["payload_iovs"]) == 26000
 
 
-@pytest.mark.parametrize(("behind", "actor"), [(True, "192.0.2.7"), (False, "127.0.0.1")])
-def test_a_proxy_is_believed_where_the_settings_say_that_all_come_by_it(api, settings, behind, actor):
+@pytest.mark.parametrize(
+    ("behind", "user", "actor"),
+    [(True, "", "192.0.2.7"), (True, "expert", "expert"), (False, "", "127.0.0.1"), (False, "expert", "127.0.0.1")],
+)
+def test_a_proxy_is_believed_where_the_settings_say_that_all_come_by_it(api, settings, behind, user, actor):
     settings.CDB_BEHIND_PROXY = behind
-    api.post("gt", {"name": "proxied", "status": "unlocked"}, **{"X-Forwarded-For": "192.0.2.7"}).ok()
+    headers = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-User": user}
+    api.post("gt", {"name": "proxied", "status": "unlocked"}, **headers).ok()
     assert api.get("global-tags/proxied/changes").ok()["results"][0]["actor"] == actor

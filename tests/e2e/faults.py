@@ -3,9 +3,11 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 
 import psutil
+import psycopg2
 
 from tests.e2e.service import JobClient, Service
 
@@ -30,6 +32,22 @@ def frozen_database(service: Service) -> Iterator[None]:
     finally:
         for process in processes:
             process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def occupied(service: Service) -> Iterator[None]:
+    """Inside the block both threads of the service wait for a lock that somebody else holds."""
+    url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
+    with closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(2) as pool:
+        holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')
+        writes = [
+            pool.submit(JobClient(service.port).call, "POST", "pt", {"name": f"Occupying{number}"})
+            for number in range(2)
+        ]
+        time.sleep(0.5)
+        yield
+        holder.rollback()
+        assert [write.result()[0] for write in writes] == [200, 200]
 
 
 def seconds(call: Callable[[], object]) -> float:

@@ -160,7 +160,8 @@ def test_clients_that_fall_silent_are_let_go(served):
     assert JobClient(served.port).call("POST", "pt", {"name": f"beside{uuid.uuid4().hex}"})[0] == 200
     for connection in silent:
         try:
-            assert not connection.recv(1000)
+            received = connection.recv(1000)
+            assert not received or b"incomplete_body" in received
         except ConnectionResetError:
             continue
         finally:
@@ -238,7 +239,7 @@ def test_a_request_id_that_could_spoil_a_log_is_replaced(served, name):
 def test_the_change_log_names_the_client_and_not_what_it_claims_to_be(served):
     tag = f"actor{uuid.uuid4().hex}"
     body = json.dumps({"name": tag, "status": "unlocked"}).encode()
-    headers = b"Content-Type: application/json\r\nX-Forwarded-For: 10.1.2.3\r\n"
+    headers = b"Content-Type: application/json\r\nX-Forwarded-For: 10.1.2.3\r\nX-Forwarded-User: root\r\n"
     status, _, _ = raw(served.port, request(b"POST", b"gt", headers, body))
     assert status == 200
     [change] = JobClient(served.port).get(f"global-tags/{tag}/changes")["results"]

@@ -1,6 +1,5 @@
 """More than the service can do: everybody is answered in time, with what was asked or with a 504 in JSON."""
 
-import contextlib
 import http.client
 import json
 import socket
@@ -8,29 +7,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
-import psycopg2
 import pytest
 
-from tests.e2e.faults import LOOKUP
+from tests.e2e.faults import LOOKUP, occupied
 from tests.e2e.service import JobClient, raw
 
 REQUEST = f"GET /api/cdb_rest/{LOOKUP} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-
-
-@contextlib.contextmanager
-def occupied(service):
-    """Inside the block both threads of the service wait for a lock that somebody else holds."""
-    url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
-    with contextlib.closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(2) as pool:
-        holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')
-        writes = [
-            pool.submit(JobClient(service.port).call, "POST", "pt", {"name": f"Occupying{number}"})
-            for number in range(2)
-        ]
-        time.sleep(0.5)
-        yield
-        holder.rollback()
-        assert [write.result()[0] for write in writes] == [200, 200]
 
 
 def test_a_request_that_waits_too_long_for_a_thread_is_told_to_come_again(small):

@@ -1,0 +1,34 @@
+"""manage.py createsuperuser"""
+
+from typing import Any
+
+from django.contrib.auth.management.commands import createsuperuser
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+
+from cdb import env
+
+
+class Command(createsuperuser.Command):
+    help = (
+        "Create an account for the admin. Without questions (--noinput), the password is that of the variable "
+        "DJANGO_SUPERUSER_PASSWORD, which has to keep the same rules as a password that is typed in."
+    )
+
+    def handle(self, *arguments: Any, **options: Any) -> None:
+        """As Django does. Raises `CommandError` for a password that is too easy to guess, in one line."""
+        password = env.superuser_password()
+        if password and not options["interactive"]:
+            account = self.UserModel(
+                **{
+                    name: options[name]
+                    for name in (self.UserModel.USERNAME_FIELD, *self.UserModel.REQUIRED_FIELDS)
+                    if isinstance(options[name], str)
+                }
+            )
+            try:
+                validate_password(password, account)
+            except ValidationError as error:
+                raise CommandError(f"DJANGO_SUPERUSER_PASSWORD: {' '.join(error.messages)}") from error
+        super().handle(*arguments, **options)
