@@ -38,6 +38,7 @@ ALERTS = "alerts.log"
 CRASHED = b"exited on signal"
 LOGS = ("access.log", "error.log", ALERTS)
 MOST_ALERT_BYTES = 1024 * 1024
+PID_FILE = "nginx.pid"
 # A worker that crashes again and again does not make us start nginx more often.
 RENEW_SECONDS = 10
 # What there is to spare for a lookup that has waited for its turn and for the database as long as it may.
@@ -175,6 +176,15 @@ class Nginx(Program):
             child.wait_until(self.process, lambda: child.is_ready(self._port), "nginx")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; see {self._directory / 'error.log'}") from error
+
+    def revive(self) -> bool:
+        """Start it again if it has ended, and keep its process id in its file. Returns whether it had to be started."""
+        revived = super().revive()
+        file = self._directory / PID_FILE
+        # One that was replaced removes the file when it ends.
+        if self.process and not self._leaving and not file.exists() and not revived:
+            file.write_text(f"{self.process.pid}\n")
+        return revived
 
     def renew_after_crash(self) -> bool:
         """Start another nginx, and let this one finish what it has, if one of its workers has crashed.

@@ -1,0 +1,103 @@
+"""Commands of the documentation, pasted into a shell as they are."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cdb.env import ROOT
+from tests.e2e.faults import LOOKUP
+from tests.e2e.service import JobClient
+
+
+def commands(page, heading):
+    """The shell commands below a heading, up to the next one of any level."""
+    section = (ROOT / "docs" / page).read_text().split(f"{heading}\n", 1)[1]
+    section = re.split(r"\n#{2,} ", section)[0]
+    found = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    assert found, f"no commands below {heading} in {page}"
+    return found
+
+
+def paste(service, text, tmp_path):
+    """Run commands in the project's directory, whatever they write goes elsewhere. Returns what they print."""
+    environment = service.environment | {"CDB_URL": f"http://127.0.0.1:{service.port}"}
+    text = text.replace("export CDB_URL=http://127.0.0.1:8000\n", "").replace("var/", f"{service.data}/")
+    text = text.replace("curl --fail -O", f"curl --fail --output-dir {tmp_path} -O").replace(
+        "mine.csv", f"{tmp_path}/mine.csv"
+    )
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, (text, done.stdout, done.stderr)
+    return done.stdout
+
+
+def test_the_examples_of_the_api(fresh, tmp_path):
+    service = fresh().start()
+    for heading in ("# The REST API", "## From an empty tag to an answer", "### Inserting in one call", "## Exporting"):
+        for text in commands("api.md", heading):
+            printed = paste(service, text, tmp_path)
+            assert '"code"' not in printed, printed
+    assert JobClient(service.port).get("globalTag/mine?light")["status"] == "locked"
+    [file] = tmp_path.iterdir()
+    assert file.read_text().startswith("payload_type,payload_url,")
+    paste(service, commands("operations.md", "## Moving tags")[0], tmp_path)
+    assert JobClient(service.port).get("globalTag/restored?light")["payload_iov_count"] == 1
+
+
+def test_a_request_is_followed_with_the_commands_of_the_page(fresh, needs_packages, tmp_path):
+    service = fresh(command="serve").start()
+    paste(service, commands("monitoring.md", "### Statements")[0], tmp_path)
+    deadline = time.monotonic() + 60
+    while True:
+        [follow] = commands("monitoring.md", "## Following a request")
+        printed = paste(service, follow, tmp_path)
+        # nginx writes its log once in a second.
+        if all(part in printed for part in ('"pool":"lookups"', '"event":"finished"', "/*request_id=job-4711*/")):
+            break
+        assert time.monotonic() < deadline, printed
+        time.sleep(0.5)
+
+
+def test_a_replica_is_made_with_the_commands_of_the_page(fresh, tmp_path):
+    service = fresh().start()
+    [text] = commands("operations.md", "## Read replicas")
+    if os.geteuid() == 0:
+        text = re.sub(r"^as=.*", 'as="runuser -u cdb-postgres --"', text)
+    url = paste(service, text, tmp_path).splitlines()[-1].removeprefix("DATABASE_REPLICA_URLS=")
+    replica = Path(re.search("host=(.*)&", url)[1])
+    server = psutil.Process(int((replica / "data" / "postmaster.pid").read_text().split()[0]))
+    try:
+        primary = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
+        reading = fresh("reading", DATABASE_URL=primary, DATABASE_REPLICA_URLS=url).start()
+        deadline = time.monotonic() + 60
+        while not is_read(reading):
+            assert len(JobClient(reading.port).get(LOOKUP)) == 10
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
+        shutil.rmtree(replica)
+
+
+def is_read(service):
+    """Whether the replica has answered something, as /metrics tells."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{service.port}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    served = [line for line in lines if line.startswith("cdb_replica_reads_total") and 'outcome="served"' in line]
+    return any(float(line.split()[-1]) for line in served)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_no_command_names_a_port_that_may_be_another_one(page):
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
+    assert not [block for block in blocks if ":8000/" in block]
