@@ -14,6 +14,7 @@ from pathlib import Path
 from cdb import env
 from loadtests.chaos.drawing import draw
 from loadtests.chaos.faults import FAULTS as PLAIN_FAULTS
+from loadtests.chaos.hostile_faults import HOSTILE_FAULTS
 from loadtests.chaos.play import Played, play, prepare
 from loadtests.chaos.replica_faults import REPLICA_FAULTS
 from loadtests.chaos.service import Serving
@@ -22,7 +23,7 @@ from loadtests.chaos.verdict import COLUMNS, table
 from loadtests.service import ServiceError, Settings
 from loadtests.standby import Standby
 
-FAULTS = PLAIN_FAULTS + REPLICA_FAULTS
+FAULTS = PLAIN_FAULTS + HOSTILE_FAULTS + REPLICA_FAULTS
 # Empty: the default.
 AS_IN_PRODUCTION = {"CDB_STRATEGIES": "", "CDB_LOOKUP_TIMEOUT_SECONDS": ""}
 FREEZE_SECONDS, QUICK_SECONDS = 30.0, 8.0

@@ -18,7 +18,7 @@ from cdb_rest.models import ChangeAction
 from cdb_rest.named_sql import DIRECTORY
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
-from loadtests.chaos.faults import FAULTS
+from loadtests.chaos.__main__ import FAULTS
 
 NAMES_IN_DOCS = {
     "tag_id": "id", "list_id": "id", "iov_id": "id", "global_tag": "tag", "payload_type": "payload type",
