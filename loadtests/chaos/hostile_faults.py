@@ -9,7 +9,7 @@ import json
 import random
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from loadtests.chaos.clients import ANSWERED, DROPPED, WRONG, Crew, Log, Loop, Record, Scene
 from loadtests.chaos.faults import kill_workers
@@ -67,13 +67,25 @@ def attack_by_slowness(scene: Scene, log: Log, number: int, pause: float) -> Non
     """Heads and bodies that come byte by byte, and clients that take nothing of a large response. None of them is counted."""
     whole = f"GET {PREFIX}gt HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     kinds = [_write(b"Content-Length: 9000000\r\n") + b"{", whole[:-2], whole, b""]
-    with _opened(scene, len(kinds) * SLOW_CONNECTIONS, lambda place: kinds[place % len(kinds)]) as connections:
-        while not scene.over.is_set():
-            for place, connection in enumerate(connections):
-                if place % len(kinds) < 2:
+    with _opened(scene, len(kinds) * SLOW_CONNECTIONS, lambda place: kinds[place // SLOW_CONNECTIONS]) as connections:
+        while not scene.over.wait(1):
+            # One that was refused tries again.
+            for place, connection in enumerate(connections[: 2 * SLOW_CONNECTIONS]):
+                if not _goes_on(connection):
+                    connection.close()
                     with contextlib.suppress(OSError):
-                        connection.send(b"x")
-            scene.over.wait(5)
+                        connections[place] = _open(scene, kinds[place // SLOW_CONNECTIONS])
+
+
+def _goes_on(connection: socket.socket) -> bool:
+    """Send another byte; returns whether the service has neither responded nor closed the connection."""
+    try:
+        connection.send(b"x")
+        return not connection.recv(1, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
 
 
 def attack_by_old_http(scene: Scene, log: Log, number: int, pause: float) -> None:
@@ -138,17 +150,22 @@ def _note(log: Log, begin: float, fault: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _opened(scene: Scene, number: int, beginning: Callable[[int], bytes]):
-    connections = []
+def _opened(scene: Scene, number: int, beginning: Callable[[int], bytes]) -> Iterator[list[socket.socket]]:
+    connections: list[socket.socket] = []
     try:
         for place in range(number):
             with contextlib.suppress(OSError):
-                connections.append(socket.create_connection(("127.0.0.1", scene.port), timeout=10))
-                connections[-1].sendall(beginning(place))
+                connections.append(_open(scene, beginning(place)))
         yield connections
     finally:
         for connection in connections:
             connection.close()
+
+
+def _open(scene: Scene, beginning: bytes) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", scene.port), timeout=10)
+    connection.sendall(beginning)
+    return connection
 
 
 def _write(headers: bytes) -> bytes:
