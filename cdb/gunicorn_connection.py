@@ -31,16 +31,20 @@ HEAD_BYTES = 100 * 8192
 # More of a request than this is kept in a file.
 MEMORY_BYTES = 256 * 1024
 PIECE_BYTES = 256 * 1024
+# Python allocates what it asks the kernel for, so heads are not asked for in large pieces.
+FIRST_BYTES = 16 * 1024
 # Pieces sent at a time by the main loop, which has other clients too.
 PIECES_AT_A_TIME = 8
 
 BEHIND_PROXY = env.read()["CDB_BEHIND_PROXY"]
 HEAD_END = b"\r\n\r\n"
 BARE_LF = re.compile(rb"(?<!\r)\n")
-LENGTH = re.compile(rb"\r\nContent-Length:[ \t]*([0-9]{1,18})[ \t]*\r\n", re.IGNORECASE)
-CHUNKED = re.compile(rb"\r\nTransfer-Encoding:", re.IGNORECASE)
+# Of heads in lower case.
+LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n")
+LENGTH_FIELD, CHUNKED_FIELD = b"\r\ncontent-length:", b"\r\ntransfer-encoding:"
+FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)\r\n")
+# Of heads as they are.
 EXPECTS = re.compile(rb"\r\nExpect:[ \t]*100-continue[ \t]*(?=\r\n)", re.IGNORECASE)
-FORWARDED_FOR = re.compile(rb"\r\nX-Forwarded-For:[ \t]*([^\r\n]*)\r\n", re.IGNORECASE)
 
 
 class ClientSocket(socket):
@@ -78,8 +82,10 @@ class ClientSocket(socket):
         Where the spool is full, wait until the client takes them. Raises `OSError` if the client has gone.
         """
         rest = memoryview(data)
-        if not self.unsent:
+        if self._outbox is None:
             rest = self._send(rest)
+            if not rest:
+                return
         while rest:
             try:
                 self._keep(rest)
@@ -157,8 +163,8 @@ class RequestReader(SocketUnreader):
     """What gunicorn's parser reads from: one request at a time, which has arrived before the parser begins.
 
     `begun` is when the first of it came, on the monotonic clock. `length` is the announced length of the body in bytes,
-    known with the head; `address` the client's as the proxy tells it, empty without one. A body that is chunked or longer
-    than `most_bytes` is left unread (`is_unread`): the application refuses it by the head alone.
+    known with the head. A body that is chunked or longer than `most_bytes` is left unread (`is_unread`): the application
+    refuses it by the head alone.
     """
 
     def __init__(self, sock: ClientSocket, spool: Spool, most_bytes: int) -> None:
@@ -176,7 +182,14 @@ class RequestReader(SocketUnreader):
         self._is_ended = self._is_late = self.is_complete = self.is_unread = False
         self.begun = self._head_end = self._last = monotonic()
         self.length = 0
-        self.address = ""
+        # In lower case.
+        self._head = b""
+
+    @property
+    def address(self) -> str:
+        """The client's address as the proxy tells it, empty without one."""
+        found = FORWARDED_FOR.search(self._head)
+        return found[1].decode("latin-1") if found else ""
 
     @property
     def has_begun(self) -> bool:
@@ -216,8 +229,8 @@ class RequestReader(SocketUnreader):
             self._take(self.take_buffered())
         while not self.is_complete:
             try:
-                # Not more than the body's rest, so that what follows it stays outside of the file.
-                data = self.sock.recv(min(PIECE_BYTES, self._missing or PIECE_BYTES), MSG_DONTWAIT)
+                # Of a body not more than its rest, so that what follows it stays outside of the file.
+                data = self.sock.recv(min(PIECE_BYTES, self._missing or FIRST_BYTES), MSG_DONTWAIT)
             except BlockingIOError:
                 return False
             except OSError:
@@ -275,19 +288,19 @@ class RequestReader(SocketUnreader):
                 # gunicorn refuses these without reading on.
                 self._complete()
             return
-        head = bytes(self._arrived[: end + 2])
+        self._head = bytes(self._arrived[: end + 2]).lower()
         self._head_end = self._last
-        forwarded = FORWARDED_FOR.search(head)
-        self.address = forwarded[1].decode("latin-1") if forwarded else ""
-        length = LENGTH.search(head)
+        self._missing = 0
+        if LENGTH_FIELD not in self._head and CHUNKED_FIELD not in self._head:
+            return
+        length = LENGTH.search(self._head)
         self.length = int(length[1]) if length else 0
-        if CHUNKED.search(head) or self.length > self._most_bytes:
-            self._missing = 0
+        if CHUNKED_FIELD in self._head or self.length > self._most_bytes:
             self.is_unread = True
             return
         self._missing = max(0, self.length - (len(self._arrived) - end - len(HEAD_END)))
-        expects = EXPECTS.search(head)
-        if expects and self._missing:
+        expects = EXPECTS.search(self._arrived, 0, end + len(HEAD_END)) if self._missing else None
+        if expects:
             # gunicorn would do so when it begins to parse, which is after the body.
             del self._arrived[expects.start() : expects.end()]
             self.sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
