@@ -12,7 +12,8 @@ from typing import Any
 
 import psycopg2
 
-from cdb import database, env, gunicorn_edge, metrics_directory, security
+from cdb import database, env, metrics_directory, security
+from cdb.worker import edge
 from cdb_rest.metrics import sharing
 from cdb_rest.metrics.place import here
 
@@ -25,7 +26,7 @@ bind = f"127.0.0.1:{_values['PORT']}"
 
 # Threads, because a request mostly waits for the database; each keeps a database connection of its own, so that
 # workers x threads must stay below what the database accepts.
-worker_class = "cdb.gunicorn_worker.BufferingWorker"
+worker_class = "cdb.worker.worker.BufferingWorker"
 threads = _values["CDB_THREADS"]
 # One more than the cores that we may use, because a process does not compute all the time; on a large machine as many as
 # the 200 connections of the embedded server allow. A single one in development, because the toolbar keeps what it records
@@ -86,9 +87,9 @@ sharing.share(metrics_directory.ready())
 # No proxy tells us a path by a header, so a client's header of that name is dropped.
 forwarder_headers = ""
 
-# The one of gunicorn's two parsers that gunicorn_edge knows how to wrap.
+# The one of gunicorn's two parsers that cdb.worker.edge knows how to wrap.
 http_parser = "python"
-gunicorn_edge.install()
+edge.install()
 
 
 def on_starting(server: Any) -> None:

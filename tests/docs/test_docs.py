@@ -8,8 +8,8 @@ import pytest
 from django.core.management import call_command, get_commands
 
 from cdb.env import ROOT
-from cdb.gunicorn_worker import INCOMPLETE, OVERLOADED
 from cdb.variables import VARIABLES
+from cdb.worker.substitutes import INCOMPLETE, OVERLOADED
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES

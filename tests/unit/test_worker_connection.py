@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb import gunicorn_connection
-from cdb.gunicorn_connection import ClientSocket, RequestReader
-from cdb.spool import Spool, SpoolFile, SpoolFullError
+from cdb.worker import client_socket, request_reader
+from cdb.worker.client_socket import ClientSocket
+from cdb.worker.request_reader import RequestReader
+from cdb.worker.spool import Spool, SpoolFile, SpoolFullError
 
 MOST_BYTES = 1_000_000
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 10.0.0.7\r\nContent-Length: %d\r\n\r\n"
@@ -62,7 +63,7 @@ def test_requests_are_complete_when_their_last_byte_is_there_and_not_before(bodi
 
 
 def test_a_large_body_goes_through_a_file(monkeypatch):
-    monkeypatch.setattr(gunicorn_connection, "MEMORY_BYTES", 1000)
+    monkeypatch.setattr(request_reader, "MEMORY_BYTES", 1000)
     body = bytes(range(256)) * 2000
     with connected() as (reader, client):
         client.sendall(HEAD % len(body))
@@ -77,7 +78,7 @@ def test_a_large_body_goes_through_a_file(monkeypatch):
 
 
 def test_without_room_in_the_spool_a_large_body_is_refused(monkeypatch):
-    monkeypatch.setattr(gunicorn_connection, "MEMORY_BYTES", 1000)
+    monkeypatch.setattr(request_reader, "MEMORY_BYTES", 1000)
     with connected(most_spooled=5000) as (reader, client):
         client.sendall(HEAD % 100_000)
         assert not reader.receive()
@@ -95,7 +96,7 @@ def test_a_body_that_will_be_refused_is_not_waited_for(field):
         assert reader.receive() and reader.is_unread
 
 
-@pytest.mark.parametrize("head", [b"GET / HTTP/1.1\n\n", b"x" * (gunicorn_connection.HEAD_BYTES + 1)])
+@pytest.mark.parametrize("head", [b"GET / HTTP/1.1\n\n", b"x" * (request_reader.HEAD_BYTES + 1)])
 def test_a_head_that_gunicorn_refuses_as_it_is_is_not_waited_for(head):
     with connected() as (reader, client):
         client.setblocking(False)
@@ -135,11 +136,11 @@ def test_the_time_for_a_request_does_not_grow_with_the_bytes_that_come(monkeypat
         head = reader.expires
         client.sendall((HEAD % 160_000)[5:])
         assert not reader.receive()
-        assert head == reader.begun + gunicorn_connection.HEAD_SECONDS
+        assert head == reader.begun + request_reader.HEAD_SECONDS
         clock = reader.begun
         expires = []
         for seconds in range(0, 60, 9):
-            monkeypatch.setattr(gunicorn_connection, "monotonic", lambda at=clock + seconds: at)
+            monkeypatch.setattr(request_reader, "monotonic", lambda at=clock + seconds: at)
             client.sendall(b"x")
             assert not reader.receive()
             expires.append(reader.expires - clock)
@@ -156,7 +157,7 @@ def test_a_response_goes_to_the_client_that_takes_it():
 
 @pytest.mark.parametrize("patience", [0.0, 0.2])
 def test_what_a_client_does_not_take_waits_in_a_file(monkeypatch, patience):
-    monkeypatch.setattr(gunicorn_connection, "PATIENCE_SECONDS", patience)
+    monkeypatch.setattr(client_socket, "PATIENCE_SECONDS", patience)
     data = bytes(range(256)) * 20_000
     with connected() as (reader, client):
         reader.sock.begin_response()
@@ -175,8 +176,8 @@ def test_what_a_client_does_not_take_waits_in_a_file(monkeypatch, patience):
 
 
 def test_without_room_in_the_spool_the_thread_waits_for_the_client(monkeypatch):
-    monkeypatch.setattr(gunicorn_connection, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(gunicorn_connection, "TAKING_SECONDS", 0.2)
+    monkeypatch.setattr(client_socket, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(client_socket, "TAKING_SECONDS", 0.2)
     with connected(most_spooled=0) as (reader, client):
         with pytest.raises(ConnectionResetError, match="took nothing"):
             reader.sock.sendall(bytes(10_000_000))
@@ -191,7 +192,7 @@ def test_the_spool_leaves_space_on_the_disk(tmp_path, monkeypatch):
     spool = Spool(tmp_path, 1 << 40, 1)
     file = SpoolFile(spool)
     file.append(b"abc")
-    monkeypatch.setattr("cdb.spool.FREE_BYTES_LEFT", 1 << 60)
+    monkeypatch.setattr("cdb.worker.spool.FREE_BYTES_LEFT", 1 << 60)
     with pytest.raises(SpoolFullError):
         file.append(b"d")
     assert (file.read(2), file.read(10), len(file)) == (b"ab", b"c", 0)

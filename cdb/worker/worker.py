@@ -2,10 +2,9 @@
 
 import ctypes
 import gc
-import json
 import logging
 import selectors
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
@@ -20,11 +19,13 @@ from gunicorn.http.errors import ParseException
 from gunicorn.http.message import Request
 from gunicorn.workers.gthread import ThreadWorker
 
-from cdb import env, spool
-from cdb.gunicorn_connection import TAKING_SECONDS, ClientSocket, Connection, RequestReader
-from cdb.serving.pools import REQUESTS_OF_A_THREAD
-from cdb.spool import SpoolFullError
-from cdb_rest.api import security
+from cdb import env
+from cdb.worker import spool
+from cdb.worker.client_socket import TAKING_SECONDS, ClientSocket
+from cdb.worker.connection import Connection
+from cdb.worker.limits import LARGE_BYTES, MOST_BYTES, Limits
+from cdb.worker.request_reader import RequestReader
+from cdb.worker.substitutes import INCOMPLETE, OVERLOADED, Substitute
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.place import here
 from cdb_rest.metrics.values import Buckets, add
@@ -40,44 +41,10 @@ DISCARD_SECONDS, DISCARD_BYTES = 20, 256 * 1024 * 1024
 PIECE_BYTES = 256 * 1024
 # How often the deadlines of waiting connections are looked at.
 LOOK_SECONDS = 0.5
-# A body of this size or more is large: all large ones in progress together are no larger than one may be. The others wait,
-# which holds no thread, and which clients that send so much expect.
-LARGE_BYTES = 1024 * 1024
-LARGE_QUEUE_SECONDS = 3 * env.read()["CDB_QUEUE_TIMEOUT_SECONDS"]
 # Of one address: requests on their way into a process for longer than this. Beyond, the oldest is refused.
 SLOW_SECONDS, SLOW_OF_AN_ADDRESS = 2, 64
 
-VALUES = env.read()
-QUEUE_SECONDS = VALUES["CDB_QUEUE_TIMEOUT_SECONDS"]
-MOST_BYTES = VALUES["CDB_MAX_BODY_BYTES"]
-
-
-class Substitute(NamedTuple):
-    """A response that the worker gives instead of the application: a status line, and what the JSON document says."""
-
-    status: str
-    code: str
-    detail: str
-
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> list[bytes]:
-        """Respond, as a WSGI application."""
-        body = json.dumps({"detail": self.detail, "code": self.code}).encode()
-        headers = [
-            ("Content-Type", "application/json"),
-            ("Content-Length", str(len(body))),
-            ("Cache-Control", "no-store"),
-            *security.HEADERS.items(),
-        ]
-        if self.status.startswith("504"):
-            headers.append(("Retry-After", "5"))
-        start_response(self.status, headers)
-        return [body] if environ["REQUEST_METHOD"] != "HEAD" else []
-
-
-OVERLOADED = Substitute(
-    "504 Gateway Timeout", "overloaded", "The service has more requests than it can answer; try again later."
-)
-INCOMPLETE = Substitute("400 Bad Request", "incomplete_body", "The body ended before its announced length.")
+QUEUE_SECONDS = env.read()["CDB_QUEUE_TIMEOUT_SECONDS"]
 
 
 class Wait(NamedTuple):
@@ -163,7 +130,7 @@ class BufferingWorker(ThreadWorker):
     def _read(self, conn: Connection, _socket: Any = None) -> None:
         try:
             is_complete = conn.reader.receive()
-        except SpoolFullError:
+        except spool.SpoolFullError:
             self._refuse(conn)
             return
         if is_complete and conn.reader.is_empty:
@@ -357,68 +324,6 @@ class BufferingWorker(ThreadWorker):
             exchange.status = 400 if isinstance(exc, ParseException) else 500
             self.wsgi.refuse(exchange)
         super().handle_error(req, client, addr, exc)
-
-
-class Limits:
-    """How many requests a process takes at a time; only its main loop uses it.
-
-    - Large bodies: no more bytes together than one body may have. Those that come meanwhile wait.
-    - In the pool of writes and long reads: `REQUESTS_OF_A_THREAD` complete requests for each thread, of which half may
-      be one address's.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self._most = REQUESTS_OF_A_THREAD * threads if here.pool == "others" else None
-        self._requests: Counter[str] = Counter()
-        self._large_bytes = 0
-        self._large: deque[Connection] = deque()
-
-    def may_queue(self, conn: Connection) -> bool:
-        """Count a complete request; returns whether there is room for it."""
-        if self._most is None:
-            return True
-        address = conn.address
-        if self._requests.total() >= self._most or self._requests[address] >= self._most // 2:
-            return False
-        self._requests[address] += 1
-        conn.queued_as = address
-        return True
-
-    def admit(self, conn: Connection) -> bool:
-        """Whether a complete request may go to a thread now; otherwise `release` returns it later."""
-        if conn.reader.size < LARGE_BYTES:
-            return True
-        self._large.append(conn)
-        return conn in self._next_large()
-
-    def release(self, conn: Connection) -> list[Connection]:
-        """Count no longer a request that was answered; returns those that may go to a thread now."""
-        if conn.queued_as is not None:
-            self._requests[conn.queued_as] -= 1
-            # Addresses that ask nothing any more are forgotten.
-            self._requests += Counter()
-            conn.queued_as = None
-        self._large_bytes -= conn.admitted_bytes
-        conn.admitted_bytes = 0
-        return self._next_large()
-
-    def overdue(self) -> list[Connection]:
-        """Take out the large requests that have waited too long."""
-        found = []
-        while self._large and monotonic() - self._large[0].waits_since > LARGE_QUEUE_SECONDS:
-            found.append(self._large.popleft())
-        return found
-
-    def _next_large(self) -> list[Connection]:
-        admitted = []
-        while self._large and self._large_bytes + self._large[0].reader.size <= MOST_BYTES:
-            conn = self._large.popleft()
-            # From here on it waits for a thread alone.
-            conn.waits_since = monotonic()
-            conn.admitted_bytes = conn.reader.size
-            self._large_bytes += conn.admitted_bytes
-            admitted.append(conn)
-        return admitted
 
 
 def _still_waits(future: Future) -> bool:

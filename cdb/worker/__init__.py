@@ -1,0 +1,1 @@
+"""How gunicorn runs here: its worker, and its refusals."""

@@ -1,0 +1,35 @@
+"""Responses that the worker gives instead of the application."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cdb_rest.api import security
+
+
+class Substitute(NamedTuple):
+    """A response that the worker gives instead of the application: a status line, and what the JSON document says."""
+
+    status: str
+    code: str
+    detail: str
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable) -> list[bytes]:
+        """Respond, as a WSGI application."""
+        body = json.dumps({"detail": self.detail, "code": self.code}).encode()
+        headers = [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+            ("Cache-Control", "no-store"),
+            *security.HEADERS.items(),
+        ]
+        if self.status.startswith("504"):
+            headers.append(("Retry-After", "5"))
+        start_response(self.status, headers)
+        return [body] if environ["REQUEST_METHOD"] != "HEAD" else []
+
+
+OVERLOADED = Substitute(
+    "504 Gateway Timeout", "overloaded", "The service has more requests than it can answer; try again later."
+)
+INCOMPLETE = Substitute("400 Bad Request", "incomplete_body", "The body ended before its announced length.")
