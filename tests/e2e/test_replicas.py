@@ -75,7 +75,7 @@ def read_while_written(pair, disturb, rounds):
         (LOOKUP.format("fresh"), lambda rows: int(rows[0][1])),
         ("globalTag/fresh?light", lambda item: item["payload_iov_count"]),
         ("globalTags", lambda items: next(i["payload_iov_count"] for i in items if i["name"] == "fresh")),
-        ("global-tags/fresh/changes?page_size=1&ordering=-revision", lambda page: page["count"] - 1),
+        ("global-tags/fresh/changes?page_size=1&order=desc", lambda page: page["count"] - 1),
     ]
     readers = [
         CachingReader(pair.service.port, *readings[number % len(readings)], acknowledged, done, caches=number >= 4)

@@ -241,5 +241,5 @@ def test_the_toolbar_does_not_wait_for_a_body_that_nobody_reads(debugging, kind)
         connection.shutdown(socket.SHUT_WR)
         response = http.client.HTTPResponse(connection)
         response.begin()
-        assert (response.status, response.getheader("Content-Type")) == (404, "application/json")
-        assert json.loads(response.read())["code"] == "route_not_found"
+        assert (response.status, response.getheader("Content-Type")) == (400, "application/json")
+        assert json.loads(response.read())["code"] == "incomplete_body"
