@@ -164,6 +164,6 @@ def check_mode() -> None:
     """
     connect_timeout = {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]}
     with contextlib.closing(psycopg2.connect(**connect_timeout | parts())) as connection:
-        conflict = iov_mode.conflict(connection.cursor(), env.read()["CDB_IOV_MODE"])
+        conflict = iov_mode.conflict(iov_mode.recorded(connection.cursor()), env.read()["CDB_IOV_MODE"])
     if conflict:
         raise ConfigurationError(conflict)

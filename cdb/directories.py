@@ -4,7 +4,6 @@ import hashlib
 import os
 import pwd
 import re
-import shutil
 import stat
 import tempfile
 from pathlib import Path
@@ -30,12 +29,6 @@ def for_sockets(wanted: Path, forbidden: str) -> Path:
 def digest(path: Path) -> str:
     """A plain name for what belongs to a path and is kept elsewhere."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-
-
-def disk_megabytes(path: Path) -> int:
-    """The size of the file system that `path` is on, or will be when it is made."""
-    existing = next(one for one in (path, *path.parents) if one.exists())
-    return shutil.disk_usage(existing).total // 2**20
 
 
 def make_private(path: Path, account: pwd.struct_passwd | None, mode: int = 0o700) -> None:

@@ -22,6 +22,7 @@ import psycopg2
 
 from cdb import directories, postgres_binaries, postgres_guard
 from cdb.env import ConfigurationError
+from cdb.machine import disk_megabytes, memory_megabytes, share
 from cdb.postgres_process import PostgresProcess
 
 DATABASE = USER = "cdb"
@@ -32,27 +33,14 @@ PAUSE_SECONDS = 0.01
 GUARD_SECONDS = 5
 
 
-def _shared_buffers_megabytes() -> int:
-    """An eighth of the memory, and 2 GB at most, which hold the lookup's index of some ten million IOVs.
-
-    The server touches as much of it as it has data for.
-    """
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(128, min(2048, memory // 8 // 2**20))
-
-
-def _max_wal(directory: Path) -> str:
-    """A twentieth of the disk, and 4 GB at most: more than the default, so that seeding does not checkpoint all the time."""
-    return f"{max(256, min(4096, directories.disk_megabytes(directory) // 20))}MB"
-
-
 OPTIONS = {
     "listen_addresses": "",
     "port": postgres_binaries.PORT,
     "unix_socket_permissions": "0700",
     # Room for a few instances of the service beside commands and tests.
     "max_connections": "200",
-    "shared_buffers": f"{_shared_buffers_megabytes()}MB",
+    # 2 GB hold the lookup's index of some ten million IOVs. The server touches as much of it as it has data for.
+    "shared_buffers": share(memory_megabytes(), 8, 128, 2048),
     # The lookup's plan is a few hundred index probes: compiling it costs more than running it.
     "jit": "off",
     "timezone": "UTC",
@@ -78,7 +66,8 @@ class EmbeddedPostgres:
             data=self.data,
             log=directory / "server.log",
             socket_directory=self.socket_directory,
-            options=OPTIONS | {"max_wal_size": _max_wal(directory)} | (options or {}),
+            # More than the default, so that seeding does not checkpoint all the time.
+            options=OPTIONS | {"max_wal_size": share(disk_megabytes(directory), 20, 256, 4096)} | (options or {}),
         )
 
     @property

@@ -54,7 +54,7 @@ def read() -> dict[str, Any]:
 
 def file() -> Path:
     """The file that further settings are read from, whether it exists or not."""
-    return ROOT / os.environ.get("CDB_ENV_FILE", ".env")
+    return ROOT / (os.environ.get("CDB_ENV_FILE") or ".env")
 
 
 def libpq_password() -> str:

@@ -199,7 +199,7 @@ VARIABLES = (
         "CDB_SPOOL_BYTES",
         "int",
         1024**3,
-        "Most bytes that a process keeps in files for clients that send or take slowly; beyond, they hold its threads.",
+        "Most bytes that a process keeps in files: requests above 256 KiB until they are complete, and slow responses.",
         validate.Range(min=0),
     ),
     Variable(

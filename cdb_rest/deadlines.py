@@ -168,11 +168,12 @@ class WatchedConnection(psycopg2.extensions.connection):
         """
         if WatchedConnection.is_mode_checked:
             return
-        conflict = iov_mode.conflict(cursor, settings.CDB_IOV_MODE)
+        made_in = iov_mode.recorded(cursor)
+        conflict = iov_mode.conflict(made_in, settings.CDB_IOV_MODE)
         if conflict:
             logger.error(conflict)
             raise psycopg2.OperationalError(conflict)
-        WatchedConnection.is_mode_checked = True
+        WatchedConnection.is_mode_checked = made_in is not None
 
     def _end(self, how: Callable[[], None]) -> None:
         self.deadline = monotonic() + self.limit_seconds

@@ -42,18 +42,21 @@ worker_connections = 4000
 # What comes beyond waits in the kernel (up to net.core.somaxconn), and beyond that the client's kernel knocks again after
 # 1, 3, 7 … seconds: nobody is refused.
 backlog = 4096
-# Each connection takes a descriptor, of which a process often may have 1,024 unless it asks for more.
-_descriptors = 2 * worker_connections
+# Each connection takes a descriptor, and a slow one a second for its file. A process often may have 1,024 unless it asks for
+# more. The others are for the database, logs and counts.
+_others = 200
+_descriptors = 2 * worker_connections + _others
 _soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 if _hard != resource.RLIM_INFINITY and _hard < _descriptors:
-    worker_connections = max(100, _hard // 2)
+    worker_connections = max(100, (_hard - _others) // 2)
     _descriptors = _hard
 resource.setrlimit(resource.RLIMIT_NOFILE, (max(_soft, _descriptors), _hard))
 # Most clients open a connection for each call and close it; those that keep theirs come back within seconds.
 # nginx.conf relies on it: it gives connections up after 4 s.
 keepalive = 5
 # A worker is replaced now and then, so that nothing can grow in it for ever: memory, fragments, a leak in a library. At a
-# thousand lookups a second that is every few minutes, and costs a fork; the jitter keeps workers from going together.
+# thousand lookups a second that is every few minutes, and costs a fork; the jitter keeps workers from going together. Our worker
+# puts it off while clients still receive responses.
 max_requests = 200_000
 max_requests_jitter = 50_000
 # A worker that shows no sign of life for this long is replaced. Threads at work do not count as silence.

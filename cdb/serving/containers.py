@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from cdb import database, directories, env
+from cdb import database, env
 from cdb.env import ConfigurationError
+from cdb.machine import disk_megabytes
 from cdb.serving import nginx, pgbouncer, postgresql, templates
 from cdb.serving.pools import Pool, pools
 from cdb.serving.program import find
@@ -94,7 +95,7 @@ def _pgbouncer(options: argparse.Namespace) -> list[str]:
 
 def _postgresql(options: argparse.Namespace) -> list[str]:
     options.directory.mkdir(parents=True, exist_ok=True)
-    disk = options.disk or directories.disk_megabytes(options.directory)
+    disk = options.disk or disk_megabytes(options.directory)
     values = postgresql.sizes(options.memory, disk) | {"CONNECTIONS": options.connections}
     path = options.directory / postgresql.FILE
     templates.write(path, templates.fill(postgresql.FILE, values))

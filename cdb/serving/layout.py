@@ -83,9 +83,12 @@ def taken() -> Iterator[None]:
 
 
 def is_taken() -> bool:
-    """Whether a `make serve` uses the directories."""
+    """Whether a `make serve` uses the directories. Raises `ConfigurationError` where they are another user's."""
     with contextlib.suppress(FileNotFoundError):
-        lock = os.open(directory() / LOCK, os.O_RDWR)
+        try:
+            lock = os.open(directory() / LOCK, os.O_RDWR)
+        except PermissionError as error:
+            raise ConfigurationError(f"{directory()} belongs to another user; use it as that user") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -41,7 +41,7 @@ MOST_ALERT_BYTES = 1024 * 1024
 PID_FILE = "nginx.pid"
 # A worker that crashes again and again does not make us start nginx more often.
 RENEW_SECONDS = 10
-# What there is to spare for a lookup that has waited for its turn and for the database as long as it may.
+# Added to the longest time that a lookup may wait for a thread and for the database.
 SPARE_SECONDS = 5
 
 
@@ -152,8 +152,7 @@ class Nginx(Program):
         # nginx takes it for one that listens already, and does not wait.
         self._listener.listen(BACKLOG)
         self._listener.setblocking(False)
-        for name in LOGS:
-            os.close(append_to(self._directory / name))
+        self._make_logs()
         output = append_to(self._directory / self._output) if self._output else None
         try:
             self.process = child.start(
@@ -197,16 +196,16 @@ class Nginx(Program):
         self._has_crashed = False
         self._renewed = time.monotonic()
         old = self.process
+        # A signal that arrives meanwhile is for both.
+        self._leaving.append(old)
         self.start()
         try:
             child.wait_until(self.process, self._has_workers, "nginx")
         except ConfigurationError:
             # The old one goes on, with limits that are too low.
-            self.process, new = old, self.process
-            self._leaving.append(new)
-            new.kill()
+            self._leaving[self._leaving.index(old)], self.process = self.process, old
+            self._leaving[-1].kill()
             return False
-        self._leaving.append(old)
         old.send_signal(self.gently)
         return True
 
@@ -221,11 +220,26 @@ class Nginx(Program):
         """Give up the port."""
         self._listener.close()
 
+    def _make_logs(self) -> None:
+        for name in LOGS:
+            os.close(append_to(self._directory / name))
+
     def _configured(self) -> str:
         return (self._directory / CONFIGURATION).read_text()
 
     def _new_alerts(self) -> bytes:
-        with (self._directory / ALERTS).open("r+b") as alerts:
+        try:
+            alerts = (self._directory / ALERTS).open("r+b")
+        except FileNotFoundError:
+            # Somebody removed it, and nginx goes on writing to a file without a name until it is told to open its logs again.
+            self._alerts_read = 0
+            self._make_logs()
+            self.send(signal.SIGUSR1)
+            return b""
+        with alerts:
+            if alerts.seek(0, os.SEEK_END) < self._alerts_read:
+                # Somebody emptied it.
+                self._alerts_read = 0
             alerts.seek(self._alerts_read)
             new = alerts.read()
             self._alerts_read += len(new)

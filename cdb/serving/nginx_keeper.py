@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 
 from cdb.serving.nginx import Nginx
 
@@ -19,11 +20,18 @@ LOOK_SECONDS = 0.2
 def main(directory: Path, address: str) -> int:
     """Keep nginx running until a signal ends it, or it ends by itself; returns its exit code."""
     nginx = Nginx(_bind(address), directory)
+    stops = []
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGHUP:
+            stops.append(number)
+        nginx.send(signal.Signals(number))
+
     for number in (signal.SIGQUIT, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, _frame: nginx.send(signal.Signals(number)))
+        signal.signal(number, pass_on)
     nginx.start()
     while nginx.running():
-        if nginx.process.poll() is None and nginx.renew_after_crash():
+        if not stops and nginx.process.poll() is None and nginx.renew_after_crash():
             sys.stderr.write("cdb: a worker of nginx crashed; nginx was started anew\n")
         time.sleep(LOOK_SECONDS)
     return nginx.process.returncode

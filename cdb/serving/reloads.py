@@ -49,7 +49,14 @@ def reload(timeout_seconds: float) -> None:
     """
     process = _serving_process()
     latest = max((number for number, what in _read() if what == BEGUN), default=0)
-    os.kill(process, signal.SIGHUP)
+    try:
+        os.kill(process, signal.SIGHUP)
+    except PermissionError as error:
+        raise ConfigurationError(
+            f"make serve runs as another user (process {process}); reload it as that user"
+        ) from error
+    except ProcessLookupError as error:
+        raise ConfigurationError(f"make serve is starting or stopping; try again ({error})") from error
     deadline = time.monotonic() + timeout_seconds
     while time.monotonic() < deadline:
         # One that was under way may have read the old code.

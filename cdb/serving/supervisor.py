@@ -111,7 +111,7 @@ class Supervisor:
             for gunicorn in self._gunicorns:
                 gunicorn.replace()
             self._nginx.reload()
-        except ConfigurationError as error:
+        except (ConfigurationError, OSError) as error:
             self._say(f"Not reloaded, the old processes go on: {error}")
             self._reloads.end(" ".join(str(error).split()))
         else:

@@ -1,1 +1,1 @@
-"""How gunicorn runs here: its worker, and its refusals."""
+"""The gunicorn worker of the service: it buffers requests and responses, and limits both."""

@@ -1,4 +1,4 @@
-"""The socket of a client, on which no thread waits for long: what is not taken at once goes to a file."""
+"""A client's socket that writes to a temporary file what the client does not receive at once."""
 
 import errno
 import select
@@ -6,13 +6,12 @@ from socket import MSG_DONTWAIT, MSG_PEEK, socket
 from time import monotonic
 from typing import Any
 
-from cdb.worker.spool import Spool, SpoolFile, SpoolFullError
+from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile, SpoolFullError
 
 # How long a thread waits in all for the client of one response before it uses a file instead.
 PATIENCE_SECONDS = 1.0
 # A client that takes nothing of its response for so long is gone.
 TAKING_SECONDS = 300
-PIECE_BYTES = 256 * 1024
 # Pieces sent at a time by the main loop, which has other clients too.
 PIECES_AT_A_TIME = 8
 
@@ -26,13 +25,13 @@ class ClientSocket(socket):
     def __init__(self, accepted: socket, spool: Spool) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
         self._spool = spool
-        self._outbox: SpoolFile | None = None
+        self._outbox = SpoolFile(spool)
         self._patience = PATIENCE_SECONDS
 
     @property
     def unsent(self) -> int:
         """How many bytes wait in the file."""
-        return len(self._outbox) if self._outbox else 0
+        return len(self._outbox)
 
     @property
     def has_unread(self) -> bool:
@@ -52,13 +51,13 @@ class ClientSocket(socket):
         Where the spool is full, wait until the client takes them. Raises `OSError` if the client has gone.
         """
         rest = memoryview(data)
-        if self._outbox is None:
+        if not self._outbox:
             rest = self._send(rest)
             if not rest:
                 return
         while rest:
             try:
-                self._keep(rest)
+                self._outbox.append(rest)
             except SpoolFullError:
                 rest = self._send_when_possible(rest)
             else:
@@ -74,12 +73,10 @@ class ClientSocket(socket):
                 self._outbox.drop(self.send(self._outbox.peek(PIECE_BYTES), MSG_DONTWAIT))
             except BlockingIOError:
                 return
-            if not self._outbox:
-                self._discard()
 
     def close(self) -> None:
         """Close the connection, and drop what was not sent."""
-        self._discard()
+        self._outbox.close()
         super().close()
 
     def _send(self, data: memoryview) -> memoryview:
@@ -93,11 +90,6 @@ class ClientSocket(socket):
                     return data
                 self._patience -= monotonic() - begin
         return data
-
-    def _keep(self, data: memoryview) -> None:
-        if self._outbox is None:
-            self._outbox = SpoolFile(self._spool)
-        self._outbox.append(data)
 
     def _send_when_possible(self, data: memoryview) -> memoryview:
         """Wait for the client, then send what was kept before, or some of the data; returns the rest."""
@@ -122,8 +114,3 @@ class ClientSocket(socket):
         poller = select.poll()
         poller.register(self, select.POLLOUT)
         return bool(poller.poll(1000 * seconds))
-
-    def _discard(self) -> None:
-        if self._outbox is not None:
-            self._outbox.close()
-            self._outbox = None

@@ -6,7 +6,7 @@ from typing import Any
 from gunicorn.workers.gthread import TConn
 
 from cdb import env
-from cdb.worker.client_socket import TAKING_SECONDS, ClientSocket
+from cdb.worker.client_socket import ClientSocket
 from cdb.worker.request_reader import RequestReader
 
 BEHIND_PROXY = env.read()["CDB_BEHIND_PROXY"]
@@ -15,15 +15,14 @@ BEHIND_PROXY = env.read()["CDB_BEHIND_PROXY"]
 class Connection(TConn):
     """A connection as gunicorn's threaded worker has it, with a reader of whole requests.
 
-    `waits_since` is when its request was complete. `is_refused` says that there is no room for the request. `taken` is when
-    the client took something of its response last, and `discarded` how much was read and thrown away. The others are what
-    the worker's limits count the request as.
+    `waits_since` is when its request was complete. `is_refused` says that there is no room for the request. `discarded` is
+    how many bytes were read and thrown away. `queued_as` and `admitted_bytes` are what `Limits` has counted for the request.
     """
 
     def __init__(self, cfg: Any, sock: ClientSocket, client: Any, server: Any, reader: RequestReader) -> None:
         super().__init__(cfg, sock, client, server)
         self.reader = reader
-        self.opened = self.waits_since = self.taken = monotonic()
+        self.opened = self.waits_since = monotonic()
         self.is_refused = False
         self.discarded = self.admitted_bytes = 0
         self.queued_as: str | None = None
@@ -35,12 +34,8 @@ class Connection(TConn):
         return self.reader.address if not own or (BEHIND_PROXY and self.reader.address) else own
 
     def read_deadline(self) -> float:
-        """When a request is given up that does not go on, on the monotonic clock."""
+        """The time, on the monotonic clock, at which an incomplete request is abandoned."""
         return self.reader.expires if self.reader.has_begun else self.opened + self.cfg.keepalive
-
-    def take_deadline(self) -> float:
-        """When a client that takes nothing of its response is given up."""
-        return self.taken + TAKING_SECONDS
 
     def init(self) -> None:
         """Make gunicorn's parser, which reads from our reader."""

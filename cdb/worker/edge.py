@@ -1,4 +1,4 @@
-"""What gunicorn itself does with a request before the application sees it, brought in line with our contract.
+"""Patches of gunicorn: error responses in JSON, unescaped paths, and small responses sent in one piece.
 
 gunicorn offers no setting for any of it, so `install` replaces one function and wraps some methods.
 """
@@ -39,13 +39,14 @@ def install() -> None:
     """Answer refused requests in JSON, accept paths that arrive unescaped, and send small responses in one piece."""
     gunicorn.util.write_error = write_json_error
     Request.parse_request_line = _escaping(Request.parse_request_line)
-    Request.parse_headers = _knowing_refused(Request.parse_headers)
+    Request.parse_headers = _recording_refused(Request.parse_headers)
     Response.write = _sending_together(Response.write)
 
 
 def write_json_error(connection: socket, status_int: int, reason: str, mesg: str) -> None:
-    """Send the answer to a request that gunicorn refuses: 400 for whatever the client did wrong."""
-    from cdb_rest.metrics import counts  # once the application is loaded: until then nobody knows who counts together
+    """Send the response to a request that gunicorn refuses: 400 for every error of the client."""
+    # Imported late: the directory of the counts is known only after the application is loaded.
+    from cdb_rest.metrics import counts
 
     exchange = current.get() or Exchange({})
     status, code = (500, "internal_error") if status_int == 500 else (400, "malformed_request")
@@ -79,7 +80,7 @@ def _escaping(parse: Callable[[Request, bytes], None]) -> Callable[[Request, byt
     return parse_request_line
 
 
-def _knowing_refused(parse: Callable[..., Any]) -> Callable[..., Any]:
+def _recording_refused(parse: Callable[..., Any]) -> Callable[..., Any]:
     def parse_headers(self: Request, data: bytes, from_trailer: bool = False) -> Any:
         try:
             return parse(self, data, from_trailer)

@@ -41,12 +41,12 @@ class Limits:
         conn.queued_as = address
         return True
 
-    def admit(self, conn: Connection) -> bool:
-        """Whether a complete request may go to a thread now; otherwise `release` returns it later."""
+    def admit(self, conn: Connection) -> list[Connection]:
+        """Add a complete request; returns the requests that may go to a thread now."""
         if conn.reader.size < LARGE_BYTES:
-            return True
+            return [conn]
         self._large.append(conn)
-        return conn in self._next_large()
+        return self._next_large()
 
     def release(self, conn: Connection) -> list[Connection]:
         """Count no longer a request that was answered; returns those that may go to a thread now."""

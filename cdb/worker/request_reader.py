@@ -1,5 +1,6 @@
 """Reading a request as it arrives, until gunicorn's parser and the application can have all of it."""
 
+import contextlib
 import re
 from socket import MSG_DONTWAIT
 from time import monotonic
@@ -8,7 +9,7 @@ from gunicorn.http.errors import InvalidRequestLine
 from gunicorn.http.unreader import SocketUnreader
 
 from cdb.worker.client_socket import ClientSocket
-from cdb.worker.spool import Spool, SpoolFile
+from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile
 
 # A request's head has to arrive within this time, and each part of a body within it of the one before.
 HEAD_SECONDS = SILENCE_SECONDS = 15
@@ -19,13 +20,14 @@ HEAD_BYTES = 100 * 8192
 # More of a request than this is kept in a file.
 MEMORY_BYTES = 256 * 1024
 # Python allocates what it asks the kernel for, so heads are not asked for in large pieces.
-PIECE_BYTES, FIRST_BYTES = 256 * 1024, 16 * 1024
+FIRST_BYTES = 16 * 1024
 
 HEAD_END = b"\r\n\r\n"
 BARE_LF = re.compile(rb"(?<!\r)\n")
 # Of heads in lower case.
 LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n")
 LENGTH_FIELD, CHUNKED_FIELD = b"\r\ncontent-length:", b"\r\ntransfer-encoding:"
+VERSION_1_1 = re.compile(rb"[^\r\n]* http/1\.1\r\n")
 FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)\r\n")
 # Of heads as they are.
 EXPECTS = re.compile(rb"\r\nExpect:[ \t]*100-continue[ \t]*(?=\r\n)", re.IGNORECASE)
@@ -41,9 +43,8 @@ class RequestReader(SocketUnreader):
 
     def __init__(self, sock: ClientSocket, spool: Spool, most_bytes: int) -> None:
         super().__init__(sock)
-        self._spool = spool
         self._most_bytes = most_bytes
-        self._file: SpoolFile | None = None
+        self._file = SpoolFile(spool)
         self.next_request()
 
     def next_request(self) -> None:
@@ -94,7 +95,7 @@ class RequestReader(SocketUnreader):
     def receive(self) -> bool:
         """Read what has come; returns whether that is all: the request is complete, or its client has gone.
 
-        Raises `SpoolFullError`.
+        Raises `SpoolFullError`, or another `OSError` if the client has gone while it was told to go on.
         """
         if not self.is_complete and self.buf.getbuffer().nbytes:
             # What came behind the request before.
@@ -136,9 +137,7 @@ class RequestReader(SocketUnreader):
 
     def close(self) -> None:
         """Drop what has arrived."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._file.close()
 
     def _take(self, data: bytes) -> None:
         self._last = monotonic()
@@ -167,21 +166,25 @@ class RequestReader(SocketUnreader):
             return
         length = LENGTH.search(self._head)
         self.length = int(length[1]) if length else 0
+        head_size = end + len(HEAD_END)
+        body_size = len(self._arrived) - head_size
+        # gunicorn would say "Continue" when it begins to parse, which is after the body, and also where a body is refused.
+        expects = EXPECTS.search(self._arrived, 0, head_size)
+        if expects:
+            del self._arrived[expects.start() : expects.end()]
         if CHUNKED_FIELD in self._head or self.length > self._most_bytes:
             self.is_unread = True
             return
-        self._missing = max(0, self.length - (len(self._arrived) - end - len(HEAD_END)))
-        expects = EXPECTS.search(self._arrived, 0, end + len(HEAD_END)) if self._missing else None
-        if expects:
-            # gunicorn would do so when it begins to parse, which is after the body.
-            del self._arrived[expects.start() : expects.end()]
-            self.sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self._missing = max(0, self.length - body_size)
+        if expects and self._missing and VERSION_1_1.match(self._head):
+            # A client whose buffer is full has not read so much that it waits for this.
+            with contextlib.suppress(BlockingIOError):
+                self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n", MSG_DONTWAIT)
 
     def _take_body(self, data: bytes) -> None:
-        if self._file is None and len(self._arrived) + len(data) <= MEMORY_BYTES:
+        if not self._file and len(self._arrived) + len(data) <= MEMORY_BYTES:
             self._arrived += data
         else:
-            self._file = self._file or SpoolFile(self._spool)
             self._file.append(data)
         self._missing -= len(data)
 

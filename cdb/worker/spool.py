@@ -1,5 +1,6 @@
 """Temporary files for what slow clients send and take: request bodies that arrive slowly, and responses that wait."""
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -11,6 +12,8 @@ from cdb import env
 
 # The disk is PostgreSQL's too, so the spool never takes the last of it.
 FREE_BYTES_LEFT = 1 << 30
+# Most bytes that are read, written or sent at a time.
+PIECE_BYTES = 256 * 1024
 
 
 class SpoolFullError(OSError):
@@ -53,11 +56,14 @@ class Spool:
 
 
 class SpoolFile:
-    """A queue of bytes in a file of a spool: written at its end, read from its beginning."""
+    """A queue of bytes in a file of a spool: written at its end, read from its beginning.
+
+    There is a file only while there are bytes in it.
+    """
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
-        self._file = spool.open()
+        self._file: BinaryIO | None = None
         self._begin = self._end = 0
 
     def __len__(self) -> int:
@@ -69,6 +75,7 @@ class SpoolFile:
         self._spool.take(len(data))
         view, written = memoryview(data), 0
         try:
+            self._file = self._file or self._spool.open()
             while written < len(view):
                 written += os.pwrite(self._file.fileno(), view[written:], self._end + written)
         except OSError as error:
@@ -78,15 +85,13 @@ class SpoolFile:
 
     def peek(self, most: int) -> bytes:
         """The next bytes, at most `most`, which stay where they are."""
-        return os.pread(self._file.fileno(), min(most, len(self)), self._begin)
+        return os.pread(self._file.fileno(), min(most, len(self)), self._begin) if self._file else b""
 
     def drop(self, count: int) -> None:
         """Remove the next `count` bytes."""
         self._begin += count
         if self._begin == self._end:
-            self._file.truncate(0)
-            self._spool.give_back(self._end)
-            self._begin = self._end = 0
+            self.close()
 
     def read(self, most: int) -> bytes:
         """Remove and return the next bytes, at most `most`."""
@@ -95,10 +100,12 @@ class SpoolFile:
         return data
 
     def close(self) -> None:
-        """Give the file back, and all that is in it."""
+        """Give the file back, and all that is in it. It can be written to again."""
         self._spool.give_back(self._end)
         self._begin = self._end = 0
-        self._file.close()
+        if self._file:
+            self._file.close()
+            self._file = None
 
 
 def of_this_process() -> Spool:
@@ -108,8 +115,8 @@ def of_this_process() -> Spool:
     """
     values = env.read()
     directory = values["CDB_DATA_DIR"] / "spool"
-    try:
+    with contextlib.suppress(OSError):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
+    if not os.access(directory, os.W_OK | os.X_OK):
         directory = Path(tempfile.gettempdir())
     return Spool(directory, values["CDB_SPOOL_BYTES"], max(1, values["CDB_THREADS"] // 2))

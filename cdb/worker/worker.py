@@ -1,9 +1,10 @@
-"""gunicorn's threaded worker, with threads that no client's network can hold, and a queue with a limit on waiting."""
+"""gunicorn's threaded worker with buffered requests and responses, and a time limit for waiting requests."""
 
 import ctypes
 import gc
 import logging
 import selectors
+import sys
 from collections import defaultdict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,11 +21,11 @@ from gunicorn.http.message import Request
 from gunicorn.workers.gthread import ThreadWorker
 
 from cdb import env
-from cdb.worker import spool
 from cdb.worker.client_socket import TAKING_SECONDS, ClientSocket
 from cdb.worker.connection import Connection
 from cdb.worker.limits import LARGE_BYTES, MOST_BYTES, Limits
 from cdb.worker.request_reader import RequestReader
+from cdb.worker.spool import PIECE_BYTES, SpoolFullError, of_this_process
 from cdb.worker.substitutes import INCOMPLETE, OVERLOADED, Substitute
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.place import here
@@ -38,7 +39,6 @@ logger = logging.getLogger(__name__)
 LINGER_MILLISECONDS = 5
 # How long, and how much, a client may go on sending a body that was refused by its head.
 DISCARD_SECONDS, DISCARD_BYTES = 20, 256 * 1024 * 1024
-PIECE_BYTES = 256 * 1024
 # How often the deadlines of waiting connections are looked at.
 LOOK_SECONDS = 0.5
 # Of one address: requests on their way into a process for longer than this. Beyond, the oldest is refused.
@@ -48,14 +48,14 @@ QUEUE_SECONDS = env.read()["CDB_QUEUE_TIMEOUT_SECONDS"]
 
 
 class Wait(NamedTuple):
-    """Until when the main loop waits on behalf of a connection, and what it does then."""
+    """Until when the main loop waits on behalf of a connection, on the monotonic clock, and what it does then."""
 
-    expires: Callable[[], float]
+    expires: float
     expired: Callable[[], None]
 
 
 class BufferingWorker(ThreadWorker):
-    """A worker whose threads see whole requests alone, and never wait for a client to take a response.
+    """A worker whose threads get only complete requests, and do not wait for a client to receive a response.
 
     The main loop reads requests until they are complete, sends what clients did not take at once, and goes on reading
     where a request was refused by its head, because a client that still sends might not see the response otherwise.
@@ -71,13 +71,15 @@ class BufferingWorker(ThreadWorker):
     def init_process(self) -> None:
         """Run, as the worker's process, until it is told to stop."""
         self._refusing = ThreadPoolExecutor(self.cfg.threads, thread_name_prefix="refusing")
-        self._spool = spool.of_this_process()
+        self._spool = of_this_process()
         self._waits: dict[Connection, Wait] = {}
         self._looked = 0.0
         self._queued: deque[tuple[Connection, Future]] = deque()
         self._limits = Limits(self.cfg.threads)
         self._waited = Buckets(counts.QUEUE.labels(here.pool))
         self._refused = counts.REFUSALS.labels(here.pool)
+        # gunicorn would retire the worker after so many requests at once, whoever still takes a response.
+        self._most_requests, self.max_requests = self.max_requests, sys.maxsize
         super().init_process()
 
     # The main loop.
@@ -100,8 +102,7 @@ class BufferingWorker(ThreadWorker):
 
     def finish_request(self, conn: Connection, future: Future) -> None:
         """Let a connection go on after a thread has answered a request."""
-        for admitted in self._limits.release(conn):
-            self._queue(admitted)
+        self._queue_all(self._limits.release(conn))
         self._finish(conn, future=future)
 
     def murder_pending(self) -> None:
@@ -113,9 +114,13 @@ class BufferingWorker(ThreadWorker):
             return
         self._looked = now
         for wait in list(self._waits.values()):
-            if now > wait.expires():
+            if now > wait.expires:
                 wait.expired()
         self._limit_slow(now)
+        # A worker that retires gets its successor when its last connection has ended, and a client that takes a response slowly
+        # may need an hour.
+        if self.nr >= self._most_requests and not any(conn.sock.unsent for conn in self._waits):
+            self.alive = False
 
     def _limit_slow(self, now: float) -> None:
         slow = defaultdict(list)
@@ -130,15 +135,18 @@ class BufferingWorker(ThreadWorker):
     def _read(self, conn: Connection, _socket: Any = None) -> None:
         try:
             is_complete = conn.reader.receive()
-        except spool.SpoolFullError:
+        except SpoolFullError:
             self._refuse(conn)
+            return
+        except OSError:
+            self._drop(conn)
             return
         if is_complete and conn.reader.is_empty:
             self._drop(conn)
         elif is_complete:
             self._submit(conn)
         else:
-            self._wait(conn, selectors.EVENT_READ, self._read, conn.read_deadline, self._read_no_more)
+            self._wait(conn, selectors.EVENT_READ, self._read, conn.read_deadline(), self._read_no_more)
 
     def _read_no_more(self, conn: Connection) -> None:
         if conn.reader.has_begun:
@@ -154,11 +162,12 @@ class BufferingWorker(ThreadWorker):
         conn.waits_since = monotonic()
         if not self._limits.may_queue(conn):
             self._refuse(conn)
-        elif self._limits.admit(conn):
-            self._queue(conn)
+        else:
+            self._queue_all(self._limits.admit(conn))
 
-    def _queue(self, conn: Connection) -> None:
-        self._queued.append((conn, self._start(self.tpool, conn)))
+    def _queue_all(self, admitted: list[Connection]) -> None:
+        for conn in admitted:
+            self._queued.append((conn, self._start(self.tpool, conn)))
         while self._queued and not _still_waits(self._queued[0][1]):
             self._queued.popleft()
 
@@ -199,8 +208,8 @@ class BufferingWorker(ThreadWorker):
             return
         if conn.sock.unsent:
             # Called because the client has taken something.
-            conn.taken = monotonic()
-            self._wait(conn, selectors.EVENT_WRITE, partial(self._finish, future=future), conn.take_deadline, self._cut)
+            expires = monotonic() + TAKING_SECONDS
+            self._wait(conn, selectors.EVENT_WRITE, partial(self._finish, future=future), expires, self._cut)
             return
         self._stop_waiting(conn)
         if future.exception() or not future.result():
@@ -224,8 +233,8 @@ class BufferingWorker(ThreadWorker):
         except OSError:
             self._drop(conn)
             return
-        conn.discarded, deadline = 0, monotonic() + DISCARD_SECONDS
-        self._wait(conn, selectors.EVENT_READ, self._discard, lambda: deadline, self._drop)
+        conn.discarded = 0
+        self._wait(conn, selectors.EVENT_READ, self._discard, monotonic() + DISCARD_SECONDS, self._drop)
 
     def _discard(self, conn: Connection, _socket: Any = None) -> None:
         try:
@@ -248,12 +257,16 @@ class BufferingWorker(ThreadWorker):
         conn: Connection,
         event: int,
         ready: Callable[..., None],
-        expires: Callable[[], float],
+        expires: float,
         expired: Callable[[Connection], None],
     ) -> None:
-        """Call `ready` when the connection can be read from or written to, or else, in time, `expired`."""
-        if conn not in self._waits:
-            self._waits[conn] = Wait(expires, partial(expired, conn))
+        """Call `ready` whenever the connection can be read from or written to, and `expired` at that time.
+
+        Called again for a connection that waits already, it changes the time.
+        """
+        is_new = conn not in self._waits
+        self._waits[conn] = Wait(expires, partial(expired, conn))
+        if is_new:
             self.poller.register(conn.sock, event, partial(ready, conn))
 
     def _stop_waiting(self, conn: Connection) -> None:
@@ -274,7 +287,9 @@ class BufferingWorker(ThreadWorker):
             if keeps is not True:
                 return keeps
             conn.reader.next_request()
-            if not self.alive or conn.sock.unsent or self.nr_conns > self.cfg.threads or not _asks_again(conn):
+            is_crowded = not self.alive or self.nr_conns > self.cfg.threads
+            # The main loop counts a large request until it has the connection back.
+            if is_crowded or size >= LARGE_BYTES or conn.sock.unsent or not _asks_again(conn):
                 return keeps
             conn.waits_since = monotonic()
 
@@ -341,7 +356,12 @@ def _asks_again(conn: Connection) -> bool:
         poller.register(conn.sock, POLLIN)
         if not poller.poll(LINGER_MILLISECONDS):
             return False
-    return conn.reader.receive() and conn.reader.size < LARGE_BYTES
+    try:
+        return conn.reader.receive() and conn.reader.size < LARGE_BYTES
+    except SpoolFullError:
+        conn.is_refused = True
+        conn.reader.leave_body()
+        return True
 
 
 def _give_memory_back() -> None:

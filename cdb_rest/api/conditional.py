@@ -23,7 +23,7 @@ from cdb_rest.lookup.state import ALL_TAGS, ANYTHING, NOTHING, Known, State, fin
 
 # To be raised when a question on an unchanged tag gets other bytes than before: what caches have is then of no use.
 FORMAT = 1
-# Of reads that are to fail where the response is another one than the client has.
+# The precondition headers of reads.
 PRECONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
 # What a proxy or a client may name; more is ignored.
 ETAG = re.compile(r'"([!#-~]{1,100})"')
@@ -95,9 +95,9 @@ def answer_if_kept(meta: Mapping[str, Any], subject: Subject) -> HttpResponse | 
 
 
 def fails_precondition(request: HttpRequest, response: HttpResponseBase) -> bool:
-    """Whether a read was asked for on a condition, by `If-Match` or `If-Unmodified-Since`, that its response does not meet.
+    """Whether `If-Match` or `If-Unmodified-Since` of a read fails for this response, so that it has to be a 412.
 
-    Django decides, by RFC 9110. Responses without an ETag are asked for on no condition.
+    Django decides, by RFC 9110. Responses without an ETag have no preconditions.
     """
     if request.method not in ("GET", "HEAD") or response.status_code not in (200, 304) or "ETag" not in response:
         return False

@@ -88,7 +88,7 @@ class PayloadIOVAttachInput(Input):
     piov_id = NumberField()
 
 
-# Each of these is what some clients expect where nothing is said, and "open" changes most.
+# There is no default: clients disagree about it, and "open" would change the most.
 NO_END = (
     'One of three is required: a moment [major, minor], where the validity ends; "next", at the next start in the payload '
     'list; or "open", never: then all later IOVs are removed from the list.'

@@ -89,11 +89,11 @@ def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]
     kept = sum(bool(cut.rest) for cut in cuts)
     created = {payload_list.id for payload_list in insertion.created_lists}
     summary = (
-        f"ayload IOVs inserted: {len(insertion.placements)}; existing IOVs shortened, moved or split: {kept}; "
+        f"payload IOVs inserted: {len(insertion.placements)}; existing IOVs shortened, moved or split: {kept}; "
         f"removed from their list: {len(cuts) - kept}."
     )
     return {
-        "detail": f"Dry run, nothing was changed: p{summary}" if dry_run else f"P{summary}",
+        "detail": f"Dry run, nothing was changed: {summary}" if dry_run else summary[0].upper() + summary[1:],
         "dry_run": dry_run,
         "refused": None,
         "revisions": insertion.revisions,

@@ -40,8 +40,8 @@ OLD_HOP = re.compile(r"(?:^|,)\s*(?:HTTP/)?1\.0\s")
 Element = Iterable[bytes]
 
 
-def shows_its_end(request: HttpRequest) -> bool:
-    """Whether the client can tell a response without a length that has ended from one that broke off.
+def can_detect_truncation(request: HttpRequest) -> bool:
+    """Whether the client can detect a truncated response that has no Content-Length.
 
     In HTTP/1.0 both end by a closed connection. Proxies say in `Via` which version the request came by.
     """

@@ -7,6 +7,7 @@ because existing clients may send them.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
@@ -17,8 +18,8 @@ from cdb_rest.domain.errors import UnknownParameterError
 
 # The readable paths. None of nopayloaddb's begins like one of them.
 OWN_PATH = re.compile(r"/api/cdb_rest/(global-tags|payload-types|payload-lists|payload-iovs|settings)(/|$)")
-# More names than these would only make the response large.
-NAMED = 20
+# More names than these, and longer ones, would only make the response large.
+NAMED, NAMED_LENGTH = 5, 60
 
 
 class OwnView(APIView):
@@ -40,9 +41,9 @@ def is_own_path(request: Request) -> bool:
 
 
 def unknown_names(names: Iterable[str], known: Collection[str]) -> dict[str, list[str]]:
-    """The names that are none of the known ones, each with what is wrong: at most `NAMED` of them."""
-    unknown = [name for name in names if name not in known]
-    return {name: [_sentence(name, known)] for name in unknown[:NAMED]}
+    """The names that are none of the known ones, each with what is wrong: the first `NAMED` of them, cut at `NAMED_LENGTH`."""
+    unknown = islice((name[:NAMED_LENGTH] for name in names if name not in known), NAMED)
+    return {name: [_sentence(name, known)] for name in unknown}
 
 
 def _sentence(name: str, known: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Attacks by clients that anybody can be: conditions, pages of other sites, slow networks, old versions of HTTP.
+"""Attacks that any client can make: preconditions, pages of other sites, slow networks, HTTP/1.0.
 
 The attackers are processes of their own. What they get is checked, too: an attack that succeeds is a wrong response.
 """
@@ -30,7 +30,7 @@ CONDITIONS = [
 
 
 def attack_by_conditions(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """Conditional reads of what nginx keeps, some 50 a second each, beside writes that do not go on."""
+    """Conditional reads of what nginx keeps, some 50 a second each, while other writes stay incomplete."""
     name = scene.written.name if number % 2 else scene.frozen.name
     paths = [
         f"payloadiovs/?gtName={name}&majorIOV=1&minorIOV=0",
@@ -81,7 +81,8 @@ def _goes_on(connection: socket.socket) -> bool:
     """Send another byte; returns whether the service has neither responded nor closed the connection."""
     try:
         connection.send(b"x")
-        return not connection.recv(1, socket.MSG_DONTWAIT)
+        connection.recv(1, socket.MSG_DONTWAIT)
+        return False
     except BlockingIOError:
         return True
     except OSError:
@@ -193,7 +194,7 @@ def _attack(loop: Loop, during: Callable[[Stage], float] | None = None) -> Calla
 HOSTILE_FAULTS = [
     Fault(
         "hostile-conditions",
-        f"conditional reads that once crashed nginx, beside {ATTACKERS * OPEN_WRITES} writes that do not go on",
+        f"conditional reads that once crashed nginx, while {ATTACKERS * OPEN_WRITES} writes stay incomplete",
         "the last of them",
         _attack(attack_by_conditions),
     ),

@@ -30,6 +30,13 @@ def test_a_misspelt_member_is_refused_at_a_readable_path_and_ignored_at_a_legacy
     assert [kind.name for kind in PayloadType.objects.all()] == ["Gain", "A"]
 
 
+def test_many_and_long_names_make_no_large_response(api):
+    body = {"name": "A"} | {f"{number}{'x' * 100_000}": 0 for number in range(100)}
+    answer = api.post("payload-types", body)
+    answer.error(400, "invalid_input")
+    assert len(answer.content) < 2000
+
+
 def test_a_comment_may_stand_in_every_body(api):
     api.post("payload-types", {"name": "A", "comment": "why"}).ok()
 

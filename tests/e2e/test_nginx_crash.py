@@ -80,6 +80,16 @@ def test_the_limit_is_whole_again_after_a_crash_and_no_connection_is_refused(lim
     while ask(limited, "GET", UNLOCKED)[0] != 200:
         assert time.monotonic() < deadline
     assert JobClient(limited.port).call("POST", "pt", {"name": "AfterCrash"})[0] == 200
+    # Nor does it end when its logs are removed; nginx opens others.
+    for log in (limited.data / "serve").glob("*.log"):
+        log.unlink()
+    while not all((limited.data / "serve" / name).exists() for name in ("access.log", "error.log", "alerts.log")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    ask(limited, "GET", UNLOCKED)
+    while not (limited.data / "serve" / "access.log").stat().st_size:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def children(process_id):

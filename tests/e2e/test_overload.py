@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -109,6 +110,30 @@ def test_large_bodies_wait_for_each_other_and_hold_no_thread(fresh):
     while memory(worker) - before > 90 << 20:
         assert time.monotonic() < deadline, memory(worker) - before
         time.sleep(0.2)
+
+
+def test_a_client_that_goes_on_after_a_large_body_does_not_keep_others_from_theirs(fresh):
+    service = fresh(CDB_WORKERS="1", CDB_THREADS="4", CDB_MAX_BODY_BYTES="3000000").start()
+    bodies = [bulk(service, number, 10_000) for number in range(2)]
+    kept, done = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60), threading.Event()
+
+    def go_on():
+        statuses = set()
+        kept.request("POST", "/api/cdb_rest/bulk_piov", json.dumps(bodies[0]), {"Content-Type": "application/json"})
+        while True:
+            response = kept.getresponse()
+            response.read()
+            statuses.add(response.status)
+            if done.is_set():
+                return statuses
+            kept.request("GET", f"/api/cdb_rest/{LOOKUP}")
+
+    with ThreadPoolExecutor(1) as pool:
+        going_on = pool.submit(go_on)
+        assert JobClient(service.port).call("POST", "bulk_piov", bodies[1])[0] == 200
+        done.set()
+        assert going_on.result() == {200}
+    kept.close()
 
 
 def memory(process: psutil.Process) -> int:

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import socket
+import struct
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,8 @@ from tests.e2e.service import JobClient, Service
 SLOW = 200
 # A request that waits for a thread for longer than five seconds is refused.
 FEW = {"CDB_WORKERS": "1", "CDB_THREADS": "2", "CDB_QUEUE_TIMEOUT_SECONDS": "5"}
+# Where the requests themselves are so large that others have to wait for them.
+PATIENT = FEW | {"CDB_QUEUE_TIMEOUT_SECONDS": "60"}
 
 
 def started(directory, command, **settings):
@@ -83,11 +86,47 @@ def test_idle_connections_stop_nobody(few):
         others_are_answered(few)
 
 
+def test_a_client_that_hangs_up_before_it_is_told_to_go_on_ends_no_process(few):
+    addresses = list((few.data / "serve").glob("**/*.sock")) or [("127.0.0.1", few.port)]
+    workers = {process.pid for process in few.programs("gunicorn")}
+    waiting = request(b"POST", b"pt", b"Content-Length: 100\r\nExpect: 100-continue\r\n")
+    for number in range(50):
+        for address in addresses:
+            with socket.socket(socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX) as connection:
+                connection.connect(address if isinstance(address, tuple) else str(address))
+                if number % 2:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.sendall(waiting)
+    others_are_answered(few)
+    assert {process.pid for process in few.programs("gunicorn")} == workers
+
+
+@pytest.mark.slow
+def test_a_process_that_is_to_be_replaced_waits_for_slow_readers_and_serves_others(new_directory):
+    """After 100 requests, of which 8 are taken slowly: its successor comes when it has ended."""
+    settings = {"SCENARIO": "moderate", "GUNICORN_CMD_ARGS": "--max-requests=100 --max-requests-jitter=0"}
+    service = started(new_directory(), "run", **PATIENT | settings)
+    [worker] = service.programs("gunicorn: worker") or [
+        max(service.programs("gunicorn"), key=lambda one: one.create_time())
+    ]
+    with opened(service.port, 8, lambda _: request(b"GET", b"gt")) as connections:
+        for _ in range(30):
+            others_are_answered(service)
+        assert worker.is_running()
+        responses = [http.client.HTTPResponse(connection) for connection in connections]
+        for response in responses:
+            response.begin()
+            assert response.read().count(b'"payload_url"') == 20_000
+    worker.wait(60)
+    others_are_answered(service)
+    assert service.stop() == 0
+
+
 @pytest.mark.slow
 def test_slow_readers_stop_nobody_and_get_all(needs_packages, new_directory):
     """They read nothing for longer than nginx and gunicorn once waited, and then all of it."""
     directory = new_directory()
-    settings = {"SCENARIO": "moderate", "CDB_WORKERS": "1", "CDB_THREADS": "2"}
+    settings = PATIENT | {"SCENARIO": "moderate"}
     services = [started(directory, command, **settings) for command in ("run", "serve")]
     with contextlib.ExitStack() as readers:
         responses = []

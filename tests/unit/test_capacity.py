@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cdb.capacity import COMFORTABLE, SERVICE_SECONDS, Capacity, erlang_c
 from cdb.env import ROOT
+from cdb.machine import memory_megabytes
 from cdb.serving import nginx, pgbouncer, postgresql
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, cores_here, pools
 
@@ -105,7 +106,7 @@ def hops(found):
 
 
 def test_the_hops_are_those_of_the_files_that_serve_writes():
-    rows = hops(Capacity(cores_here(), postgresql.memory_here(), 0.005, 1, 1))
+    rows = hops(Capacity(cores_here(), memory_megabytes(), 0.005, 1, 1))
     conf, ini = nginx.configuration(), pgbouncer.configuration()
     assert f"worker_processes {rows['clients -> nginx', 'processes']};" in conf
     assert f"limit_conn lookups_in_progress {rows['clients -> nginx', 'lookups at once']};" in conf

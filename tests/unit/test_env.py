@@ -52,6 +52,12 @@ def test_an_empty_variable_counts_as_not_set(read, tmp_path):
     assert read(CDB_ENV_FILE=str(file))["PORT"] == 8000
 
 
+def test_without_a_name_the_file_is_the_usual_one(read, tmp_path, monkeypatch):
+    monkeypatch.setattr(env, "ROOT", tmp_path)
+    (tmp_path / ".env").write_text("PORT=9001\n")
+    assert read(CDB_ENV_FILE="", PORT="")["PORT"] == 9001
+
+
 @pytest.mark.parametrize("line", ["CDB_THREADS=none", "CDB_THREADS=0"])
 def test_a_wrong_value_in_the_file_is_named_too(read, tmp_path, line):
     file = tmp_path / "settings"

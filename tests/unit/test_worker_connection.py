@@ -87,6 +87,11 @@ def test_without_room_in_the_spool_a_large_body_is_refused(monkeypatch):
             reader.receive()
         reader.leave_body()
         assert reader.receive() and reader.is_unread
+        # What needs no file is not refused.
+        reader.take_buffered()
+        reader.next_request()
+        client.sendall(HEAD % 900 + b"x" * 900)
+        assert reader.receive() and reader.size == 900
 
 
 @pytest.mark.parametrize("field", [b"Content-Length: 1000001", b"Transfer-Encoding: chunked"])
@@ -114,6 +119,22 @@ def test_a_client_that_waits_to_be_told_to_go_on_is_told_once():
         assert reader.receive()
         # gunicorn would say it again.
         assert whole(reader) == (b"POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\n", b"{}")
+
+
+@pytest.mark.parametrize(
+    "head", [b"POST /x HTTP/1.1\r\nContent-Length: 1000001", b"POST /x HTTP/1.0\r\nContent-Length: 2"]
+)
+def test_a_client_is_not_told_to_go_on_where_its_body_is_refused_or_its_version_has_no_such_word(head):
+    with connected() as (reader, client):
+        client.sendall(head + b"\r\nExpect: 100-continue\r\n\r\n")
+        assert reader.receive() == reader.is_unread
+        client.sendall(b"{}")
+        reader.receive()
+        # Nor by gunicorn.
+        assert b"Expect" not in whole(reader)[0]
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            client.recv(100)
 
 
 def test_a_body_whose_client_goes_away_is_not_taken_for_a_whole_one():
@@ -206,7 +227,8 @@ def test_a_spool_that_can_hold_nothing_more_says_so(tmp_path):
     one.append(b"12345678")
     with pytest.raises(SpoolFullError):
         other.append(b"123")
-    assert one.read(8)
+    assert one.read(8) and one.peek(1) == b""
+    assert one._file is None, "it needs no file while it is empty"
     other.append(b"123")
     one.close()
     other.close()

@@ -37,7 +37,7 @@ class ExportView(OwnView):
     )
     def get(self, request: Request, name: str) -> StreamingHttpResponse:
         selection, form = _read_selection(request, name)
-        if not streams.shows_its_end(request):
+        if not streams.can_detect_truncation(request):
             message = "An export needs HTTP/1.1: before, a body that breaks off looks like one that has ended."
             raise InvalidInputError(message)
         headers = {

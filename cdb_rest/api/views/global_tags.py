@@ -123,7 +123,7 @@ class GlobalTagByNameView(APIView):
         if kept:
             return kept
         found = GlobalTag.objects.filter(name=name)
-        if not light and not streams.shows_its_end(request):
+        if not light and not streams.can_detect_truncation(request):
             # There, a body that breaks off looks like one that has ended, and nobody must keep such a one.
             return streams.global_tag(found, GlobalTagNotFoundError(name))
         if not light:

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb.capacity import SERVICE_SECONDS, Capacity
+from cdb.machine import memory_megabytes
 from cdb.serving.pools import cores_here
-from cdb.serving.postgresql import memory_here
 from cdb_rest.management.tables import table
 
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--cores", type=int, default=cores_here(), help="cores of the machine (this one's: %(default)s)"
         )
-        here = memory_here() / 1024
+        here = memory_megabytes() / 1024
         parser.add_argument(
             "--memory", type=float, default=here, metavar="GB", help=f"its memory (this one's: {here:.1f})"
         )
