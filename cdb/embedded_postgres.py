@@ -100,8 +100,7 @@ class EmbeddedPostgres:
                 self._initialise()
                 if not self._process.is_running():
                     self._process.start()
-                if not self._has_guard():
-                    postgres_guard.start(self.directory)
+                self._ensure_guard()
                 self._create_database()
         except BaseException as error:
             self.release()
@@ -127,60 +126,59 @@ class EmbeddedPostgres:
         """Stop using the server, and stop it if no other process uses it."""
         if self._use_lock is None:
             return
-        with self._control_lock():
-            try:
-                is_last = self._is_last_user()
-                if is_last:
-                    self._process.stop()
-            finally:
-                os.close(self._use_lock)
-                self._use_lock = None
-        deadline = time.monotonic() + GUARD_SECONDS
-        while is_last and self._has_guard() and time.monotonic() < deadline:
-            time.sleep(PAUSE_SECONDS)
+        with self._open(GUARD_LOCK) as guard:
+            with self._control_lock():
+                try:
+                    is_last = self._is_last_user()
+                    if is_last:
+                        self._process.stop()
+                finally:
+                    os.close(self._use_lock)
+                    self._use_lock = None
+            deadline = time.monotonic() + GUARD_SECONDS
+            while is_last and not _locks(guard, fcntl.LOCK_SH) and time.monotonic() < deadline:
+                time.sleep(PAUSE_SECONDS)
 
     def guard(self) -> None:
-        """Wait until no process uses the server, then stop it; return at once where there is a guard already."""
-        guard, users = (
-            os.open(self.directory / name, os.O_RDWR | os.O_CREAT, 0o600) for name in (GUARD_LOCK, USERS_LOCK)
-        )
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        """Wait until no process uses the server, then stop it."""
+        with self._open(USERS_LOCK) as users:
             while True:
                 fcntl.flock(users, fcntl.LOCK_EX)
                 # Users take the control lock first, so it can't be waited for with this one held.
                 fcntl.flock(users, fcntl.LOCK_UN)
-                with self._control_lock(), contextlib.suppress(BlockingIOError):
-                    fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    self._process.stop()
-                    return
+                with self._control_lock():
+                    if _locks(users, fcntl.LOCK_EX):
+                        self._process.stop()
+                        # The next user needs another guard.
+                        (self.directory / GUARD_LOCK).unlink(missing_ok=True)
+                        return
 
     def _is_last_user(self) -> bool:
         """Whether no other process uses the server. Only the last user, or the guard for a moment, can have the lock alone."""
         while True:
             for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
-                with contextlib.suppress(BlockingIOError):
-                    fcntl.flock(self._use_lock, kind | fcntl.LOCK_NB)
+                if _locks(self._use_lock, kind):
                     return kind == fcntl.LOCK_EX
             time.sleep(PAUSE_SECONDS)
 
-    def _has_guard(self) -> bool:
-        lock = os.open(self.directory / GUARD_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return False
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(lock)
+    def _ensure_guard(self) -> None:
+        with self._open(GUARD_LOCK) as lock:
+            if _locks(lock, fcntl.LOCK_EX):
+                postgres_guard.start(self.directory, lock)
 
     @contextlib.contextmanager
     def _control_lock(self) -> Iterator[None]:
         """Serialise starting and stopping among processes."""
-        handle = os.open(self.directory / "control.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
+        with self._open("control.lock") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
+
+    @contextlib.contextmanager
+    def _open(self, name: str) -> Iterator[int]:
+        """A descriptor of a lock's file."""
+        handle = os.open(self.directory / name, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            yield handle
         finally:
             os.close(handle)
 
@@ -222,3 +220,11 @@ class EmbeddedPostgres:
             cursor.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
             if cursor.fetchone() is None:
                 cursor.execute(f"CREATE DATABASE {DATABASE}")
+
+
+def _locks(handle: int, kind: int) -> bool:
+    """Take a lock of that kind unless another process has it. Returns whether it was taken."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        return True
+    return False

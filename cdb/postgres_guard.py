@@ -11,8 +11,11 @@ from pathlib import Path
 from cdb.env import ROOT
 
 
-def start(directory: Path) -> None:
-    """Start a guard of the embedded server in `directory`, in a session of its own; one that finds another one ends."""
+def start(directory: Path, lock: int) -> None:
+    """Start the guard of the embedded server in `directory`, in a session of its own.
+
+    `lock` is the descriptor of a lock that we have. The guard inherits it, and so has it as long as it lives.
+    """
     subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", __name__, str(directory)],
         cwd=ROOT,
@@ -20,6 +23,7 @@ def start(directory: Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        pass_fds=[lock],
     )
 
 

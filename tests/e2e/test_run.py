@@ -14,6 +14,7 @@ import urllib.request
 import psutil
 import pytest
 
+from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
 
@@ -254,3 +255,13 @@ def test_variables_of_libpq_do_not_divert_it(fresh):
     assert len(JobClient(service.port).get("globalTags")) == 1
     service.stop()
     assert service.family() == []
+
+
+def test_who_uses_the_embedded_server_for_a_moment_leaves_no_process(new_directory):
+    directory = new_directory()
+    for _ in range(10):
+        server = EmbeddedPostgres(directory / "postgres")
+        server.acquire()
+        server.release()
+        commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+        assert [command for command in commands if str(directory) in command] == []
