@@ -32,8 +32,8 @@ def test_helm_finds_no_fault(values):
 
 
 @pytest.mark.parametrize(("values", "more"), list(itertools.product(VALUE_SETS, [[], ["--is-upgrade"]])))
-def test_kubernetes_accepts_what_is_rendered(values, more, tmp_path):
-    assert refusals(render(values, *more), tmp_path) == []
+def test_kubernetes_accepts_what_is_rendered(values, more):
+    assert refusals(render(values, *more)) == []
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_kubernetes_accepts_what_is_rendered(values, more, tmp_path):
         ("interval: 15s", "intervall: 15s"),
     ],
 )
-def test_a_wrong_field_is_refused(good, bad, tmp_path):
+def test_a_wrong_field_is_refused(good, bad):
     manifests = render("everything")
     assert good.strip() in manifests
-    assert refusals(manifests.replace(good.strip(), bad.strip()), tmp_path)
+    assert refusals(manifests.replace(good.strip(), bad.strip()))
 
 
 @pytest.mark.parametrize(
