@@ -1,12 +1,15 @@
 """Fixtures for all tests."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.contenttypes.management import create_contenttypes
 from django.core.management import call_command
+from django.db.models.signals import post_migrate
 from django.test import Client
 
 from cdb_rest.api.security import HEADERS
@@ -17,6 +20,18 @@ PREFIX = "/api/cdb_rest/"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=300, help="writes that tests/e2e/test_freshness.py reads after")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each core, because a test of a whole service waits for much of its time."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> None:
+    """Keep Django from making permissions and content types anew after each test that commits: none asks for them."""
+    post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
+    post_migrate.disconnect(create_contenttypes)
 
 
 @pytest.fixture(autouse=True)

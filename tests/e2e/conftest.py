@@ -36,7 +36,7 @@ def new_directory():
 
 @pytest.fixture(scope="session")
 def service(new_directory):
-    running = Service(new_directory() / "data").start()
+    running = Service(new_directory() / "data", is_first_start=True).start()
     yield running
     running.stop()
 
@@ -54,7 +54,7 @@ def needs_packages():
 @pytest.fixture(scope="session")
 def served(needs_packages, new_directory):
     """The same in the production shape."""
-    running = Service(new_directory() / "data", "serve").start()
+    running = Service(new_directory() / "data", "serve", is_first_start=True).start()
     yield running
     running.stop()
 

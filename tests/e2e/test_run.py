@@ -1,6 +1,7 @@
 """`make run`: starting, stopping, being killed, and living beside others."""
 
 import contextlib
+import functools
 import json
 import re
 import shlex
@@ -17,6 +18,12 @@ import pytest
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
+
+
+@pytest.fixture
+def fresh(fresh):
+    """Services that are started for the first time."""
+    return functools.partial(fresh, is_first_start=True)
 
 
 def test_it_ends_its_start_with_the_url_a_lookup_that_works_and_how_to_stop(service):
