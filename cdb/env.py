@@ -15,6 +15,8 @@ from environs import Env, EnvError
 
 from cdb.variables import VARIABLES
 
+# Django's own variable.
+SUPERUSER_PASSWORD = "DJANGO_SUPERUSER_PASSWORD"  # noqa: S105
 ROOT = Path(__file__).resolve().parent.parent
 # The service manager's socket is for this process alone: gunicorn would report its own state there.
 _NOTIFY_SOCKET = os.environ.pop("NOTIFY_SOCKET", "")
@@ -30,7 +32,7 @@ class ConfigurationError(Exception):
 def read() -> dict[str, Any]:
     """Read every variable, typed and checked. Raises `ConfigurationError` that names the first wrong one."""
     env = Env()
-    for name, value in dotenv_values(file()).items():
+    for name, value in _from_file().items():
         if value and not os.environ.get(name):
             os.environ[name] = value
     _forget_empty()
@@ -57,6 +59,15 @@ def file() -> Path:
     return ROOT / (os.environ.get("CDB_ENV_FILE") or ".env")
 
 
+def _from_file() -> dict[str, str | None]:
+    if os.environ.get("CDB_ENV_FILE") and (not file().exists() or file().is_dir()):
+        raise ConfigurationError(f"CDB_ENV_FILE: there is no file {file()}")
+    try:
+        return dotenv_values(file())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"can't read settings from {file()}: {error}") from error
+
+
 def libpq_password() -> str:
     """The password that libpq takes where a URL has none."""
     return os.environ.get("PGPASSWORD", "")
@@ -64,7 +75,7 @@ def libpq_password() -> str:
 
 def superuser_password() -> str:
     """The password that `createsuperuser --noinput` takes."""
-    return os.environ.get("DJANGO_SUPERUSER_PASSWORD", "")
+    return os.environ.get(SUPERUSER_PASSWORD, "")
 
 
 def notify_socket() -> str:
@@ -78,9 +89,9 @@ def for_children(**more: str) -> dict[str, str]:
 
 
 def _forget_empty() -> None:
-    for variable in VARIABLES:
-        if not os.environ.get(variable.name):
-            os.environ.pop(variable.name, None)
+    for name in [*(variable.name for variable in VARIABLES), SUPERUSER_PASSWORD]:
+        if not os.environ.get(name):
+            os.environ.pop(name, None)
 
 
 def _forget_libpq() -> None:

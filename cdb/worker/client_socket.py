@@ -8,8 +8,6 @@ from typing import Any
 
 from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile, SpoolFullError
 
-# How long a thread waits in all for the client of one response before it uses a file instead.
-PATIENCE_SECONDS = 1.0
 # A client that takes nothing of its response for so long is gone.
 TAKING_SECONDS = 300
 # Pieces sent at a time by the main loop, which has other clients too.
@@ -26,7 +24,7 @@ class ClientSocket(socket):
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
         self._spool = spool
         self._outbox = SpoolFile(spool)
-        self._patience = PATIENCE_SECONDS
+        self._patience = 0.0
 
     @property
     def unsent(self) -> int:
@@ -41,9 +39,9 @@ class ClientSocket(socket):
         except OSError:
             return False
 
-    def begin_response(self) -> None:
-        """Let the thread wait for the client again, for a new response."""
-        self._patience = PATIENCE_SECONDS
+    def begin_response(self, patience_seconds: float) -> None:
+        """Let the thread wait for the client for so long in all, before it writes the rest of a new response to a file."""
+        self._patience = patience_seconds
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         """Send the data, or keep them in a file to be sent later.

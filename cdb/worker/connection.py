@@ -8,6 +8,7 @@ from gunicorn.workers.gthread import TConn
 from cdb import env
 from cdb.worker.client_socket import ClientSocket
 from cdb.worker.request_reader import RequestReader
+from cdb.worker.substitutes import Substitute
 
 BEHIND_PROXY = env.read()["CDB_BEHIND_PROXY"]
 
@@ -15,17 +16,16 @@ BEHIND_PROXY = env.read()["CDB_BEHIND_PROXY"]
 class Connection(TConn):
     """A connection as gunicorn's threaded worker has it, with a reader of whole requests.
 
-    `waits_since` is when its request was complete. `is_refused` says that there is no room for the request. `discarded` is
-    how many bytes were read and thrown away. `queued_as` and `admitted_bytes` are what `Limits` has counted for the request.
+    `waits_since` is when its request was complete. `refusal` is the response where there is no room for the request.
+    `discarded` is how many bytes were read and thrown away.
     """
 
     def __init__(self, cfg: Any, sock: ClientSocket, client: Any, server: Any, reader: RequestReader) -> None:
         super().__init__(cfg, sock, client, server)
         self.reader = reader
         self.opened = self.waits_since = monotonic()
-        self.is_refused = False
-        self.discarded = self.admitted_bytes = 0
-        self.queued_as: str | None = None
+        self.refusal: Substitute | None = None
+        self.discarded = 0
 
     @property
     def address(self) -> str:

@@ -5,7 +5,7 @@ import re
 from socket import MSG_DONTWAIT
 from time import monotonic
 
-from gunicorn.http.errors import InvalidRequestLine
+from gunicorn.http.errors import InvalidRequestLine, LimitRequestHeaders
 from gunicorn.http.unreader import SocketUnreader
 
 from cdb.worker.client_socket import ClientSocket
@@ -15,8 +15,8 @@ from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile
 HEAD_SECONDS = SILENCE_SECONDS = 15
 # A body may take this time, and as much more as this rate gives its announced length.
 BODY_SECONDS, BODY_BYTES_PER_SECOND = 30, 16 * 1024
-# More of a head than gunicorn would read: 100 lines of 8190 bytes.
-HEAD_BYTES = 100 * 8192
+# More of a head than gunicorn would read: a request line and 100 fields of 8190 bytes.
+HEAD_BYTES = 102 * 8192
 # More of a request than this is kept in a file.
 MEMORY_BYTES = 256 * 1024
 # Python allocates what it asks the kernel for, so heads are not asked for in large pieces.
@@ -28,6 +28,12 @@ BARE_LF = re.compile(rb"(?<!\r)\n")
 LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n")
 LENGTH_FIELD, CHUNKED_FIELD = b"\r\ncontent-length:", b"\r\ntransfer-encoding:"
 VERSION_1_1 = re.compile(rb"[^\r\n]* http/1\.1\r\n")
+# All reads but lookups, those of single rows, those of short lists, and what monitors ask.
+LONG_READ = re.compile(
+    rb"(get|head) (?!/health/|/metrics|/api/cdb_rest/("
+    rb"payloadiovs|payload-iovs/query|gtpayloadlists/|(piov|payload-iovs)/[0-9]+[ /?]|"
+    rb"(gtstatus|pt|payload-types|globaltags)[ /?]))"
+)
 FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)\r\n")
 # Of heads as they are.
 EXPECTS = re.compile(rb"\r\nExpect:[ \t]*100-continue[ \t]*(?=\r\n)", re.IGNORECASE)
@@ -52,7 +58,7 @@ class RequestReader(SocketUnreader):
         self._arrived = bytearray()
         # Bytes of the body that are still to come, None until the head is there.
         self._missing: int | None = None
-        self._is_ended = self._is_late = self.is_complete = self.is_unread = False
+        self._is_ended = self._is_late = self._is_too_long = self.is_complete = self.is_unread = False
         self.begun = self._head_end = self._last = monotonic()
         self.length = 0
         # In lower case.
@@ -63,6 +69,11 @@ class RequestReader(SocketUnreader):
         """The client's address as the proxy tells it, empty without one."""
         found = FORWARDED_FOR.search(self._head)
         return found[1].decode("latin-1") if found else ""
+
+    @property
+    def is_long_read(self) -> bool:
+        """Whether the request reads something that may be large."""
+        return bool(LONG_READ.match(self._head))
 
     @property
     def has_begun(self) -> bool:
@@ -127,12 +138,14 @@ class RequestReader(SocketUnreader):
     def chunk(self, size_hint: int | None = None) -> bytes:
         """The next piece of the request, for gunicorn.
 
-        Raises `InvalidRequestLine` where the head did not arrive in time.
+        Raises `InvalidRequestLine` where the head did not arrive in time, and `LimitRequestHeaders` where it is too long.
         """
         if self._file:
             return self._file.read(size_hint or PIECE_BYTES)
         if self._is_late and self._missing is None:
             raise InvalidRequestLine(f"its head did not arrive within {HEAD_SECONDS} s")
+        if self._is_too_long:
+            raise LimitRequestHeaders("max buffer headers")
         return b""
 
     def close(self) -> None:
@@ -155,8 +168,9 @@ class RequestReader(SocketUnreader):
         first = len(self._arrived) - new
         end = self._arrived.find(HEAD_END, max(0, first - len(HEAD_END)))
         if end < 0:
-            if len(self._arrived) > HEAD_BYTES or BARE_LF.search(self._arrived, first):
-                # gunicorn refuses these without reading on.
+            self._is_too_long = len(self._arrived) > HEAD_BYTES
+            if self._is_too_long or BARE_LF.search(self._arrived, first):
+                # gunicorn refuses these.
                 self._complete()
             return
         self._head = bytes(self._arrived[: end + 2]).lower()

@@ -32,4 +32,9 @@ class Substitute(NamedTuple):
 OVERLOADED = Substitute(
     "504 Gateway Timeout", "overloaded", "The service has more requests than it can answer; try again later."
 )
+NO_SPACE = Substitute(
+    "504 Gateway Timeout",
+    "overloaded",
+    "There is no space for a request of this size in the service's temporary files; try again later, or with smaller requests.",
+)
 INCOMPLETE = Substitute("400 Bad Request", "incomplete_body", "The body ended before its announced length.")

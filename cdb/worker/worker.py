@@ -20,13 +20,12 @@ from gunicorn.http.errors import ParseException
 from gunicorn.http.message import Request
 from gunicorn.workers.gthread import ThreadWorker
 
-from cdb import env
 from cdb.worker.client_socket import TAKING_SECONDS, ClientSocket
 from cdb.worker.connection import Connection
-from cdb.worker.limits import LARGE_BYTES, MOST_BYTES, Limits
+from cdb.worker.limits import LARGE_BYTES, MOST_BYTES, QUEUE_SECONDS, Limits
 from cdb.worker.request_reader import RequestReader
 from cdb.worker.spool import PIECE_BYTES, SpoolFullError, of_this_process
-from cdb.worker.substitutes import INCOMPLETE, OVERLOADED, Substitute
+from cdb.worker.substitutes import INCOMPLETE, NO_SPACE, OVERLOADED, Substitute
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.place import here
 from cdb_rest.metrics.values import Buckets, add
@@ -39,12 +38,12 @@ logger = logging.getLogger(__name__)
 LINGER_MILLISECONDS = 5
 # How long, and how much, a client may go on sending a body that was refused by its head.
 DISCARD_SECONDS, DISCARD_BYTES = 20, 256 * 1024 * 1024
+# How long a thread waits for the client of one response, where there are threads for all connections.
+PATIENCE_SECONDS = 1.0
 # How often the deadlines of waiting connections are looked at.
 LOOK_SECONDS = 0.5
 # Of one address: requests on their way into a process for longer than this. Beyond, the oldest is refused.
 SLOW_SECONDS, SLOW_OF_AN_ADDRESS = 2, 64
-
-QUEUE_SECONDS = env.read()["CDB_QUEUE_TIMEOUT_SECONDS"]
 
 
 class Wait(NamedTuple):
@@ -102,7 +101,8 @@ class BufferingWorker(ThreadWorker):
 
     def finish_request(self, conn: Connection, future: Future) -> None:
         """Let a connection go on after a thread has answered a request."""
-        self._queue_all(self._limits.release(conn))
+        for admitted in self._limits.release(conn):
+            self._queue(admitted)
         self._finish(conn, future=future)
 
     def murder_pending(self) -> None:
@@ -117,6 +117,8 @@ class BufferingWorker(ThreadWorker):
             if now > wait.expires:
                 wait.expired()
         self._limit_slow(now)
+        for conn in self._limits.overdue():
+            self._refuse(conn, OVERLOADED)
         # A worker that retires gets its successor when its last connection has ended, and a client that takes a response slowly
         # may need an hour.
         if self.nr >= self._most_requests and not any(conn.sock.unsent for conn in self._waits):
@@ -130,13 +132,14 @@ class BufferingWorker(ThreadWorker):
         for conns in slow.values():
             conns.sort(key=lambda conn: conn.reader.begun)
             for conn in conns[:-SLOW_OF_AN_ADDRESS]:
-                self._refuse(conn)
+                self._refuse(conn, OVERLOADED)
 
     def _read(self, conn: Connection, _socket: Any = None) -> None:
         try:
             is_complete = conn.reader.receive()
-        except SpoolFullError:
-            self._refuse(conn)
+        except SpoolFullError as error:
+            logger.warning("a request of %s bytes was refused: %s", conn.reader.length, error)
+            self._refuse(conn, NO_SPACE)
             return
         except OSError:
             self._drop(conn)
@@ -160,20 +163,20 @@ class BufferingWorker(ThreadWorker):
         """Let a complete request wait for a thread, for other large ones to end, or refuse it."""
         self._stop_waiting(conn)
         conn.waits_since = monotonic()
-        if not self._limits.may_queue(conn):
-            self._refuse(conn)
-        else:
-            self._queue_all(self._limits.admit(conn))
+        if conn.reader.is_cut:
+            # There is nothing to do but to say so.
+            self._start(self._refusing, conn)
+        elif not self._limits.may_queue(conn):
+            self._refuse(conn, OVERLOADED)
+        elif self._limits.admit(conn):
+            self._queue(conn)
 
-    def _queue_all(self, admitted: list[Connection]) -> None:
-        for conn in admitted:
-            self._queued.append((conn, self._start(self.tpool, conn)))
+    def _queue(self, conn: Connection) -> None:
+        self._queued.append((conn, self._start(self.tpool, conn)))
         while self._queued and not _still_waits(self._queued[0][1]):
             self._queued.popleft()
 
     def _refuse_overdue(self) -> None:
-        for conn in self._limits.overdue():
-            self._refuse(conn)
         while self._queued:
             conn, future = self._queued[0]
             if _still_waits(future) and not _is_overdue(conn):
@@ -182,10 +185,10 @@ class BufferingWorker(ThreadWorker):
             if future.cancel():
                 self._start(self._refusing, conn)
 
-    def _refuse(self, conn: Connection) -> None:
+    def _refuse(self, conn: Connection, refusal: Substitute) -> None:
         """Answer that there is no room, without reading the rest of the request."""
         self._stop_waiting(conn)
-        conn.is_refused = True
+        conn.refusal = refusal
         if not conn.reader.is_complete:
             conn.reader.leave_body()
         self._start(self._refusing, conn)
@@ -275,6 +278,11 @@ class BufferingWorker(ThreadWorker):
 
     # The threads.
 
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether there are more connections than threads."""
+        return self.nr_conns > self.cfg.threads
+
     def handle(self, conn: Connection) -> Any:
         """Answer the connection's requests, in a thread, as long as it may stay there."""
         while True:
@@ -287,27 +295,27 @@ class BufferingWorker(ThreadWorker):
             if keeps is not True:
                 return keeps
             conn.reader.next_request()
-            is_crowded = not self.alive or self.nr_conns > self.cfg.threads
-            # The main loop counts a large request until it has the connection back.
-            if is_crowded or size >= LARGE_BYTES or conn.sock.unsent or not _asks_again(conn):
+            # The main loop counts a limited request until it has the connection back.
+            must_leave = not self.alive or self._is_crowded or self._limits.is_counted(conn) or conn.sock.unsent
+            if must_leave or not _asks_again(conn):
                 return keeps
             conn.waits_since = monotonic()
 
     def handle_request(self, req: Request, conn: Connection) -> bool:
         """Answer a request; returns whether the connection may be kept."""
-        conn.sock.begin_response()
+        conn.sock.begin_response(0 if self._is_crowded else PATIENCE_SECONDS)
         if conn.reader.is_unread or conn.reader.is_cut:
             req.force_close()
         waited = monotonic() - conn.waits_since
         add(((self._waited.sum, waited), (self._waited.count_of(waited), 1)))
         if conn.reader.is_cut:
             keeps = self._answer_instead(INCOMPLETE, req, conn)
-        elif waited > QUEUE_SECONDS or conn.is_refused:
+        elif conn.refusal or waited > QUEUE_SECONDS:
             self._refused.inc()
-            keeps = self._answer_instead(OVERLOADED, req, conn)
+            keeps = self._answer_instead(conn.refusal or OVERLOADED, req, conn)
         else:
             keeps = super().handle_request(req, conn)
-        conn.is_refused = False
+        conn.refusal = None
         while keeps and conn.reader.length and req.body.read(PIECE_BYTES):
             # The next request is behind the body, which nobody may have read.
             pass
@@ -357,9 +365,9 @@ def _asks_again(conn: Connection) -> bool:
         if not poller.poll(LINGER_MILLISECONDS):
             return False
     try:
-        return conn.reader.receive() and conn.reader.size < LARGE_BYTES
+        return conn.reader.receive() and conn.reader.size < LARGE_BYTES and not conn.reader.is_long_read
     except SpoolFullError:
-        conn.is_refused = True
+        conn.refusal = NO_SPACE
         conn.reader.leave_body()
         return True
 

@@ -60,6 +60,8 @@ def translate(error: Error) -> Exception:
     # A connection that breaks has no code to give, and of a server that dies the driver makes its most general error.
     if code is None and (isinstance(error, InterfaceError | OperationalError) or type(error) is DatabaseError):
         return _unavailable(error, "The database can't be reached; try again later.")
+    if code == errorcodes.DISK_FULL:
+        return _unavailable(error, "The database has no disk space left; nothing was stored.")
     if code and (code[:2] in UNAVAILABLE_CLASSES or code in TIMED_OUT):
         return _unavailable(error, "The database did not answer in time; try again later.")
     return error

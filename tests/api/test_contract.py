@@ -74,6 +74,10 @@ def test_unknown_paths_are_404_in_json(api):
 def test_health(api):
     assert api.get("/health/live").ok() == {"status": "live"}
     assert api.get("/health/ready").ok() == {"status": "ready"}
+    for path in ("/health/live", "/health/ready"):
+        answer = api.post(path)
+        answer.error(405)
+        assert answer.headers["Allow"] == "GET, HEAD"
 
 
 def test_the_schema_is_valid_and_has_every_documented_path(api):

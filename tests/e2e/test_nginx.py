@@ -13,6 +13,7 @@ from tests.e2e.refused import REFUSED, request
 from tests.e2e.service import JobClient, raw
 
 PREFIX = "/api/cdb_rest/"
+MANY_FIELDS = b"".join(b"X-%d: 1\r\n" % number for number in range(150))
 
 
 class AccessLog:
@@ -200,9 +201,12 @@ def test_http_0_9_is_refused_as_an_answer_without_a_status_would_not_tell_errors
         assert json.loads(received)["code"] == "malformed_request"
 
 
-@pytest.mark.parametrize("shape", ["served", "service"])
-def test_too_many_header_fields_are_named_as_what_they_are(request, shape):
-    fields = b"".join(b"X-%d: 1\r\n" % number for number in range(150))
+@pytest.mark.parametrize(
+    ("shape", "fields"),
+    [("served", MANY_FIELDS), ("service", MANY_FIELDS), ("service", b"X: " + b"x" * 1_000_000 + b"\r\n")],
+    ids=["served", "service", "service-long"],
+)
+def test_too_many_header_fields_are_named_as_what_they_are(request, shape, fields):
     port = request.getfixturevalue(shape).port
     status, _, body = raw(port, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n" + fields + b"\r\n")
     assert status == 400

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import socket
 import struct
+import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -35,14 +36,15 @@ def few(request, needs_packages, new_directory):
 
 
 @contextlib.contextmanager
-def opened(port, number, sent):
-    """Connections on which each has sent something."""
+def opened(port, number, sent, address="127.0.0.1"):
+    """Connections from an address on which each has sent something."""
     connections = [socket.socket() for _ in range(number)]
     try:
         for connection in connections:
             # The kernel would take megabytes for a client that reads nothing.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
             connection.settimeout(60)
+            connection.bind((address, 0))
             connection.connect(("127.0.0.1", port))
         for place, connection in enumerate(connections):
             connection.sendall(sent(place))
@@ -99,6 +101,39 @@ def test_a_client_that_hangs_up_before_it_is_told_to_go_on_ends_no_process(few):
                 connection.sendall(waiting)
     others_are_answered(few)
     assert {process.pid for process in few.programs("gunicorn")} == workers
+
+
+def large_reads(port, number):
+    """Connections from another address that ask for a large response and take nothing of it."""
+    return opened(port, number, lambda _: request(b"GET", b"gt"), address="127.0.0.2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_readers_of_large_responses_leave_room_for_others(needs_packages, new_directory, command):
+    """Be they slow or fast: they get no more than all threads but one."""
+    service = started(new_directory(), command, SCENARIO="moderate", **FEW)
+    done = threading.Event()
+
+    def read():
+        statuses = set()
+        while not done.is_set():
+            with large_reads(service.port, 1) as [connection]:
+                response = http.client.HTTPResponse(connection)
+                response.begin()
+                response.read()
+                statuses.add(response.status)
+        return statuses
+
+    with large_reads(service.port, 40):
+        others_are_answered(service)
+    with ThreadPoolExecutor(10) as pool:
+        readers = [pool.submit(read) for _ in range(10)]
+        others_are_answered(service)
+        done.set()
+        # Those that have to wait for the others for too long are told to come again.
+        assert {200} <= set().union(*(reader.result() for reader in readers)) <= {200, 504}
+    assert service.stop() == 0
 
 
 @pytest.mark.slow

@@ -28,7 +28,8 @@ def test_the_hammer_tells_what_became_of_each_cell(stage, monkeypatch):
     monkeypatch.setattr(hammer, "QUICK_COUNTS", (4, 8, 16))
     stage.options["scale"] = "0.01"
     findings = hammer.run(stage)
-    assert findings.passed, (findings.summary, [run.recording.examples for run in stage.runs])
+    said = (stage.data / "serve" / "error.log").read_text()[-3000:]
+    assert findings.passed, (findings.summary, [run.recording.examples for run in stage.runs], said)
     assert findings.summary.startswith("100.00 % of 420 requests")
     tables = {table.title.split(" (")[0]: table for table in findings.tables}
     assert [len(tables[name].rows) for name in ("By offset", "By number of requests", "By route", "Each cell")] == [

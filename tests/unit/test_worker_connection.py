@@ -137,6 +137,26 @@ def test_a_client_is_not_told_to_go_on_where_its_body_is_refused_or_its_version_
             client.recv(100)
 
 
+@pytest.mark.parametrize(
+    ("line", "may_be_large"),
+    [
+        ("GET /api/cdb_rest/gt", True),
+        ("GET /api/cdb_rest/globalTag/tiny", True),
+        ("HEAD /api/cdb_rest/piov?page=1", True),
+        ("GET http://localhost/api/cdb_rest/piov/1", True),
+        ("GET /api/cdb_rest/piov/1", False),
+        ("GET /api/cdb_rest/payloadiovs/?gtName=tiny&majorIOV=1&minorIOV=0", False),
+        ("GET /api/cdb_rest/globalTags", False),
+        ("GET /health/ready", False),
+        ("DELETE /api/cdb_rest/deleteGlobalTag/tiny", False),
+    ],
+)
+def test_reads_that_may_be_large_are_known_by_their_line(line, may_be_large):
+    with connected() as (reader, client):
+        client.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert reader.receive() and reader.is_long_read == may_be_large
+
+
 def test_a_body_whose_client_goes_away_is_not_taken_for_a_whole_one():
     with connected() as (reader, client):
         client.sendall(HEAD % 10 + b"12345")
@@ -177,11 +197,10 @@ def test_a_response_goes_to_the_client_that_takes_it():
 
 
 @pytest.mark.parametrize("patience", [0.0, 0.2])
-def test_what_a_client_does_not_take_waits_in_a_file(monkeypatch, patience):
-    monkeypatch.setattr(client_socket, "PATIENCE_SECONDS", patience)
+def test_what_a_client_does_not_take_waits_in_a_file(patience):
     data = bytes(range(256)) * 20_000
     with connected() as (reader, client):
-        reader.sock.begin_response()
+        reader.sock.begin_response(patience)
         reader.sock.sendall(data[:3_000_000])
         assert reader.sock.unsent > 1_000_000
         reader.sock.sendall(data[3_000_000:])
@@ -197,7 +216,6 @@ def test_what_a_client_does_not_take_waits_in_a_file(monkeypatch, patience):
 
 
 def test_without_room_in_the_spool_the_thread_waits_for_the_client(monkeypatch):
-    monkeypatch.setattr(client_socket, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(client_socket, "TAKING_SECONDS", 0.2)
     with connected(most_spooled=0) as (reader, client):
         with pytest.raises(ConnectionResetError, match="took nothing"):

@@ -6,6 +6,7 @@ from django.db import Error, ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_safe
 
 from cdb_rest.api.errors import answer
 from cdb_rest.deadlines import hurry
@@ -14,11 +15,13 @@ from cdb_rest.deadlines import hurry
 READY_SECONDS = 2
 
 
+@require_safe
 def live(request: HttpRequest) -> JsonResponse:
     """200 as long as the process answers at all."""
     return JsonResponse({"status": "live"})
 
 
+@require_safe
 def ready(request: HttpRequest) -> JsonResponse:
     """200 if the database answers soon and has every migration, else 503."""
     try:
