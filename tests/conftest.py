@@ -1,7 +1,6 @@
 """Fixtures for all tests."""
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import Any
@@ -20,11 +19,6 @@ PREFIX = "/api/cdb_rest/"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=300, help="writes that tests/e2e/test_freshness.py reads after")
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """Two for each core, because a test of a whole service waits for much of its time."""
-    return 2 * len(os.sched_getaffinity(0))
 
 
 @pytest.fixture(scope="session")
