@@ -18,6 +18,7 @@ from cdb.env import ConfigurationError
 START_TIMEOUT_SECONDS = 600
 STOP_TIMEOUT_SECONDS = 60
 ORPHANS_TIMEOUT_SECONDS = 30
+PAUSE_SECONDS = 0.02
 
 
 class PostgresProcess:
@@ -81,10 +82,20 @@ class PostgresProcess:
             return
         # A fast shutdown: connections are closed, and all is written to disk.
         server.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+        while not self._has_ended(server):
+            if time.monotonic() > deadline:
+                raise ConfigurationError(f"the embedded PostgreSQL does not stop; see {self.log}")
+            time.sleep(PAUSE_SECONDS)
+
+    def _has_ended(self, server: psutil.Process) -> bool:
+        """Whether the server has ended, be it that its parent, which may be another program, has not collected it yet."""
+        if self._child:
+            self._child.poll()
         try:
-            server.wait(STOP_TIMEOUT_SECONDS)
-        except psutil.TimeoutExpired as error:
-            raise ConfigurationError(f"the embedded PostgreSQL does not stop; see {self.log}") from error
+            return not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
 
     @property
     def _record(self) -> Path:

@@ -272,3 +272,25 @@ def test_who_uses_the_embedded_server_for_a_moment_leaves_no_process(new_directo
         server.release()
         commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
         assert [command for command in commands if str(directory) in command] == []
+
+
+def test_a_server_whose_parent_does_not_collect_it_counts_as_ended(new_directory):
+    directory = new_directory() / "postgres"
+    script = (
+        "import sys, pathlib; from cdb.embedded_postgres import EmbeddedPostgres; "
+        "EmbeddedPostgres(pathlib.Path(sys.argv[1])).acquire(); print('up', flush=True); sys.stdin.read()"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(directory)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert any(line == "up\n" for line in parent.stdout)
+        # Raises where it waits for more than a minute.
+        EmbeddedPostgres(directory)._process.stop()
+        assert parent.poll() is None
+    finally:
+        parent.communicate("", timeout=60)
