@@ -5,8 +5,8 @@ import time
 
 from cdb.env import ConfigurationError
 
-# A server that was stopped a moment ago may still hold the port.
-PORT_TIMEOUT_SECONDS = 3
+# A server that was killed a moment ago may still hold the port, on a busy machine for some seconds.
+PORT_TIMEOUT_SECONDS = 10
 
 
 def bind(port: int, how: str) -> socket.socket:

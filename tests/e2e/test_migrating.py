@@ -73,3 +73,20 @@ def test_a_migration_that_never_gets_its_turn_says_so_in_one_line(lookups):
     lines = errors.strip().splitlines()
     assert len(lines) == 10
     assert lines[-1].startswith("CommandError: a table was in use at each of 10 attempts")
+
+
+KILLED_BEFORE_THE_RECORD = """
+import os
+from django.core.management import call_command
+from django.db.migrations.recorder import MigrationRecorder
+record = MigrationRecorder.record_applied
+MigrationRecorder.record_applied = lambda self, app, name: os._exit(9) if app == "auth" else record(self, app, name)
+call_command("migrate", verbosity=0)
+"""
+
+
+def test_a_migration_that_is_killed_before_it_is_recorded_has_not_been_made(fresh):
+    service = fresh(is_first_start=True)
+    assert service.manage("shell", "-c", KILLED_BEFORE_THE_RECORD).returncode == 9
+    migrated = service.manage("migrate")
+    assert migrated.returncode == 0, migrated.stderr

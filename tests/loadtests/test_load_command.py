@@ -90,7 +90,7 @@ def test_what_is_complete_is_reported_if_a_campaign_does_not_end(tmp_path, monke
     path = Path(told.splitlines()[-1])
     assert "first" in path.read_text()
     assert 'django="5", version="1.2"' in (path.parent / "report.md").read_text()
-    assert "PostgreSQL" not in path.read_text()
+    assert "<td>PostgreSQL" not in path.read_text()
     assert not (tmp_path / "data" / "postgres").exists()
     assert json.loads((path.parent / campaign.FILE).read_text())["facts"]["offset"] == "50 100"
 

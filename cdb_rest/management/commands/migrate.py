@@ -1,12 +1,15 @@
 """manage.py migrate"""
 
+import contextlib
 import time
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
+from django.db.migrations import Migration
+from django.db.migrations.executor import MigrationExecutor
 from psycopg2.errors import LockNotAvailable
 
 from cdb_rest import named_sql
@@ -16,6 +19,19 @@ LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
 ATTEMPTS = 10
 # Longer than the wait, so that what has queued behind it is answered in between.
 PAUSE_SECONDS = 3
+
+
+class Executor(MigrationExecutor):
+    """Records a migration in the transaction that makes it. Django's own may record it afterwards, and a kill in between would
+    leave tables that the next start tries to make again."""
+
+    def apply_migration(self, state: Any, migration: Migration, *options: Any, **named: Any) -> Any:
+        """Apply it as Django does; returns the state of the project behind it."""
+        with transaction.atomic(self.connection.alias) if migration.atomic else contextlib.nullcontext():
+            return super().apply_migration(state, migration, *options, **named)
+
+
+migrate.MigrationExecutor = Executor
 
 
 class Command(migrate.Command):
