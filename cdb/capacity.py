@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cdb import env
-from cdb.serving import nginx, postgresql, templates
+from cdb.serving import nginx_configuration, postgresql, templates
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, pools
 
 # Of all cores together, for a lookup of 200 rows at a random moment among 5.2 million IOVs: 2 cores gave 538 answers a second
@@ -60,11 +60,11 @@ class Capacity:
 
     def hops(self) -> Iterator[Hop]:
         """From the client to the database."""
-        conf, ini = (templates.source(name) for name in (nginx.CONFIGURATION, "pgbouncer.ini"))
+        conf, ini = (templates.source(name) for name in (nginx_configuration.CONFIGURATION, "pgbouncer.ini"))
         each = pools(self.cores)
         lookups, others = each["lookups"], each["others"]
         waiting = sum(_numbers(r"max_conns=(\d+)", conf))
-        yield Hop("clients -> nginx", "processes", nginx.processes(self.cores), "cores")
+        yield Hop("clients -> nginx", "processes", nginx_configuration.processes(self.cores), "cores")
         yield Hop("", "lookups at once", *_limit("lookups_in_progress", conf))
         yield Hop("", "other requests at once", REQUESTS_OF_A_THREAD * others.connections, "threads")
         yield Hop("nginx -> gunicorn (lookups)", "requests at once, most waiting", waiting, "max_conns")

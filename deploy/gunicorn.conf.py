@@ -44,11 +44,11 @@ worker_connections = 4000
 backlog = 4096
 # Each connection takes a descriptor, and a slow one a second for its file. A process often may have 1,024 unless it asks for
 # more. The others are for the database, logs and counts.
-_others = 200
-_descriptors = 2 * worker_connections + _others
+_other_descriptors = 200
+_descriptors = 2 * worker_connections + _other_descriptors
 _soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 if _hard != resource.RLIM_INFINITY and _hard < _descriptors:
-    worker_connections = max(100, (_hard - _others) // 2)
+    worker_connections = max(100, (_hard - _other_descriptors) // 2)
     _descriptors = _hard
 resource.setrlimit(resource.RLIMIT_NOFILE, (max(_soft, _descriptors), _hard))
 # Most clients open a connection for each call and close it; those that keep theirs come back within seconds.
@@ -99,7 +99,7 @@ def on_starting(server: Any) -> None:
     """Before any socket is open: with DEBUG only this machine may connect, and the database, if it is there, is of our mode."""
     try:
         security.check_debug_listens_here(server.cfg.address)
-        # The database may be away for now; then each process looks again when it connects.
+        # If the database cannot be reached yet, each process checks the mode when it connects.
         with contextlib.suppress(psycopg2.OperationalError):
             database.check_mode()
     except env.ConfigurationError as error:

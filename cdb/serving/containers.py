@@ -15,7 +15,7 @@ from pathlib import Path
 from cdb import database, env
 from cdb.env import ConfigurationError
 from cdb.machine import disk_megabytes
-from cdb.serving import nginx, pgbouncer, postgresql, templates
+from cdb.serving import nginx_configuration, pgbouncer, postgresql, templates
 from cdb.serving.pools import Pool, pools
 from cdb.serving.program import find
 
@@ -53,21 +53,23 @@ def _nginx(options: argparse.Namespace) -> list[str]:
     for needed in (directory, options.cache, options.temporary):
         needed.mkdir(mode=0o700, parents=True, exist_ok=True)
     # One address may stand for all three.
-    lookups = (options.lookups * len(nginx.LOOKUPS))[: len(nginx.LOOKUPS)]
+    lookups = (options.lookups * len(nginx_configuration.LOOKUPS))[: len(nginx_configuration.LOOKUPS)]
     place = {
         "USER": "",
         "LISTEN": options.listen,
-        **dict(zip(nginx.LOOKUPS, lookups, strict=True)),
+        **dict(zip(nginx_configuration.LOOKUPS, lookups, strict=True)),
         "OTHERS": options.others,
         "CACHE": options.cache,
         "TEMPORARY": options.temporary,
         "ACCESS_LOG": "/dev/stdout",
         "ERROR_LOG": "/dev/stderr",
-        **nginx.trusting(options.trust),
+        **nginx_configuration.trusting(options.trust),
     }
     if options.processes:
         place["PROCESSES"] = options.processes
-    templates.write(directory / nginx.CONFIGURATION, nginx.configuration(place, options.threads))
+    templates.write(
+        directory / nginx_configuration.CONFIGURATION, nginx_configuration.configuration(place, options.threads)
+    )
     return [sys.executable, "-m", "cdb.serving.nginx_keeper", str(directory), options.listen]
 
 

@@ -8,7 +8,7 @@ import fcntl
 import os
 import sys
 
-from cdb.serving import gunicorn_pool, nginx, pgbouncer
+from cdb.serving import gunicorn_pool, nginx_configuration, pgbouncer
 from cdb.serving.pools import pools
 from cdb_rest.metrics.place import here
 
@@ -21,7 +21,7 @@ def main(pool_name: str, descriptors: list[int]) -> None:
     """Become the master of a pool."""
     _hand_over(descriptors)
     pool = pools()[pool_name]
-    here.pooler, here.nginx = pgbouncer.console_url(), nginx.status_url()
+    here.pooler, here.nginx = pgbouncer.console_url(), nginx_configuration.status_url()
     gunicorn_pool.main(pool.name, "--workers", str(pool.workers), "--graceful-timeout", str(GRACEFUL_SECONDS))
 
 

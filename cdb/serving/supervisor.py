@@ -9,7 +9,7 @@ from types import FrameType
 
 from cdb import env, metrics_directory, ports
 from cdb.env import ConfigurationError
-from cdb.serving import layout, nginx, pgbouncer
+from cdb.serving import layout, nginx_configuration, pgbouncer
 from cdb.serving.gunicorn import Gunicorn
 from cdb.serving.nginx import Nginx
 from cdb.serving.pgbouncer import PgBouncer
@@ -28,7 +28,7 @@ MOST_FILES = 65536
 def write_configuration() -> None:
     """Write what nginx and PgBouncer read. Raises `ConfigurationError` where the settings allow no such file."""
     pgbouncer.write_configuration()
-    nginx.write_configuration()
+    nginx_configuration.write_configuration()
 
 
 class Supervisor:

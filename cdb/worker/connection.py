@@ -16,8 +16,8 @@ BEHIND_PROXY = env.read()["CDB_BEHIND_PROXY"]
 class Connection(TConn):
     """A connection as gunicorn's threaded worker has it, with a reader of whole requests.
 
-    `waits_since` is when its request was complete. `refusal` is the response where there is no room for the request.
-    `discarded` is how many bytes were read and thrown away.
+    `waits_since` is when its request was complete. `refusal` is set when the worker has refused the
+    request: the response to send. `discarded` counts bytes that were read and thrown away.
     """
 
     def __init__(self, cfg: Any, sock: ClientSocket, client: Any, server: Any, reader: RequestReader) -> None:

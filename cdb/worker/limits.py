@@ -1,7 +1,7 @@
 """How many requests a process takes at a time, and which of them may go to a thread."""
 
-import math
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from time import monotonic
 from typing import NamedTuple
 
@@ -17,11 +17,15 @@ MOST_BYTES = VALUES["CDB_MAX_BODY_BYTES"]
 LARGE_BYTES = 1024 * 1024
 QUEUE_SECONDS = VALUES["CDB_QUEUE_TIMEOUT_SECONDS"]
 LARGE_QUEUE_SECONDS = 3 * QUEUE_SECONDS
+# Requests of one address may take longer than this to arrive, so many at a time. With one more, the oldest is refused.
+SLOW_SECONDS, SLOW_OF_AN_ADDRESS = 2, 64
 
 
 class Share(NamedTuple):
-    """What a request takes of the limits while it is with a thread: the bytes of a large body, whether it may read much, and its
-    client's address where that is limited."""
+    """What a request takes of the limits while a thread has it.
+
+    `large_bytes` is the size of its body if that is large, else 0. `address` is its client's if that is limited, else None.
+    """
 
     large_bytes: int
     is_long_read: bool
@@ -42,7 +46,7 @@ class Limits:
     def __init__(self, threads: int) -> None:
         is_others = here.pool == "others"
         self._most = REQUESTS_OF_A_THREAD * threads if is_others else None
-        self._most_reads = math.inf if here.pool == "lookups" else max(1, threads - 1)
+        self._most_reads = None if here.pool == "lookups" else max(1, threads - 1)
         self._most_of_an_address = max(1, threads - 1) if is_others else None
         # Complete requests of each address, and those of them that are with a thread.
         self._queued: dict[Connection, str] = {}
@@ -65,17 +69,17 @@ class Limits:
 
     def admit(self, conn: Connection) -> bool:
         """Whether a complete request may go to a thread now; otherwise `release` returns it later."""
-        share = Share(
-            conn.reader.size if conn.reader.size >= LARGE_BYTES else 0,
-            conn.reader.is_long_read,
-            None if self._most_of_an_address is None else conn.address,
-        )
+        share = self._share_of(conn)
         # A large body waits behind all others, which would pass it for ever.
         if self._fits(share) and not (share.large_bytes and any(one.large_bytes for one in self._waiting.values())):
-            self._run(conn, share)
+            self._take(conn, share)
             return True
         self._waiting[conn] = share
         return False
+
+    def apply_to(self, conn: Connection) -> bool:
+        """Whether the connection's request has a share of any limit, so that `admit` has to decide about it."""
+        return any(self._share_of(conn))
 
     def is_counted(self, conn: Connection) -> bool:
         """Whether `release` has to be called before the connection may ask for something else."""
@@ -95,7 +99,7 @@ class Limits:
         for one, wanted in list(self._waiting.items()):
             if self._fits(wanted) and not (wanted.large_bytes and is_large_waiting):
                 del self._waiting[one]
-                self._run(one, wanted)
+                self._take(one, wanted)
                 admitted.append(one)
             else:
                 is_large_waiting |= bool(wanted.large_bytes)
@@ -116,11 +120,18 @@ class Limits:
     def _fits(self, share: Share) -> bool:
         return (
             self._large_bytes + share.large_bytes <= MOST_BYTES
-            and self._reads + share.is_long_read <= self._most_reads
+            and (not share.is_long_read or self._reads < self._most_reads)
             and (share.address is None or self._at_work[share.address] < self._most_of_an_address)
         )
 
-    def _run(self, conn: Connection, share: Share) -> None:
+    def _share_of(self, conn: Connection) -> Share:
+        return Share(
+            conn.reader.size if conn.reader.size >= LARGE_BYTES else 0,
+            self._most_reads is not None and conn.reader.is_long_read,
+            None if self._most_of_an_address is None else conn.address,
+        )
+
+    def _take(self, conn: Connection, share: Share) -> None:
         if not any(share):
             return
         self._running[conn] = share
@@ -135,3 +146,16 @@ class Limits:
         if share.address is not None:
             self._at_work[share.address] += sign
             self._at_work += Counter()
+
+
+def too_slow(conns: Iterable[Connection], now: float) -> list[Connection]:
+    """The connections whose request takes too long to arrive, beyond `SLOW_OF_AN_ADDRESS` of an address: the oldest."""
+    slow = defaultdict(list)
+    for conn in conns:
+        if not conn.reader.is_complete and conn.reader.has_begun and now > conn.reader.begun + SLOW_SECONDS:
+            slow[conn.address].append(conn)
+    found = []
+    for of_an_address in slow.values():
+        of_an_address.sort(key=lambda conn: conn.reader.begun)
+        found += of_an_address[:-SLOW_OF_AN_ADDRESS]
+    return found

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cdb.env import ROOT, ConfigurationError
-from cdb.serving import nginx
+from cdb.serving.nginx_configuration import configuration
 from cdb.serving.program import find
 
 URL = "postgresql://cdb@primary:5432/cdb"
@@ -57,7 +57,7 @@ def test_only_the_places_differ_from_make_serve(tmp_path):
     text = nginx_configuration(tmp_path, "--lookups", "unix:/a", "unix:/b", "unix:/c", "--others=unix:/d", "--trust")
     here = dict.fromkeys(("a", "b", "c"), "max_fails=0 max_conns=3400")
     assert dict(re.findall(r"server unix:/(.) (max_fails=0 max_conns=\d+);", text)) == here
-    differing = set(text.splitlines()) ^ set(nginx.configuration().splitlines())
+    differing = set(text.splitlines()) ^ set(configuration().splitlines())
     places = re.compile(r"user |listen |server |_log |_path |^\s*$")
     assert all(places.search(line) for line in differing), differing
 

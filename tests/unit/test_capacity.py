@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cdb.capacity import COMFORTABLE, SERVICE_SECONDS, Capacity, erlang_c
 from cdb.env import ROOT
 from cdb.machine import memory_megabytes
-from cdb.serving import nginx, pgbouncer, postgresql
+from cdb.serving import nginx_configuration, pgbouncer, postgresql
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, cores_here, pools
 
 sizes = st.tuples(
@@ -107,7 +107,7 @@ def hops(found):
 
 def test_the_hops_are_those_of_the_files_that_serve_writes():
     rows = hops(Capacity(cores_here(), memory_megabytes(), 0.005, 1, 1))
-    conf, ini = nginx.configuration(), pgbouncer.configuration()
+    conf, ini = nginx_configuration.configuration(), pgbouncer.configuration()
     assert f"worker_processes {rows['clients -> nginx', 'processes']};" in conf
     assert f"limit_conn lookups_in_progress {rows['clients -> nginx', 'lookups at once']};" in conf
     assert rows["clients -> nginx", "other requests at once"] == REQUESTS_OF_A_THREAD * pools()["others"].connections

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cdb import env
-from cdb.serving import nginx, pgbouncer, pools, postgresql
+from cdb.serving import nginx_configuration, pgbouncer, pools, postgresql
 from cdb.serving.templates import COMMENT, DEPLOY, PLACEHOLDER
 
 VALUES = env.read()
@@ -21,7 +21,7 @@ def test_every_placeholder_is_explained_at_the_top(name):
 
 
 def test_every_placeholder_is_filled_in():
-    for text in (nginx.configuration(), pgbouncer.configuration()):
+    for text in (nginx_configuration.configuration(), pgbouncer.configuration()):
         assert not any(PLACEHOLDER.search(line) for line in text.splitlines() if not COMMENT.match(line))
 
 

@@ -97,8 +97,8 @@ def test_an_address_leaves_a_thread_to_others(clock, limits_of):
 def test_an_address_has_half_of_all_requests(clock, limits_of):
     kept = limits_of("others")
     requests = [Request(clock) for _ in range(100)]
-    room = [kept.may_queue(one) for one in requests]
-    assert room == [True] * 64 + [False] * 36
+    may_queue = [kept.may_queue(one) for one in requests]
+    assert may_queue == [True] * 64 + [False] * 36
     assert kept.may_queue(Request(clock, address="10.0.0.2"))
     kept.release(requests[0])
     assert kept.may_queue(Request(clock)) and not kept.may_queue(Request(clock))

@@ -11,7 +11,7 @@ from django.core.checks import run_checks
 
 from cdb import checks, env, security
 from cdb.env import ROOT, ConfigurationError
-from cdb.serving import nginx
+from cdb.serving import nginx_configuration
 from cdb.variables import VARIABLES
 from cdb_rest.api.security import HEADERS
 
@@ -133,7 +133,7 @@ def test_the_checks_run_in_this_process_too():
 
 
 def test_nginx_has_the_same_headers():
-    errors = nginx.configuration().split("location /.error/ {")[1]
+    errors = nginx_configuration.configuration().split("location /.error/ {")[1]
     for name, value in HEADERS.items():
         quoted = f'"{value}"' if " " in value else value
         assert f"add_header {name} {quoted} always;" in errors

@@ -1,45 +1,16 @@
-"""Requests that arrive in pieces, and responses that their clients take slowly, on real pairs of sockets."""
+"""Requests that arrive in pieces, on real pairs of sockets."""
 
 import socket
-from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb.worker import client_socket, request_reader
-from cdb.worker.client_socket import ClientSocket
-from cdb.worker.request_reader import RequestReader
-from cdb.worker.spool import Spool, SpoolFile, SpoolFullError
+from cdb.worker import request_reader
+from cdb.worker.spool import SpoolFullError
+from tests.unit.worker_sockets import connected, whole
 
-MOST_BYTES = 1_000_000
 HEAD = b"POST /x HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 10.0.0.7\r\nContent-Length: %d\r\n\r\n"
-
-
-@contextmanager
-def connected(most_spooled=1 << 30):
-    """A reader on the service's end of a connection, and the client's end."""
-    ours, client = socket.socketpair()
-    spool = Spool("/tmp", most_spooled, 1)  # noqa: S108
-    ours = ClientSocket(ours, spool)
-    reader = RequestReader(ours, spool, MOST_BYTES)
-    try:
-        yield reader, client
-    finally:
-        reader.close()
-        ours.close()
-        client.close()
-        assert spool._bytes == 0, "the spool was not given back"
-
-
-def whole(reader):
-    """What gunicorn's parser and the application read of a complete request: its head and body."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        data += reader.read()
-    head, _, rest = data.partition(b"\r\n\r\n")
-    reader.unread(rest)
-    return head + b"\r\n\r\n", reader.read(reader.length, read_ahead=reader.length) if reader.length else b""
 
 
 @given(st.lists(st.binary(max_size=2000), max_size=4), st.lists(st.integers(1, 700), min_size=1, max_size=20))
@@ -188,66 +159,3 @@ def test_the_time_for_a_request_does_not_grow_with_the_bytes_that_come(monkeypat
         # Silence of 15 s ends it, and in any case 30 s and 10 s for 160,000 bytes.
         assert expires[:3] == pytest.approx([15, 24, 33], abs=0.5)
         assert expires[3:] == pytest.approx([expires[3]] * 4) and 39 < expires[3] < 40.5
-
-
-def test_a_response_goes_to_the_client_that_takes_it():
-    with connected() as (reader, client):
-        reader.sock.sendall(b"small")
-        assert client.recv(100) == b"small" and not reader.sock.unsent
-
-
-@pytest.mark.parametrize("patience", [0.0, 0.2])
-def test_what_a_client_does_not_take_waits_in_a_file(patience):
-    data = bytes(range(256)) * 20_000
-    with connected() as (reader, client):
-        reader.sock.begin_response(patience)
-        reader.sock.sendall(data[:3_000_000])
-        assert reader.sock.unsent > 1_000_000
-        reader.sock.sendall(data[3_000_000:])
-        received = b""
-        client.settimeout(10)
-        while len(received) < len(data):
-            received += client.recv(300_000)
-            reader.sock.flush()
-        assert received == data and not reader.sock.unsent
-        # And the next response needs no file.
-        reader.sock.sendall(b"next")
-        assert client.recv(100) == b"next"
-
-
-def test_without_room_in_the_spool_the_thread_waits_for_the_client(monkeypatch):
-    monkeypatch.setattr(client_socket, "TAKING_SECONDS", 0.2)
-    with connected(most_spooled=0) as (reader, client):
-        with pytest.raises(ConnectionResetError, match="took nothing"):
-            reader.sock.sendall(bytes(10_000_000))
-        with reader.sock._spool.waiting, pytest.raises(ConnectionResetError, match="too many threads"):
-            reader.sock.sendall(bytes(10_000_000))
-        client.close()
-        with pytest.raises(OSError, match="Broken pipe"):
-            reader.sock.sendall(bytes(10_000_000))
-
-
-def test_the_spool_leaves_space_on_the_disk(tmp_path, monkeypatch):
-    spool = Spool(tmp_path, 1 << 40, 1)
-    file = SpoolFile(spool)
-    file.append(b"abc")
-    monkeypatch.setattr("cdb.worker.spool.FREE_BYTES_LEFT", 1 << 60)
-    with pytest.raises(SpoolFullError):
-        file.append(b"d")
-    assert (file.read(2), file.read(10), len(file)) == (b"ab", b"c", 0)
-    file.close()
-    assert not list(tmp_path.iterdir()), "its files have no names"
-
-
-def test_a_spool_that_can_hold_nothing_more_says_so(tmp_path):
-    spool = Spool(tmp_path, 10, 1)
-    one, other = SpoolFile(spool), SpoolFile(spool)
-    one.append(b"12345678")
-    with pytest.raises(SpoolFullError):
-        other.append(b"123")
-    assert one.read(8) and one.peek(1) == b""
-    assert one._file is None, "it needs no file while it is empty"
-    other.append(b"123")
-    one.close()
-    other.close()
-    assert spool._bytes == 0

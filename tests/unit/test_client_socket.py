@@ -1,0 +1,43 @@
+"""Responses that their clients receive slowly."""
+
+import pytest
+
+from cdb.worker import client_socket
+from tests.unit.worker_sockets import connected
+
+
+def test_a_response_goes_to_the_client_that_takes_it():
+    with connected() as (reader, client):
+        reader.sock.sendall(b"small")
+        assert client.recv(100) == b"small" and not reader.sock.unsent
+
+
+@pytest.mark.parametrize("patience", [0.0, 0.2])
+def test_what_a_client_does_not_take_waits_in_a_file(patience):
+    data = bytes(range(256)) * 20_000
+    with connected() as (reader, client):
+        reader.sock.begin_response(patience)
+        reader.sock.sendall(data[:3_000_000])
+        assert reader.sock.unsent > 1_000_000
+        reader.sock.sendall(data[3_000_000:])
+        received = b""
+        client.settimeout(10)
+        while len(received) < len(data):
+            received += client.recv(300_000)
+            reader.sock.flush()
+        assert received == data and not reader.sock.unsent
+        # And the next response needs no file.
+        reader.sock.sendall(b"next")
+        assert client.recv(100) == b"next"
+
+
+def test_without_room_in_the_spool_the_thread_waits_for_the_client(monkeypatch):
+    monkeypatch.setattr(client_socket, "TAKING_SECONDS", 0.2)
+    with connected(most_spooled=0) as (reader, client):
+        with pytest.raises(ConnectionResetError, match="took nothing"):
+            reader.sock.sendall(bytes(10_000_000))
+        with reader.sock._spool.waiting, pytest.raises(ConnectionResetError, match="too many threads"):
+            reader.sock.sendall(bytes(10_000_000))
+        client.close()
+        with pytest.raises(OSError, match="Broken pipe"):
+            reader.sock.sendall(bytes(10_000_000))
