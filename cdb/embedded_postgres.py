@@ -136,7 +136,7 @@ class EmbeddedPostgres:
                     os.close(self._use_lock)
                     self._use_lock = None
             deadline = time.monotonic() + GUARD_SECONDS
-            while is_last and not _locks(guard, fcntl.LOCK_SH) and time.monotonic() < deadline:
+            while is_last and not _try_lock(guard, fcntl.LOCK_SH) and time.monotonic() < deadline:
                 time.sleep(PAUSE_SECONDS)
 
     def guard(self) -> None:
@@ -147,7 +147,7 @@ class EmbeddedPostgres:
                 # Users take the control lock first, so it can't be waited for with this one held.
                 fcntl.flock(users, fcntl.LOCK_UN)
                 with self._control_lock():
-                    if _locks(users, fcntl.LOCK_EX):
+                    if _try_lock(users, fcntl.LOCK_EX):
                         self._process.stop()
                         # The next user needs another guard.
                         (self.directory / GUARD_LOCK).unlink(missing_ok=True)
@@ -157,13 +157,13 @@ class EmbeddedPostgres:
         """Whether no other process uses the server. Only the last user, or the guard for a moment, can have the lock alone."""
         while True:
             for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
-                if _locks(self._use_lock, kind):
+                if _try_lock(self._use_lock, kind):
                     return kind == fcntl.LOCK_EX
             time.sleep(PAUSE_SECONDS)
 
     def _ensure_guard(self) -> None:
         with self._open(GUARD_LOCK) as lock:
-            if _locks(lock, fcntl.LOCK_EX):
+            if _try_lock(lock, fcntl.LOCK_EX):
                 postgres_guard.start(self.directory, lock)
 
     @contextlib.contextmanager
@@ -222,7 +222,7 @@ class EmbeddedPostgres:
                 cursor.execute(f"CREATE DATABASE {DATABASE}")
 
 
-def _locks(handle: int, kind: int) -> bool:
+def _try_lock(handle: int, kind: int) -> bool:
     """Take a lock of that kind unless another process has it. Returns whether it was taken."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(handle, kind | fcntl.LOCK_NB)

@@ -25,7 +25,7 @@ class FrozenTag:
         self._seen: dict[str, bytes] = {}
 
     def question(self) -> tuple[str, tuple[int, int]]:
-        """A lookup at the beginning of some row, so that every row is asked for now and then."""
+        """A lookup at the beginning of some row, so that in time every row is asked for."""
         _, starts, _ = random.choice(self._lists)
         moment = random.choice(starts)
         return f"payloadiovs/?gtName={self.name}&majorIOV={moment[0]}&minorIOV={moment[1]}", moment

@@ -2,8 +2,15 @@
 
 import pytest
 
-from cdb_rest.models import GlobalTag
+from cdb_rest.models import GlobalTag, PayloadType
 from tests.api.kept import insert
+
+
+@pytest.fixture
+def empty_tag(build):
+    """An empty unlocked tag, and the payload type Gain."""
+    PayloadType.objects.create(name="Gain")
+    return build.tag()
 
 
 @pytest.fixture

@@ -1,44 +1,17 @@
-"""POST payload-iovs/insert: one call for what takes clients six, its dry run, and repeated requests."""
-
-from datetime import timedelta
+"""POST payload-iovs/insert: one call for what takes clients six, and its dry run."""
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from cdb_rest.domain.moment import OPEN
-from cdb_rest.models import GlobalTag, GlobalTagChange, KeptAnswer, PayloadIOV, PayloadList, PayloadType
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
+from tests.api.inserting import PATH, body, rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATH = "payload-iovs/insert"
 
 
-@pytest.fixture
-def tag(build):
-    """An empty unlocked tag, and the payload type Gain."""
-    PayloadType.objects.create(name="Gain")
-    return build.tag()
-
-
-def body(**changes):
-    return {
-        "global_tag": "tag", "payload_type": "Gain", "payload_url": "new.root", "checksum": "ab12", "since": [5, 0],
-        "until": "open",
-    } | changes  # fmt: skip
-
-
-def rows(api):
-    """URL, start and end of each row of the tag."""
-    lists = api.get("globalTag/tag").ok()["payload_lists"]
-    return [
-        (iov["payload_url"], (iov["major_iov"], iov["minor_iov"]), (iov["major_iov_end"], iov["minor_iov_end"]))
-        for payload_list in lists
-        for iov in payload_list["payload_iov"]
-    ]
-
-
-def test_one_call_makes_the_list_and_the_row(api, tag):
+def test_one_call_makes_the_list_and_the_row(api, empty_tag):
     answer = api.post(PATH, body(size=7, revision="3", until=[9, 1])).ok()
     [row] = answer["rows"]
     made = PayloadList.objects.get()
@@ -57,7 +30,7 @@ def test_one_call_makes_the_list_and_the_row(api, tag):
     assert again["rows"][0]["added"]["until"] == "open"
 
 
-def test_next_goes_up_to_the_next_start_and_open_to_the_end(api, tag):
+def test_next_goes_up_to_the_next_start_and_open_to_the_end(api, empty_tag):
     api.post(PATH, [body(since=[0, 0], payload_url="a"), body(since=[10, 0], payload_url="b")]).ok()
     answer = api.post(PATH, body(since=[4, 0], until="next")).ok()
     assert answer["rows"][0]["added"]["until"] == "next" and answer["rows"][0]["detached"] == []
@@ -67,7 +40,7 @@ def test_next_goes_up_to_the_next_start_and_open_to_the_end(api, tag):
     assert rows(api) == [("a", (0, 0), (2, 0)), ("all", (2, 0), (OPEN, OPEN))]
 
 
-def test_an_array_goes_in_the_order_given(api, tag):
+def test_an_array_goes_in_the_order_given(api, empty_tag):
     answer = api.post(
         PATH, [body(payload_url="first", since=[0, 0], until=[10, 0]), body(payload_url="second", until=[6, 0])]
     ).ok()
@@ -80,7 +53,7 @@ def test_an_array_goes_in_the_order_given(api, tag):
 
 
 @pytest.mark.parametrize("say_so", ["member", "query"])
-def test_a_dry_run_says_what_would_happen_and_changes_nothing(api, tag, say_so):
+def test_a_dry_run_says_what_would_happen_and_changes_nothing(api, empty_tag, say_so):
     api.post(PATH, body(payload_url="old.root", since=[0, 0])).ok()
     before = [api.get("globalTag/tag").content, PayloadList.objects.count(), GlobalTagChange.objects.count()]
     PayloadType.objects.create(name="Noise")
@@ -107,7 +80,7 @@ def test_a_dry_run_says_what_would_happen_and_changes_nothing(api, tag, say_so):
 
 
 @pytest.mark.parametrize(("status", "code"), [("locked", "iov_overlap"), ("frozen", "global_tag_frozen")])
-def test_a_dry_run_says_why_it_would_be_refused(api, tag, status, code):
+def test_a_dry_run_says_why_it_would_be_refused(api, empty_tag, status, code):
     api.post(PATH, body(payload_url="old.root")).ok()
     api.put(f"gt_change_status/tag/{status}").ok()
     answer = api.post(PATH, body(dry_run=True)).ok()
@@ -120,7 +93,7 @@ def test_a_dry_run_says_why_it_would_be_refused(api, tag, status, code):
         assert expected in refused["detail"]
 
 
-def test_all_or_nothing_and_every_wrong_row_is_named(api, tag):
+def test_all_or_nothing_and_every_wrong_row_is_named(api, empty_tag):
     wanted = [body(), body(global_tag="nothing"), body(payload_type="nothing"), body(since=[9, 0], until=[9, 0])]
     error = api.post(PATH, wanted).error(404, "global_tag_not_found")
     assert [(row["row"], row["code"]) for row in error["rows"]] == [
@@ -138,7 +111,7 @@ def test_all_or_nothing_and_every_wrong_row_is_named(api, tag):
     assert GlobalTag.objects.get().revision == 0
 
 
-def test_a_misspelt_member_is_refused(api, tag):
+def test_a_misspelt_member_is_refused(api, empty_tag):
     for wrong, hint in (("untill", "until"), ("dryrun", "dry_run"), ("major_iov_end", None)):
         error = api.post(PATH, body(**{wrong: "next"})).error(400, "invalid_input")
         assert error[wrong] == [f"There is no {wrong} here{f'; did you mean {hint}?' if hint else '.'}"]
@@ -146,7 +119,7 @@ def test_a_misspelt_member_is_refused(api, tag):
     assert not PayloadIOV.objects.exists()
 
 
-def test_the_end_must_be_named_because_leaving_it_out_would_remove_later_rows(api, tag):
+def test_the_end_must_be_named_because_leaving_it_out_would_remove_later_rows(api, empty_tag):
     api.post(PATH, [body(since=[number, 0], until="next") for number in range(10)]).ok()
     without = body(since=[2, 5])
     del without["until"]
@@ -163,12 +136,12 @@ def test_the_end_must_be_named_because_leaving_it_out_would_remove_later_rows(ap
     )
 
 
-def test_wrong_ends_are_reported_by_the_name_that_they_have_here(api, tag):
+def test_wrong_ends_are_reported_by_the_name_that_they_have_here(api, empty_tag):
     error = api.post(PATH, body(until=[4, 0])).error(400, "invalid_input")
     assert "(4, 0)" in error["until"][0] and "(5, 0)" in error["detail"] and "major_iov_end" not in error
 
 
-def test_open_rows_go_on_with_a_running_one_in_whatever_order(api, tag):
+def test_open_rows_go_on_with_a_running_one_in_whatever_order(api, empty_tag):
     api.post(PATH, body(since=[2, 0], payload_url="running")).ok()
     api.put("gt_change_status/tag/locked").ok()
     api.post(PATH, [body(since=[4, 0], payload_url="b"), body(since=[3, 0], payload_url="a")]).ok()
@@ -177,8 +150,8 @@ def test_open_rows_go_on_with_a_running_one_in_whatever_order(api, tag):
     assert "only an open interval" in refused["detail"]
 
 
-def test_an_open_row_opens_no_door_for_a_closed_one(api, build, tag):
-    payload_list = build.list(tag)
+def test_an_open_row_opens_no_door_for_a_closed_one(api, build, empty_tag):
+    payload_list = build.list(empty_tag)
     build.iov(payload_list, (10, 0), url="running")
     api.put("gt_change_status/tag/locked").ok()
     row = {"payload_url": "b", "payload_list": payload_list.name, "minor_iov": 0}
@@ -187,64 +160,14 @@ def test_an_open_row_opens_no_door_for_a_closed_one(api, build, tag):
     assert [wrong["row"] for wrong in error["rows"]] == [1]
 
 
-def test_a_refused_request_of_many_rows_costs_little(api, tag):
+def test_a_refused_request_of_many_rows_costs_little(api, empty_tag):
     api.post(PATH, [body(since=[number, 0], until="next") for number in range(500)]).ok()
     api.put("gt_change_status/tag/locked").ok()
     error = api.post(PATH, [body(since=[0, number]) for number in range(5000)]).error(409, "iov_overlap")
     assert len(error["rows"]) == 100 and "100 or more of 5000" in error["detail"]
 
 
-def test_a_repeated_request_gets_the_first_answer(api, tag):
-    key = {"Idempotency-Key": "7d1c"}
-    first = api.post(PATH, body(), **key)
-    second = api.post(PATH, body(), **key)
-    assert second.content == first.content and PayloadIOV.objects.count() == 1
-    assert GlobalTag.objects.get().revision == 1
-    api.post(PATH, body(since=[6, 0]), **key).error(409, "idempotency_key_reused")
-    api.post(PATH, body(since=[6, 0]), **{"Idempotency-Key": "7d1d"}).ok()
-    for bad in ("", "x" * 256, "two words"):
-        api.post(PATH, body(), **{"Idempotency-Key": bad}).error(400, "invalid_input")
-
-
-def test_what_was_refused_is_not_kept(api, tag):
-    api.post(PATH, body()).ok()
-    api.put("gt_change_status/tag/locked").ok()
-    key = {"Idempotency-Key": "7d1c"}
-    api.post(PATH, body(), **key).error(409, "iov_overlap")
-    assert not KeptAnswer.objects.exists()
-    api.put("gt_change_status/tag/unlocked").ok()
-    api.post(PATH, body(), **key).ok()
-
-
-def test_bulk_requests_can_be_repeated_too(api, build, tag):
-    row = {"payload_url": "b", "payload_list": build.list(tag).name, "major_iov": 1, "minor_iov": 0}
-    answers = [api.post(path, [row], **{"Idempotency-Key": "1"}).ok() for path in ("bulk_piov", "payload-iovs/bulk/")]
-    assert answers[0] == answers[1] and PayloadIOV.objects.count() == 1
-
-
-def test_an_answer_that_is_too_old_is_given_no_more(api, tag, settings):
-    key = {"Idempotency-Key": "old"}
-    first = api.post(PATH, body(), **key).ok()
-    KeptAnswer.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
-    second = api.post(PATH, body(), **key).ok()
-    assert second["revisions"] == {"tag": 2} and second != first
-
-
-def test_a_body_that_is_nested_too_deep_is_refused_with_a_key_and_without(api, build, tag):
-    row = b'{"payload_url": "b", "payload_list": "%s", "major_iov": 1, "minor_iov": 0, "more": %s}'
-    raw = b"[" + row % (build.list(tag).name.encode(), b"[" * 300 + b"]" * 300) + b"]"
-    api("POST", "bulk_piov", raw=raw, **{"Idempotency-Key": "1"}).error(400, "body_too_complex")
-    api("POST", "bulk_piov", raw=raw).error(400, "body_too_complex")
-
-
-def test_old_answers_are_forgotten(api, tag, settings):
-    api.post(PATH, body(), **{"Idempotency-Key": "old"}).ok()
-    KeptAnswer.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
-    api.post(PATH, body(since=[9, 0]), **{"Idempotency-Key": "new"}).ok()
-    assert [kept.key for kept in KeptAnswer.objects.all()] == ["new"]
-
-
-def test_the_number_of_statements_is_fixed(api, build, tag):
+def test_the_number_of_statements_is_fixed(api, build, empty_tag):
     def statements(count):
         wanted = [body(since=[100 * count + number, 0], until="next") for number in range(count)]
         with CaptureQueriesContext(connection) as queries:
@@ -256,7 +179,7 @@ def test_the_number_of_statements_is_fixed(api, build, tag):
 
 
 @pytest.mark.parametrize("mode", ["discrete"])
-def test_in_discrete_mode_ends_are_inclusive(api, tag, settings, mode):
+def test_in_discrete_mode_ends_are_inclusive(api, empty_tag, settings, mode):
     settings.CDB_IOV_MODE = mode
     api.post(PATH, body(since=[5, 0], until=[5, OPEN], payload_url="whole experiment")).ok()
     [row] = api.post(PATH, body(since=[5, 3], until=[5, 3], payload_url="one run")).ok()["rows"]

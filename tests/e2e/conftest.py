@@ -10,6 +10,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from cdb.env import ConfigurationError
 from cdb.serving.program import PACKAGES, find
+from tests.e2e.behind_nginx import AccessLog
 from tests.e2e.service import JobClient, Service
 
 
@@ -57,6 +58,11 @@ def served(needs_packages, new_directory):
     running = Service(new_directory() / "data", "serve", is_first_start=True).start()
     yield running
     running.stop()
+
+
+@pytest.fixture
+def log(served):
+    return AccessLog(served)
 
 
 @pytest.fixture

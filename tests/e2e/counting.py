@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.e2e.behind_nginx import PREFIX
 from tests.e2e.service import Service
-from tests.e2e.test_nginx import PREFIX
 
 THREADS = 8
 LOOKUP, TAGS, TYPES = f"{PREFIX}payloadiovs", f"{PREFIX}globalTags", f"{PREFIX}pt"

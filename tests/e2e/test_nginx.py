@@ -1,62 +1,16 @@
-"""What nginx does in front of the service: where requests go, what it says itself, what it writes down."""
+"""HTTP through nginx: names, refused requests, old versions of HTTP."""
 
-import http.client
 import json
-import re
 import socket
-import time
 import uuid
 
 import pytest
 
+from tests.e2e.behind_nginx import PREFIX, ask
 from tests.e2e.refused import REFUSED, request
 from tests.e2e.service import JobClient, raw
 
-PREFIX = "/api/cdb_rest/"
 MANY_FIELDS = b"".join(b"X-%d: 1\r\n" % number for number in range(150))
-
-
-class AccessLog:
-    """The lines of nginx's access log, by request id."""
-
-    def __init__(self, service):
-        self._path = service.data / "serve" / "access.log"
-
-    def __getitem__(self, request_id):
-        # Lines are written a second later.
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            for line in reversed(self._path.read_text().splitlines()):
-                if request_id in line and (entry := json.loads(line))["request_id"] == request_id:
-                    return entry
-            time.sleep(0.1)
-        raise AssertionError(f"no line about {request_id}")
-
-    def pools(self, request_ids):
-        """Which pool got each of these requests; nginx's processes write their lines each for itself."""
-        deadline = time.monotonic() + 30
-        while True:
-            entries = [json.loads(line) for line in self._path.read_text().splitlines()]
-            found = {entry["request_id"]: entry["pool"] for entry in entries if entry["request_id"] in request_ids}
-            if len(found) == len(request_ids):
-                return found
-            assert time.monotonic() < deadline, "lines are missing"
-            time.sleep(0.2)
-
-
-@pytest.fixture
-def log(served):
-    return AccessLog(served)
-
-
-def ask(service, method, target, **headers):
-    """Status, headers, parsed body of a request."""
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
-    connection.request(method, target, headers=headers)
-    response = connection.getresponse()
-    body = response.read()
-    connection.close()
-    return response.status, response.headers, json.loads(body) if body else None
 
 
 @pytest.mark.parametrize("name", ["Ösel", "a b", "a%b", "a+b", "a;b", "..", "a\\b", "ß?#"])
@@ -169,28 +123,6 @@ def test_clients_that_fall_silent_are_let_go(served):
             connection.close()
 
 
-def test_the_access_log_says_where_the_time_went(served, log):
-    request_id = f"job-17.{uuid.uuid4().hex}"
-    target = f'{PREFIX}globalTag/a"b\\?light'
-    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
-        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: {request_id}\r\n\r\n".encode())
-        head = connection.recv(65536)
-    assert f"X-Request-ID: {request_id}\r\n".encode() in head
-    entry = log[request_id]
-    assert (entry["client"], entry["method"], entry["uri"], entry["status"]) == ("127.0.0.1", "GET", target, 404)
-    # Both are rounded, each from a clock of its own.
-    assert entry["bytes"] > 0 and entry["request_time"] + 0.05 >= float(entry["upstream_response_time"]) >= 0
-    assert float(entry["upstream_connect_time"]) >= 0 and float(entry["upstream_header_time"]) >= 0
-    assert entry["time"] and entry["cache"] == "MISS"
-
-
-def test_logs_and_configuration_are_for_their_owner_alone(served):
-    ask(served, "GET", f"{PREFIX}globalTags")
-    files = [file for file in (served.data / "serve").iterdir() if file.suffix in (".log", ".conf", ".ini")]
-    assert {file.name for file in files} >= {"access.log", "error.log", "service.log", "alerts.log", "nginx.conf"}
-    assert {file.name: oct(file.stat().st_mode & 0o777) for file in files} == {file.name: "0o600" for file in files}
-
-
 def test_http_0_9_is_refused_as_an_answer_without_a_status_would_not_tell_errors(served):
     for path in ("/health/live", f"{PREFIX}globalTags", f"{PREFIX}gt"):
         with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
@@ -231,20 +163,3 @@ def test_what_a_client_of_http_1_0_could_take_for_whole_is_kept_from_it(served, 
             served.port, f"GET {PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0 {head}".encode()
         )
         assert status == 200 and "etag" in headers and "content-length" in headers
-
-
-@pytest.mark.parametrize("name", ["a b", "x" * 65, 'a"b', "{}", "Ö"])
-def test_a_request_id_that_could_spoil_a_log_is_replaced(served, name):
-    sent = f"GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: {name}\r\n\r\n".encode()
-    _, headers, _ = raw(served.port, sent)
-    assert re.fullmatch("[0-9a-f]{32}", headers["x-request-id"])
-
-
-def test_the_change_log_names_the_client_and_not_what_it_claims_to_be(served):
-    tag = f"actor{uuid.uuid4().hex}"
-    body = json.dumps({"name": tag, "status": "unlocked"}).encode()
-    headers = b"Content-Type: application/json\r\nX-Forwarded-For: 10.1.2.3\r\nX-Forwarded-User: root\r\n"
-    status, _, _ = raw(served.port, request(b"POST", b"gt", headers, body))
-    assert status == 200
-    [change] = JobClient(served.port).get(f"global-tags/{tag}/changes")["results"]
-    assert change["actor"] == "127.0.0.1"

@@ -15,8 +15,8 @@ import pytest
 
 from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.serving.program import find
+from tests.e2e.behind_nginx import PREFIX, ask
 from tests.e2e.service import JobClient
-from tests.e2e.test_nginx import PREFIX, ask
 
 UNLOCKED = f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 

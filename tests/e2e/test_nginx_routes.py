@@ -7,9 +7,7 @@ import uuid
 import pytest
 
 from cdb_rest.api.routes import ROUTES
-from tests.e2e.test_nginx import PREFIX, ask, log
-
-__all__ = ["log"]
+from tests.e2e.behind_nginx import PREFIX, ask
 
 # Where a GET goes; each route has to be here. Whatever is no GET or HEAD writes.
 LOOKUPS = {

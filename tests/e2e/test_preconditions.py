@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from tests.e2e.behind_nginx import PREFIX
 from tests.e2e.service import JobClient
-from tests.e2e.test_nginx import PREFIX
 
 ROUTES = ("payloadiovs/?gtName={tag}&majorIOV=5&minorIOV=0", "globalTag/{tag}", "gtPayloadLists/{tag}", "globalTags")
 OLD, NEW = "Mon, 01 Jan 2001 00:00:00 GMT", "Fri, 01 Jan 2100 00:00:00 GMT"

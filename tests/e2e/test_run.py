@@ -12,10 +12,8 @@ import sys
 import time
 import urllib.request
 
-import psutil
 import pytest
 
-from cdb.embedded_postgres import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
 
@@ -70,20 +68,6 @@ def test_when_the_command_is_killed_everything_else_ends_too(fresh, needs_packag
     assert "database system is shut down" in log.splitlines()[-1]
 
 
-def test_a_server_that_others_use_outlives_a_killed_command(fresh):
-    service = fresh(SCENARIO="none").start()
-    other = fresh(SCENARIO="none")
-    other.environment["PORT"] = str(other.port)
-    other.start()
-    service.process.kill()
-    service.process.wait()
-    for _ in range(20):
-        assert JobClient(other.port).get("globalTags") == []
-        time.sleep(0.1)
-    assert other.stop() == 0
-    assert other.family() == []
-
-
 def test_when_only_the_command_is_killed_the_rest_does_not_hinder_the_next_start(fresh):
     service = fresh().start()
     service.process.kill()
@@ -94,65 +78,12 @@ def test_when_only_the_command_is_killed_the_rest_does_not_hinder_the_next_start
     assert service.family() == []
 
 
-def test_a_process_number_that_is_used_again_does_not_hinder_the_next_start(fresh):
-    service = fresh().start()
-    service.kill_everything()
-    record = service.data / "postgres" / "data" / "postmaster.pid"
-    lines = record.read_text().split("\n")
-    record.write_text("\n".join(["1", *lines[1:]]))
-    service.start()
-    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
-
-
 def test_two_run_side_by_side(fresh, service):
     other = fresh("other", SCENARIO="none").start()
     assert JobClient(other.port).get("globalTags") == []
     assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
     other.stop()
     assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
-
-
-def test_commands_use_the_running_server_and_leave_it_running(service):
-    result = service.manage("seed_scenario", "tiny")
-    assert "is there already" in result.stdout
-    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
-
-
-def test_commands_start_the_server_where_none_runs_and_stop_it_again(fresh):
-    service = fresh()
-    assert service.manage("migrate").returncode == 0
-    assert "Global tag tiny made" in service.manage("seed_scenario", "tiny").stdout
-    assert service.family() == []
-
-
-def test_a_command_that_started_the_server_does_not_take_it_away_from_the_service(fresh):
-    service = fresh(SCENARIO="none")
-    command = subprocess.Popen(
-        [sys.executable, "manage.py", "shell", "-c", "import sys; print('up', flush=True); sys.stdin.read()"],
-        cwd=ROOT, env=service.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert any(line == "up\n" for line in command.stdout)
-    service.start()
-    command.stdin.close()
-    assert command.wait(30) == 0
-    assert JobClient(service.port).get("globalTags") == []
-    service.stop()
-    assert service.family() == []
-
-
-def test_a_server_that_dies_alone_is_started_again(fresh):
-    service = fresh().start()
-    client = JobClient(service.port)
-    before = client.get("globalTags")
-    postmaster = psutil.Process(int((service.data / "postgres/data/postmaster.pid").read_text().split()[0]))
-    postmaster.kill()
-    deadline = time.monotonic() + 30
-    while (answer := client.call("GET", "globalTags"))[0] != 200:
-        assert answer[0] == 504
-        assert time.monotonic() < deadline
-    assert answer[1] == before
-    service.stop()
-    assert service.family() == []
 
 
 def test_a_port_in_use_is_one_clear_line(fresh):
@@ -191,21 +122,6 @@ def test_an_external_database_is_used_and_none_is_started(fresh, service):
     assert not any("postgres" in process.name() for process in with_url.family())
     with_url.stop()
     assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
-
-
-def test_a_data_directory_with_a_path_too_long_for_a_socket_works(fresh):
-    service = fresh("/".join(["long" * 10] * 3), SCENARIO="none").start()
-    assert JobClient(service.port).get("globalTags") == []
-    service.stop()
-    assert service.family() == []
-
-
-@pytest.mark.parametrize("name", ["a b'c%41d", 'a"b$HOMEé', "a#b?c&d", "a,b"])
-def test_a_data_directory_with_an_awkward_name_works(fresh, name):
-    service = fresh(name, SCENARIO="none").start()
-    assert JobClient(service.port).get("globalTags") == []
-    service.stop()
-    assert service.family() == []
 
 
 def test_the_documentation_page_is_served_with_all_its_assets_by_us(service):
@@ -255,42 +171,3 @@ def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(fres
 def test_the_names_of_other_hosts_do_not_keep_it_from_starting(fresh):
     service = fresh(CDB_ALLOWED_HOSTS="cdb.example.org").start()
     assert len(JobClient(service.port).get("globalTags")) == 1
-
-
-def test_variables_of_libpq_do_not_divert_it(fresh):
-    service = fresh(PGPORT="5433", PGHOSTADDR="127.0.0.1", PGDATABASE="elsewhere").start()
-    assert len(JobClient(service.port).get("globalTags")) == 1
-    service.stop()
-    assert service.family() == []
-
-
-def test_who_uses_the_embedded_server_for_a_moment_leaves_no_process(new_directory):
-    directory = new_directory()
-    for _ in range(10):
-        server = EmbeddedPostgres(directory / "postgres")
-        server.acquire()
-        server.release()
-        commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
-        assert [command for command in commands if str(directory) in command] == []
-
-
-def test_a_server_whose_parent_does_not_collect_it_counts_as_ended(new_directory):
-    directory = new_directory() / "postgres"
-    script = (
-        "import sys, pathlib; from cdb.embedded_postgres import EmbeddedPostgres; "
-        "EmbeddedPostgres(pathlib.Path(sys.argv[1])).acquire(); print('up', flush=True); sys.stdin.read()"
-    )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", script, str(directory)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert any(line == "up\n" for line in parent.stdout)
-        # Raises where it waits for more than a minute.
-        EmbeddedPostgres(directory)._process.stop()
-        assert parent.poll() is None
-    finally:
-        parent.communicate("", timeout=60)

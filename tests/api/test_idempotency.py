@@ -1,0 +1,61 @@
+"""Requests that are sent again with an Idempotency-Key."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from cdb_rest.models import GlobalTag, KeptAnswer, PayloadIOV
+from tests.api.inserting import PATH, body
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_repeated_request_gets_the_first_answer(api, empty_tag):
+    key = {"Idempotency-Key": "7d1c"}
+    first = api.post(PATH, body(), **key)
+    second = api.post(PATH, body(), **key)
+    assert second.content == first.content and PayloadIOV.objects.count() == 1
+    assert GlobalTag.objects.get().revision == 1
+    api.post(PATH, body(since=[6, 0]), **key).error(409, "idempotency_key_reused")
+    api.post(PATH, body(since=[6, 0]), **{"Idempotency-Key": "7d1d"}).ok()
+    for bad in ("", "x" * 256, "two words"):
+        api.post(PATH, body(), **{"Idempotency-Key": bad}).error(400, "invalid_input")
+
+
+def test_what_was_refused_is_not_kept(api, empty_tag):
+    api.post(PATH, body()).ok()
+    api.put("gt_change_status/tag/locked").ok()
+    key = {"Idempotency-Key": "7d1c"}
+    api.post(PATH, body(), **key).error(409, "iov_overlap")
+    assert not KeptAnswer.objects.exists()
+    api.put("gt_change_status/tag/unlocked").ok()
+    api.post(PATH, body(), **key).ok()
+
+
+def test_bulk_requests_can_be_repeated_too(api, build, empty_tag):
+    row = {"payload_url": "b", "payload_list": build.list(empty_tag).name, "major_iov": 1, "minor_iov": 0}
+    answers = [api.post(path, [row], **{"Idempotency-Key": "1"}).ok() for path in ("bulk_piov", "payload-iovs/bulk/")]
+    assert answers[0] == answers[1] and PayloadIOV.objects.count() == 1
+
+
+def test_an_answer_that_is_too_old_is_given_no_more(api, empty_tag, settings):
+    key = {"Idempotency-Key": "old"}
+    first = api.post(PATH, body(), **key).ok()
+    KeptAnswer.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
+    second = api.post(PATH, body(), **key).ok()
+    assert second["revisions"] == {"tag": 2} and second != first
+
+
+def test_a_body_that_is_nested_too_deep_is_refused_with_a_key_and_without(api, build, empty_tag):
+    row = b'{"payload_url": "b", "payload_list": "%s", "major_iov": 1, "minor_iov": 0, "more": %s}'
+    raw = b"[" + row % (build.list(empty_tag).name.encode(), b"[" * 300 + b"]" * 300) + b"]"
+    api("POST", "bulk_piov", raw=raw, **{"Idempotency-Key": "1"}).error(400, "body_too_complex")
+    api("POST", "bulk_piov", raw=raw).error(400, "body_too_complex")
+
+
+def test_old_answers_are_forgotten(api, empty_tag, settings):
+    api.post(PATH, body(), **{"Idempotency-Key": "old"}).ok()
+    KeptAnswer.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
+    api.post(PATH, body(since=[9, 0]), **{"Idempotency-Key": "new"}).ok()
+    assert [kept.key for kept in KeptAnswer.objects.all()] == ["new"]

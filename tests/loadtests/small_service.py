@@ -1,0 +1,91 @@
+"""A service with few routes and a chosen fault, for the clients of `make chaos`."""
+
+import json
+import socket
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from loadtests.chaos.oracle import WrittenTag
+
+ROWS = [
+    {"payload_url": f"u{n}", "checksum": "", "size": n, "major_iov": n, "minor_iov": 0, "major_iov_end": 9,
+     "minor_iov_end": 0, "revision": None}
+    for n in range(3)
+]  # fmt: skip
+DOCUMENT = {"name": "frozen", "payload_lists": [{"payload_type": "Gain", "payload_iov": ROWS}]}
+JSON = b"Content-Type: application/json\r\n"
+
+
+class SmallService(ThreadingHTTPServer):
+    """A service of two tags that keeps rows in memory, and lies, forgets, breaks off or refuses as its `fault` says."""
+
+    daemon_threads = True
+
+    def __init__(self, fault):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.fault = fault
+        self.rows = {}
+        self.requests = 0
+
+    def handle_error(self, *_):
+        """Connections end as they like here."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        row = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        numbers = self.server.rows.setdefault(row["payload_type"], [])
+        if row["size"] not in numbers and not (self.server.fault == "forgets" and row["size"] % 5 == 4):
+            numbers.append(row["size"])
+        self.answer({"rows": [{"added": {"payload_url": row["payload_url"]}}]})
+
+    def do_GET(self):
+        self.server.requests += 1
+        is_turn = self.server.requests % 5 == 0
+        kind = self.server.fault if is_turn else None
+        if kind == "resets":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            self.close_connection = True
+            return
+        if kind == "cuts":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n[")
+            self.close_connection = True
+            return
+        if kind == "page":
+            self.wfile.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\n\r\n<html>")
+            return
+        if kind == "refuses":
+            self.answer({"detail": "later", "code": "overloaded"}, "504 Gateway Timeout", b"Retry-After: 5\r\n")
+            return
+        if kind == "fails":
+            self.answer({"detail": "bug", "code": "internal_error"}, "500 Internal Server Error")
+            return
+        if "globalTags" in self.path:
+            written = sum(len(numbers) for numbers in self.server.rows.values())
+            self.answer(
+                [
+                    {"name": "frozen", "status": "frozen", "payload_lists_count": 1, "payload_iov_count": 3},
+                    {"name": "written", "status": "unlocked", "payload_iov_count": written},
+                ]
+            )
+        elif "gtName=frozen" in self.path:
+            major = int(self.path.split("majorIOV=")[1].split("&")[0])
+            self.answer([["Gain", f"u{major + (kind == 'lies')}", "", major, major, 0, 9, 0, None]])
+        else:
+            major = int(self.path.split("majorIOV=")[1].split("&")[0])
+            tag = WrittenTag("written", [], [])
+            latest = [
+                (int(name[-2:]), max([number for number in numbers if number <= major], default=-1))
+                for name, numbers in sorted(self.server.rows.items())
+            ]
+            old = 3 if kind == "is_stale" else 0
+            self.answer([tag.answer(writer, number - old) for writer, number in latest if number - old >= 0])
+
+    def answer(self, said, status="200 OK", more=b""):
+        body = json.dumps(said).encode()
+        head = b"HTTP/1.1 %s\r\n%s%sContent-Length: %d\r\n\r\n" % (status.encode(), JSON, more, len(body))
+        self.wfile.write(head + body)
+
+    def log_message(self, *_):
+        pass
