@@ -34,6 +34,9 @@ NASTY_VALUES = [
     None, True, 5, -1, 2**63, 2**64, 10**30, 1.5, 1e300, "", " ", "5", "-5", "x" * 81, "x" * 256, "x" * 100_000, "a/b", "..",
     "a\x00b", "a\nb", " a", "a ", "\u0661", "1_0", [], [1], {}, {"a": 1}, "'; DROP TABLE", "%s", "%(a)s", "\U0001f600" * 80,
 ]  # fmt: skip
+NASTY_PARTS = [
+    "x" * 81, "x" * 5_000, "%00", "a%00b", "%FF", "%ED%A0%80", "%F0%9F%98%80", "%0A", "..", "'", "%25s", "-1", str(2**63),
+]  # fmt: skip
 FORMS = {
     "gt": {"name": "n", "status": "unlocked", "author": "a", "description": "d"},
     "gtstatus": {"name": "n"},
@@ -59,18 +62,20 @@ def contents():
     ]
 
 
-@pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize(("method", "path"), WRITES)
-def test_bad_bodies(api, payload_list, method, path, body):
-    before = contents()
-    answer = api(method, path, raw=BODIES[body])
-    if answer.status == 200:
-        takes_nothing = path in ("bulk_piov", "payload-iovs/insert") and body == "array"
-        assert takes_nothing or (path, body) in {("gtstatus", "byte order mark"), ("pt", "byte order mark")}
-        return
-    answer.error(answer.status)
-    assert answer.status in (400, 404)
-    assert contents() == before
+def test_bad_bodies(api, payload_list, method, path):
+    may_be_taken = {
+        ("bulk_piov", "array"), ("payload-iovs/insert", "array"), ("gtstatus", "byte order mark"), ("pt", "byte order mark"),
+    }  # fmt: skip
+    for name, body in BODIES.items():
+        before = contents()
+        answer = api(method, path, raw=body)
+        if answer.status == 200:
+            assert (path, name) in may_be_taken
+            continue
+        answer.error(answer.status)
+        assert answer.status in (400, 404), name
+        assert contents() == before, name
 
 
 @pytest.mark.parametrize(
@@ -115,34 +120,17 @@ def test_every_nasty_value_in_every_field(api, payload_list, build, path, field)
         PayloadType.objects.filter(name="n").delete()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "x" * 81,
-        "x" * 5_000,
-        "%00",
-        "a%00b",
-        "%FF",
-        "%ED%A0%80",
-        "%F0%9F%98%80",
-        "%0A",
-        "..",
-        "'",
-        "%25s",
-        "-1",
-        str(2**63),
-    ],
-)
 @pytest.mark.parametrize("path", READS)
-def test_nasty_paths_and_queries(api, path, value):
-    for url in (
-        path.replace("{}", value),
-        f"{path.replace('{}', 'x')}?gtName={value}&majorIOV={value}&minorIOV={value}&page={value}",
-    ):
-        answer = api.get(url)
-        assert answer.status in (200, 400, 404), answer.json
-        if answer.status != 200:
-            answer.error(answer.status)
+def test_nasty_paths_and_queries(api, path):
+    for value in NASTY_PARTS:
+        for url in (
+            path.replace("{}", value),
+            f"{path.replace('{}', 'x')}?gtName={value}&majorIOV={value}&minorIOV={value}&page={value}",
+        ):
+            answer = api.get(url)
+            assert answer.status in (200, 400, 404), (url, answer.json)
+            if answer.status != 200:
+                answer.error(answer.status)
 
 
 @pytest.mark.parametrize("name", ["x" * 80, "é" * 80, "a b", "a+b", "a%b", "#?&", "%2e", "ascii-._~"])

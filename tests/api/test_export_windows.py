@@ -13,6 +13,7 @@ from cdb_rest.services import export as service
 from cdb_rest.services.export import Form, Selection, export
 from tests.api.test_export import ALWAYS
 from tests.builders import Builder
+from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,7 +25,7 @@ LISTS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))
 @given(lists=LISTS, since=MOMENTS, until=ENDS, mode=st.sampled_from(Mode))
 def test_a_window_has_the_rows_that_are_valid_somewhere_in_it(settings, lists, since, until, mode):
     settings.CDB_IOV_MODE = mode.value

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.services import global_tags
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,14 +19,17 @@ BUDGETS = json.loads((Path(__file__).parent / "query_budgets.json").read_text())
 
 def fill(build, count):
     """`count` tags of `count` lists of `count` IOVs each."""
-    for tag_number in range(count):
-        tag = build.tag(f"tag{tag_number}")
-        for list_number in range(count):
-            payload_list = build.list(tag, f"Type{list_number}")
-            PayloadIOV.objects.bulk_create(
-                PayloadIOV(payload_list=payload_list, payload_url="u", major_iov=major, minor_iov=0)
-                for major in range(count)
-            )
+    numbers = range(count)
+    types = PayloadType.objects.bulk_create(PayloadType(name=f"Type{number}") for number in numbers)
+    tags = [build.tag(f"tag{number}") for number in numbers]
+    lists = PayloadList.objects.bulk_create(
+        PayloadList(name=f"{tag.name}_{kind.name}", payload_type=kind, global_tag=tag) for tag in tags for kind in types
+    )
+    PayloadIOV.objects.bulk_create(
+        PayloadIOV(payload_list=payload_list, payload_url="u", major_iov=major, minor_iov=0)
+        for payload_list in lists
+        for major in numbers
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 10])

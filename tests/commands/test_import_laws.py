@@ -22,6 +22,7 @@ from cdb_rest.services.insertion import insert_payloads
 from cdb_rest.services.repair import find_faults
 from tests.builders import Builder, make_statuses
 from tests.commands.importing import HEADER, exported, forget_everything, run
+from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +31,7 @@ MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
 TYPES = st.sampled_from(["Gain", "alpha", "Élan"])
 WRITES = st.lists(st.tuples(TYPES, MOMENTS, MOMENTS, st.sampled_from(["closed", "open", "next"])), max_size=15)
 PATHS = st.sampled_from([(imports.ROWS_AT_ONCE, imports.ENTRY_BYTES), (1, 0), (3, 0), (100, 0)])
-PROPERTY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+PROPERTY = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture
@@ -152,7 +153,7 @@ SOME_ROWS = st.lists(
     stored=[(Moment(5, 0), Moment(OPEN, OPEN))], rows=[(Moment(n, 0), Moment(OPEN, OPEN)) for n in (7, 8, 9, 10)],
     status="locked", mode=Mode.CONTINUOUS, size=2,
 )  # fmt: skip
-@settings(PROPERTY, max_examples=150)
+@settings(PROPERTY, max_examples=examples(150))
 @given(
     stored=SOME_ROWS, rows=SOME_ROWS, status=st.sampled_from(["unlocked", "locked", "online"]),
     mode=st.sampled_from(Mode), size=st.sampled_from([1, 2, 3, 100]),

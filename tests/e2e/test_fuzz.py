@@ -17,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
 
 from cdb_rest.api.json import dump
 from tests.e2e.service import JobClient, Service
+from tests.profiles import examples
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 
@@ -44,7 +45,7 @@ OPERATIONS = {operation.label: operation for operation in (found.ok() for found 
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_no_request_gets_a_5xx_a_redirect_or_anything_but_json(fuzzed, label, mode):
     @settings(
-        max_examples=25, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
+        max_examples=examples(25), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(OPERATIONS[label].as_strategy(generation_mode=mode))

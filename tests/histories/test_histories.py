@@ -1,4 +1,4 @@
-"""Random histories of every write: at least 2,000 steps in each run of the tests, over all worlds."""
+"""Random histories of every write: at least 2,000 steps over all worlds in the full profile, and 300 in the quick one."""
 
 from collections import Counter
 
@@ -8,10 +8,12 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.histories.judge import played
 from tests.histories.machine import WORLDS
+from tests.profiles import examples
 
-STEPS = 2000
+STEPS = examples(2000)
+MOST_STEPS = 5000
 # Histories of up to fifty steps in small portions, until there are enough.
-PORTION = settings(max_examples=5, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck))
+PORTION = settings(max_examples=examples(5), stateful_step_count=50, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.django_db
@@ -22,7 +24,7 @@ def test_every_history_agrees_with_the_oracle(world, settings):
     wanted = STEPS / len(WORLDS)
     # Until there were refusals of each kind too, which a short run may happen to be without.
     while not _is_enough(seen := played - begin, wanted):
-        assert seen["steps"] < 10 * wanted, seen
+        assert seen["steps"] < MOST_STEPS, seen
         run_state_machine_as_test(machine, settings=PORTION)
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from cdb_rest.models import GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.services.global_tags import delete_global_tag
+from tests.profiles import examples
 
 TAGS = ("a", "b")
 TYPES = ("Gain", "Noise")
@@ -52,7 +53,7 @@ def paths():
 
 
 @pytest.mark.django_db(transaction=True)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, min_size=5, max_size=15))
 def test_one_name_one_body(api, steps):
     clear()

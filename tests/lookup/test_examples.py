@@ -81,15 +81,13 @@ def test_an_unknown_tag_is_404_and_a_tag_without_lists_is_empty(ask, build):
     assert ask(1, 1, tag="empty", shape="dict").ok() == []
 
 
-@pytest.mark.parametrize(
-    ("minor", "expected"), [(11, []), (12, ["a"]), (14, ["a"]), (15, ["b"]), (17, ["b"]), (18, ["c"])]
-)
-def test_neighbouring_minors_of_a_large_major_are_told_apart(ask, build, minor, expected):
+def test_neighbouring_minors_of_a_large_major_are_told_apart(ask, build):
     # Their combined moments differ in the 29th digit only.
     payload_list = build.list(build.tag())
     for start, url in [(12, "a"), (15, "b"), (18, "c")]:
         build.iov(payload_list, (1_700_000_000, start), url=url)
-    assert urls(ask(1_700_000_000, minor)) == expected
+    for minor, expected in [(11, []), (12, ["a"]), (14, ["a"]), (15, ["b"]), (17, ["b"]), (18, ["c"])]:
+        assert urls(ask(1_700_000_000, minor)) == expected, minor
 
 
 def test_the_last_moments_are_told_apart(ask, build):
@@ -131,25 +129,11 @@ def test_an_open_end_is_never_over(ask, build):
     assert urls(ask(OPEN, OPEN, strict=1)) == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("major", "minor"),
-    [
-        ("", 1),
-        ("x", 1),
-        (-1, 1),
-        (2**63, 1),
-        (1.5, 1),
-        ("1e3", 1),
-        ("0x1", 1),
-        ("1_0", 1),
-        ("%201", 1),
-        ("\u0661", 1),
-        (1, "9" * 5000),
-    ],
-)
-def test_a_moment_that_is_no_pair_of_64_bit_numbers_is_refused(ask, build, major, minor):
+def test_a_moment_that_is_no_pair_of_64_bit_numbers_is_refused(ask, build):
     build.tag()
-    ask(major, minor).error(400, "invalid_input")
+    for major in ("", "x", -1, 2**63, 1.5, "1e3", "0x1", "1_0", "%201", "\u0661"):
+        ask(major, 1).error(400, "invalid_input")
+    ask(1, "9" * 5000).error(400, "invalid_input")
 
 
 def test_missing_and_wrong_parameters_are_named(api, build):

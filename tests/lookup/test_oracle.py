@@ -12,6 +12,7 @@ from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import COLUMNS, Question
 from cdb_rest.lookup.strategies import STRATEGIES
 from tests.builders import Builder
+from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -73,14 +74,14 @@ CASES = {
 }  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(**CASES)
 def test_every_way_to_answer_agrees_with_the_model(lists, extra, only_valid, as_objects, mode):
     hold_against_the_model(lists, extra, only_valid, as_objects, mode)
 
 
 @pytest.mark.django_db(transaction=True)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(**CASES)
 def test_answers_do_not_depend_on_the_indexes_for_comparison(
     strategy_indexes, lists, extra, only_valid, as_objects, mode

@@ -10,6 +10,7 @@ from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import Question
 from tests.builders import Builder
 from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, expected
+from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +52,7 @@ def fill(lists):
         build.iov(other, (2, 2), (3, 3))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(lists=LISTS, extra=MOMENTS, only_valid=st.booleans(), mode=st.sampled_from(Mode), by_index=st.booleans())
 def test_the_window_is_the_largest_interval_with_the_same_answer(lists, extra, only_valid, mode, by_index):
     moments = {(0, 0), (OPEN, OPEN), extra}

@@ -16,6 +16,7 @@ from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import bulk, global_tags, payload_iovs, payload_lists
 from cdb_rest.services.counts import find_wrong_counts
 from tests.builders import Builder
+from tests.profiles import examples
 
 TAGS = ["a", "b", "c"]
 TYPES = ["Gain", "Noise"]
@@ -74,7 +75,7 @@ NUMBER = st.integers(0, 5)
 
 
 @pytest.mark.django_db
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS), NUMBER, NUMBER, NUMBER), min_size=5, max_size=25))
 def test_counts_stay_right_through_random_histories(history):
     with transaction.atomic():

@@ -1,0 +1,112 @@
+"""`manage.py check --deploy`: a production configuration passes, and what leaves the service open is refused or named."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings as configuration
+
+from cdb.env import ROOT
+
+GOOD_KEY = "0123456789" * 6
+
+
+def manage(directory, *arguments, **variables):
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60,
+        env={"PATH": os.defpath, "CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(directory)} | variables,
+    )  # fmt: skip
+
+
+def deploy_check(directory, **variables):
+    return manage(directory, "check", "--deploy", "--fail-level", "WARNING", **variables)
+
+
+def test_production_by_https_stands_every_check(tmp_path):
+    found = deploy_check(tmp_path, CDB_TLS="1", CDB_ALLOWED_HOSTS="cdb.example.org")
+    assert (found.returncode, found.stdout) == (0, "System check identified no issues (2 silenced).\n"), found.stderr
+    assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
+    assert configuration.SILENCED_SYSTEM_CHECKS == ["security.W005", "security.W021"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "ids"),
+    [
+        ({"CDB_TLS": ""}, {"security.W004", "security.W008", "security.W010", "security.W016"}),
+        ({"DEBUG": "1"}, {"security.W018"}),
+        ({"CDB_ALLOWED_HOSTS": "*"}, {"cdb.W001"}),
+        ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb"}, {"cdb.W003"}),
+        ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb?sslmode=prefer"}, {"cdb.W003"}),
+        ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb?sslmode=verify-full"}, set()),
+        ({"DATABASE_URL": "postgresql://u:p@127.0.0.1/cdb"}, set()),
+    ],
+)
+def test_what_is_left_open_is_named(tmp_path, variables, ids):
+    found = deploy_check(tmp_path, **{"CDB_TLS": "1"} | variables)
+    assert {line.split("(")[1].split(")")[0] for line in found.stderr.splitlines() if line.startswith("?: (")} == ids
+    assert (found.returncode == 1) == bool(ids)
+    assert "Traceback" not in found.stderr and "u:p" not in found.stderr
+
+
+def test_files_with_secrets_that_others_can_read_are_named(tmp_path):
+    file = tmp_path / "settings"
+    file.write_text(f"CDB_SECRET_KEY={GOOD_KEY}\n")
+    file.chmod(0o640)
+    found = deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file))
+    assert found.returncode == 1 and f"chmod 600 {file}" in found.stderr and GOOD_KEY not in found.stderr
+    file.chmod(0o600)
+    assert deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file)).returncode == 0
+    # One without secrets is anybody's.
+    file.write_text("CDB_SECRET_KEY=\nPORT=8000\n")
+    file.chmod(0o644)
+    assert deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file)).returncode == 0
+    (tmp_path / "secret_key").chmod(0o604)
+    assert "secret_key has secrets" in deploy_check(tmp_path, CDB_TLS="1").stderr
+
+
+@pytest.mark.parametrize("key", ["secret", "x" * 100, "django-insecure-" + GOOD_KEY, "0123456789" * 4 + "012345678"])
+def test_a_key_that_can_be_guessed_is_refused(tmp_path, key):
+    found = manage(tmp_path, "check", CDB_SECRET_KEY=key)
+    assert found.returncode == 1 and "CDB_SECRET_KEY is too easy to guess" in found.stderr
+    assert (key == "secret" or key not in found.stderr) and len(found.stderr.splitlines()) == 1
+    assert manage(tmp_path, "check", CDB_SECRET_KEY=key, DEBUG="1").returncode == 0
+
+
+def test_a_good_key_is_taken_and_none_is_kept(tmp_path):
+    assert manage(tmp_path, "check", CDB_SECRET_KEY=GOOD_KEY).returncode == 0
+    assert not (tmp_path / "secret_key").exists()
+
+
+@pytest.mark.parametrize("hosts", ["cdb.example.org", "*", "localhost,.example.org"])
+def test_debug_is_refused_under_a_name_for_others(tmp_path, hosts):
+    found = manage(tmp_path, "check", DEBUG="1", CDB_ALLOWED_HOSTS=hosts)
+    assert found.returncode == 1 and "DEBUG shows" in found.stderr and len(found.stderr.splitlines()) == 1
+
+
+def test_debug_is_refused_in_the_production_shape(tmp_path):
+    found = manage(tmp_path, "serve", DEBUG="1")
+    assert found.returncode == 1 and "make serve is for production" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("bind", "works"),
+    [("0.0.0.0:0", False), ("[::]:0", False), ("192.0.2.1:0", False), ("127.0.0.1:0", True), ("localhost:0", True)],
+)
+def test_debug_listens_on_this_machine_alone(tmp_path, bind, works):
+    gunicorn = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", "--bind", bind, "--log-level", "info"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={
+            "PATH": os.defpath, "CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(tmp_path), "DEBUG": "1",
+            "DATABASE_URL": os.environ["DATABASE_URL"],
+        },
+    )  # fmt: skip
+    try:
+        line = next((line for line in gunicorn.stdout if "Listening" in line or "DEBUG" in line), "")
+        assert ("Listening" in line) == works, line
+        if not works:
+            assert gunicorn.wait(20) != 0
+    finally:
+        gunicorn.kill()
+        gunicorn.wait()

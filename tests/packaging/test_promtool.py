@@ -1,0 +1,25 @@
+"""Prometheus' own tool reads the rules and the configuration, and plays the trials of the alerts."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from cdb.env import ROOT
+
+DEPLOY = ROOT / "deploy" / "prometheus"
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (apt-get install prometheus)")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "rules", "rules.yml", "alerts.yml"),
+        ("check", "config", "prometheus.yml"),
+        ("test", "rules", "alerts_service_test.yml", "alerts_database_test.yml"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_prometheus_own_tool_finds_no_fault(arguments):
+    checked = subprocess.run(["promtool", *arguments], cwd=DEPLOY, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,15 @@
+"""A pytest plugin with two hypothesis profiles: `quick` for the inner loop and `full` for `make test-all`.
+
+It is loaded with ``-p tests.profiles``, before any test module reads how many examples to try.
+"""
+
+from hypothesis import settings
+
+settings.register_profile("quick", max_examples=15, deadline=None)
+settings.register_profile("full", max_examples=100, deadline=None)
+settings.load_profile("quick")
+
+
+def examples(number: int) -> int:
+    """How many examples a property test tries in the profile in use: `number` in the full one, fewer in the quick one."""
+    return max(1, number * settings.default.max_examples // 100)
