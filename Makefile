@@ -1,9 +1,10 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run serve reload setup setup-dev test soak bench bench-seed chaos load lint format requirements package-tools image-check
+.PHONY: help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load lint format requirements package-tools image-check
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
+PYTEST := .venv/bin/python -m pytest -n auto --dist loadgroup
 PIN := .venv/bin/pip-compile --quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --allow-unsafe
 # What is given on make's command line, such as PORT=8001, reaches the programs as an environment variable by itself.
@@ -28,8 +29,11 @@ setup: ## make .venv with the pinned packages of the service
 setup-dev: ## the same with the packages for development
 	@deploy/setup.sh requirements-dev.txt
 
-test: setup-dev ## run all tests against a real PostgreSQL; ARGS='-k name' selects
-	@.venv/bin/python -m pytest -n auto --dist loadgroup $(ARGS)
+test: setup-dev ## run the quick tests against a real PostgreSQL, in three minutes; ARGS='-k name' selects
+	@$(PYTEST) $(ARGS)
+
+test-all: setup-dev ## run all tests, with whole services and more random examples; CI runs these
+	@$(PYTEST) --hypothesis-profile=full tests $(ARGS)
 
 soak: setup-dev ## play random histories and races of writers for MINUTES=10, on every core, against the oracle
 	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)

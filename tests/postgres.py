@@ -1,34 +1,49 @@
-"""A pytest plugin that gives a test run its own embedded PostgreSQL, unless DATABASE_URL names one.
+"""A pytest plugin that gives a test run a directory of its own, and in it an embedded PostgreSQL unless DATABASE_URL names one.
 
-It is loaded before Django's settings are, with ``-p tests.postgres``; the parallel workers inherit the server by the
-environment variable.
+It is loaded before Django's settings are, with ``-p tests.postgres``; the parallel workers inherit directory and URL by
+environment variables. The server starts when the first test wants it, and stops with the last process of the run.
 """
 
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-# Nothing here has to survive a crash, so nothing waits for the disk. (Asynchronous commits would bring nothing more, and
-# they keep VACUUM from marking fresh rows as visible, which the tests of plans need.)
-FAST = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "1GB"}
+import pytest
 
 # A developer's own settings must not decide what the tests see.
 for name in [name for name in os.environ if name.startswith("CDB_") or name in ("DEBUG", "PORT", "SCENARIO")]:
     del os.environ[name]
 os.environ["CDB_ENV_FILE"] = os.devnull
 
-_directory = None
-if not os.environ.get("DATABASE_URL"):
-    from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded_postgres import EmbeddedPostgres  # noqa: E402 -- reads the environment
 
-    _directory = Path(tempfile.mkdtemp(prefix="cdb-test-"))
-    _server = EmbeddedPostgres(_directory / "postgres", FAST)
-    _server.acquire()
+# Nothing here has to survive a crash, so nothing waits for the disk. (Asynchronous commits would bring nothing more, and
+# they keep VACUUM from marking fresh rows as visible, which the tests of plans need.)
+FAST = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "1GB"}
+
+_made = None
+if "TESTS_DIRECTORY" not in os.environ:
+    _made = os.environ["TESTS_DIRECTORY"] = tempfile.mkdtemp(prefix="cdb-test-")
+DIRECTORY = Path(os.environ["TESTS_DIRECTORY"])
+
+_server = EmbeddedPostgres(DIRECTORY / "postgres", FAST)
+if not os.environ.get("DATABASE_URL"):
     os.environ["DATABASE_URL"] = _server.url
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[None]:
+    """The server of DATABASE_URL runs, until the last process of the run that asked for it ends."""
+    if os.environ["DATABASE_URL"] != _server.url:
+        yield
+        return
+    _server.acquire()
+    yield
+    _server.release()
+
+
 def pytest_unconfigure() -> None:
-    if _directory is not None:
-        _server.release()
-        shutil.rmtree(_directory, ignore_errors=True)
+    if _made is not None:
+        shutil.rmtree(_made, ignore_errors=True)

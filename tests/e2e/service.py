@@ -1,8 +1,7 @@
 """The whole service as a user runs it, in processes of its own."""
 
-import atexit
 import contextlib
-import functools
+import fcntl
 import http.client
 import json
 import os
@@ -20,6 +19,7 @@ import psutil
 
 from cdb import metrics_directory
 from cdb.env import ROOT
+from tests.postgres import DIRECTORY
 
 
 def free_port() -> int:
@@ -28,29 +28,34 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-@functools.cache
-def _after_first_start(scenario: str) -> Path:
-    """A data directory as the first start leaves it."""
-    directory = Path(tempfile.mkdtemp(prefix="cdb-prepared-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    service = Service(directory / "data", is_first_start=True, SCENARIO=scenario).start()
-    assert service.stop() == 0
-    return service.data
+def _after_first_start(settings: dict[str, str]) -> Path:
+    """A data directory as the first start with these settings leaves it, made once for all processes of a test run."""
+    directory = DIRECTORY / "prepared" / "-".join(settings.values())
+    directory.parent.mkdir(exist_ok=True)
+    with directory.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not directory.exists():
+            unfinished = Path(tempfile.mkdtemp(dir=directory.parent))
+            service = Service(unfinished / "data", is_first_start=True, **settings).start()
+            assert service.stop() == 0
+            unfinished.rename(directory)
+    return directory / "data"
 
 
 class Service:
     """`manage.py run`, or `serve`, with its own port, data directory and settings; `start_lines` is what
     it printed until it served.
 
-    A new data directory is the copy of one that was started before, which saves a second or two, unless the settings make
-    another one or `is_first_start`.
+    A new data directory is the copy of one that was started before, which saves the time to make and to fill a database,
+    unless `is_first_start`.
     """
 
     def __init__(self, data: Path, command: str = "run", *, is_first_start: bool = False, **settings: str) -> None:
         self.data = data
-        self.scenario = settings.get("SCENARIO", "tiny")
-        is_like_others = self.scenario in ("tiny", "none") and not {"DATABASE_URL", "CDB_IOV_MODE"} & set(settings)
-        self.is_first_start = is_first_start or not is_like_others
+        self.is_first_start = is_first_start or "DATABASE_URL" in settings
+        # What a data directory depends on.
+        self.database = {"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"}
+        self.database |= {name: settings[name] for name in self.database.keys() & settings.keys()}
         self.command = command
         self.port = free_port()
         hidden = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PYTEST")
@@ -67,7 +72,7 @@ class Service:
     def start(self) -> "Service":
         if not self.is_first_start and not self.data.exists():
             self.data.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run(["cp", "--archive", _after_first_start(self.scenario), self.data], check=True)
+            subprocess.run(["cp", "--archive", _after_first_start(self.database), self.data], check=True)
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", self.command],
             cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,

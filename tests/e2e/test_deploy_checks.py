@@ -93,7 +93,7 @@ def test_debug_is_refused_in_the_production_shape(tmp_path):
     ("bind", "works"),
     [("0.0.0.0:0", False), ("[::]:0", False), ("192.0.2.1:0", False), ("127.0.0.1:0", True), ("localhost:0", True)],
 )
-def test_debug_listens_on_this_machine_alone(tmp_path, bind, works):
+def test_debug_listens_on_this_machine_alone(postgres, tmp_path, bind, works):
     gunicorn = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", "--bind", bind, "--log-level", "info"],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -53,7 +53,6 @@ class Load(threading.Thread):
                 connection = None
 
 
-@pytest.mark.slow
 def test_deploying_under_load_loses_no_request_and_no_write(fresh):
     service = fresh(command="serve", SCENARIO="tiny").start()
     load = [Load(service.port, number, keeps=number % 2, writes=number % 4 > 1) for number in range(12)]

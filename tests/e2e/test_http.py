@@ -133,7 +133,6 @@ def test_when_the_database_dies_hard_a_lookup_is_504_or_right_but_never_500(fres
     service.stop()
 
 
-@pytest.mark.slow
 def test_clients_that_fall_silent_do_not_hold_the_service_for_good(service):
     begun = [request(b"POST", b"pt", b"Content-Type: application/json\r\nContent-Length: 50\r\n"), b"GET /api", b""]
     silent = []
@@ -160,7 +159,6 @@ def test_clients_that_fall_silent_do_not_hold_the_service_for_good(service):
     assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
 
 
-@pytest.mark.slow
 def test_nested_answers_of_half_a_million_iovs_are_streamed_in_bounded_memory(fresh):
     service = fresh(SCENARIO="heavy-usage").start()
     workers = service.programs("gunicorn")

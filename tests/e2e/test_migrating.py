@@ -64,7 +64,6 @@ def test_a_migration_steps_back_from_a_long_reader_and_goes_through_after_it(loo
     assert migrate(lookups, "later", "zero").wait(60) == 0
 
 
-@pytest.mark.slow
 def test_a_migration_that_never_gets_its_turn_says_so_in_one_line(lookups):
     with reader(lookups):
         result = migrate(lookups)

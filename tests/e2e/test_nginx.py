@@ -104,7 +104,6 @@ def test_a_part_of_an_answer_is_not_to_be_had(served):
     assert status == 200 and len(rows) == 10
 
 
-@pytest.mark.slow
 def test_clients_that_fall_silent_are_let_go(served):
     begun = [request(b"POST", b"pt", b"Content-Type: application/json\r\nContent-Length: 50\r\n"), b"GET /api", b""]
     silent = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(30)]

@@ -82,7 +82,6 @@ def test_of_many_that_ask_for_the_same_at_once_one_goes_to_the_service(served):
     assert states.count("MISS") <= 30 and states.count("HIT") >= 30
 
 
-@pytest.mark.slow
 def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
     frozen = freeze_copy(own)
     for target in (frozen, UNLOCKED) * 2:

@@ -108,7 +108,6 @@ def large_reads(port, number):
     return opened(port, number, lambda _: request(b"GET", b"gt"), address="127.0.0.2")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "serve"])
 def test_readers_of_large_responses_leave_room_for_others(needs_packages, new_directory, command):
     """Be they slow or fast: they get no more than all threads but one."""
@@ -136,7 +135,6 @@ def test_readers_of_large_responses_leave_room_for_others(needs_packages, new_di
     assert service.stop() == 0
 
 
-@pytest.mark.slow
 def test_a_process_that_is_to_be_replaced_waits_for_slow_readers_and_serves_others(new_directory):
     """After 100 requests, of which 8 are taken slowly: its successor comes when it has ended."""
     settings = {"SCENARIO": "moderate", "GUNICORN_CMD_ARGS": "--max-requests=100 --max-requests-jitter=0"}
@@ -157,7 +155,6 @@ def test_a_process_that_is_to_be_replaced_waits_for_slow_readers_and_serves_othe
     assert service.stop() == 0
 
 
-@pytest.mark.slow
 def test_slow_readers_stop_nobody_and_get_all(needs_packages, new_directory):
     """They read nothing for longer than nginx and gunicorn once waited, and then all of it."""
     directory = new_directory()

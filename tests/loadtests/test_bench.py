@@ -53,7 +53,6 @@ def directory(tmp_path):
     return tmp_path / "bench"
 
 
-@pytest.mark.slow
 def test_one_part_makes_one_report_and_leaves_no_process(directory):
     process = start(directory, "--only", "floor")
     said, _ = process.communicate(timeout=120)
@@ -77,7 +76,6 @@ def test_one_part_makes_one_report_and_leaves_no_process(directory):
     assert left_over(directory) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_no_process(directory, number):
     process = start(directory, "--only", "workers")

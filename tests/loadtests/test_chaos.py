@@ -136,7 +136,6 @@ def test_a_row_of_the_table_says_what_was_met():
     assert not judge(Row("a", "", ""), Log(records[:3]), returned=8.9, lost=0).is_good
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     any(shutil.which(name, path="/usr/sbin:/usr/bin:/bin") is None for name in ("nginx", "pgbouncer")),
     reason="nginx or pgbouncer is not installed",

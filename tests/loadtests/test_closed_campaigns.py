@@ -50,7 +50,6 @@ def shown(findings, title):
     return [row[place] for row in findings.tables[0].rows]
 
 
-@pytest.mark.slow
 def test_scenarios_tell_rows_of_each_pattern(on_service):
     findings = scenarios.run(on_service(scenarios="tiny"))
     assert findings.passed, findings.targets
@@ -62,7 +61,6 @@ def test_scenarios_tell_rows_of_each_pattern(on_service):
     assert len(findings.plots) == 3
 
 
-@pytest.mark.slow
 def test_threads_share_the_calls(on_service, monkeypatch):
     monkeypatch.setattr(threads, "QUICK_THREADS", (1, 8))
     findings = threads.run(on_service())
@@ -72,7 +70,6 @@ def test_threads_share_the_calls(on_service, monkeypatch):
     assert findings.figures["8 threads: p99 ms"][0] > 0
 
 
-@pytest.mark.slow
 def test_every_number_of_processes_is_a_service_of_its_own(stage, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "QUICK_THREADS", (4,))
     findings = workers.run(Stage(stage.data, output=tmp_path, quick=True))
@@ -86,7 +83,6 @@ def test_somebody_elses_service_is_not_started_anew(on_service):
         workers.run(on_service())
 
 
-@pytest.mark.slow
 def test_types_and_iovs_are_a_surface(on_service):
     findings = types_iovs.run(on_service(iovs="10"))
     assert findings.passed, findings.targets
@@ -95,7 +91,6 @@ def test_types_and_iovs_are_a_surface(on_service):
     assert 8 < float(shown(findings, "rows per answer")[1].split()[0]) <= 10
 
 
-@pytest.mark.slow
 def test_endpoints_answer_alike(on_service):
     findings = endpoints.run(on_service(scenario="tiny", strategies="orm_max"))
     assert findings.passed, findings.targets
@@ -103,7 +98,6 @@ def test_endpoints_answer_alike(on_service):
     assert findings.figures["payloadiovs_orm_max: lookups/s"][0] > 0
 
 
-@pytest.mark.slow
 def test_growth_reads_back_what_it_inserted_and_leaves_no_tag(on_service):
     stage = on_service(block="80")
     findings = growth.run(stage)
@@ -126,7 +120,6 @@ def test_growth_leaves_somebody_elses_tag_alone(on_service):
         send(stage.url, "DELETE", f"deleteGlobalTag/{growth.TAG}")
 
 
-@pytest.mark.slow
 def test_what_was_not_inserted_is_missed(on_service):
     load = Load(
         {"ReadBack": 1}, count=2, campaign_users=True, options={"jobs-per-user": 3, "numbers-from": 0, "global-tag": "tiny"}
@@ -138,7 +131,6 @@ def test_what_was_not_inserted_is_missed(on_service):
     assert not any(target.met for target in repeated.targets(["point"]) if target.name == "right answers")
 
 
-@pytest.mark.slow
 def test_a_generator_that_starts_slowly_does_not_stop_early(url, tmp_path):
     (tmp_path / "slow.py").write_text("import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: pass\n")
     load = Load({"ReconstructionJob": 1}, count=1, seconds=2, options={"global-tag": "tiny"})

@@ -190,7 +190,6 @@ def test_what_is_in_the_tag_of_a_deployment_reaches_the_generator(tmp_path, monk
     assert [given[word] for word in words[::2]] == words[1::2]
 
 
-@pytest.mark.slow
 def test_the_command_by_itself_starts_a_service_loads_it_and_reports(needs_packages, open_directory):
     words = ("campaign", "smoke", "--quick", "--directory", str(open_directory))
     done = run_command(Settings(open_directory, {}), "-m", "loadtests", *words)

@@ -43,7 +43,6 @@ def target(findings, words):
     return found
 
 
-@pytest.mark.slow
 def test_saturation_ends_with_a_rate_that_held(stage):
     findings = saturation.run(stage(at_least="5"))
     # Whether other programs were in the way is not judged here, where other tests run at the same time.
@@ -62,7 +61,6 @@ def test_saturation_ends_with_a_rate_that_held(stage):
     assert sum(run.detailed for run in findings.runs) == 1
 
 
-@pytest.mark.slow
 def test_all_accounts_of_a_peak_agree(stage):
     findings = peak.run(stage(jobs=str(JOBS), together=str(TOGETHER)))
     assert findings.passed, findings.targets

@@ -54,7 +54,6 @@ def cpu(run, program):
     return mean(run, f"cpu.{program}.user") + mean(run, f"cpu.{program}.system")
 
 
-@pytest.mark.slow
 def test_there_is_a_row_for_each_second_and_nothing_is_negative(run):
     times = run.signals.column("time")[0]
     assert SECONDS <= len(times) <= 4 * SECONDS
@@ -64,7 +63,6 @@ def test_there_is_a_row_for_each_second_and_nothing_is_negative(run):
     assert all(value >= 0 for row in run.signals.rows for value in row.values())
 
 
-@pytest.mark.slow
 def test_the_programs_that_work_are_seen_at_work(run):
     assert cpu(run, "gunicorn-lookups") > 0.05
     assert cpu(run, "generator") > 0.05
@@ -74,7 +72,6 @@ def test_the_programs_that_work_are_seen_at_work(run):
     assert mean(run, "cpu.machine") >= cpu(run, "gunicorn-lookups")
 
 
-@pytest.mark.slow
 def test_processes_are_told_apart_and_counted(run):
     assert most(run, "processes.gunicorn-lookups") == WORKERS + 1
     assert most(run, "processes.generator") == 1
@@ -84,7 +81,6 @@ def test_processes_are_told_apart_and_counted(run):
     assert most(run, "processes.postgres") > most(run, "connections.idle")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "program", ["nginx", "gunicorn-lookups", "gunicorn-others", "pgbouncer", "postgres", "generator"]
 )
@@ -94,7 +90,6 @@ def test_memory_descriptors_and_threads_of_a_program(run, program):
     assert most(run, f"threads.{program}") >= most(run, f"processes.{program}")
 
 
-@pytest.mark.slow
 def test_postgres_and_the_service_tell_what_they_do(run):
     assert most(run, "connections.idle") + most(run, "connections.active") >= 2
     assert {"connections.active", "connections.idle_in_transaction", "waits.none"} <= set(run.signals.rows[1])
@@ -105,7 +100,6 @@ def test_postgres_and_the_service_tell_what_they_do(run):
     )
 
 
-@pytest.mark.slow
 def test_rates_add_up_to_what_the_client_counted(run):
     lookups = int((run.recording.requests.names == "lookup").sum())
     for stage in ("reached", "started", "finished"):
@@ -115,7 +109,6 @@ def test_rates_add_up_to_what_the_client_counted(run):
     assert metrics.total(run.counters, "cdb_lookups_finished_total") == lookups
 
 
-@pytest.mark.slow
 def test_who_waits_for_a_lock_is_seen(stage):
     watching = Connections(stage.database.url)
     with (
@@ -147,7 +140,6 @@ def test_who_waits_for_a_lock_is_seen(stage):
     watching.close()
 
 
-@pytest.mark.slow
 def test_a_backend_that_computes_is_postgres(stage):
     server = usage.postmaster(stage.data / "postgres" / "data").pid
     programs = Programs({os.getpid(): "rig", stage.own.process.pid: "serve", server: "postgres"})
@@ -159,7 +151,6 @@ def test_a_backend_that_computes_is_postgres(stage):
     assert programs.read()["cpu.postgres.user"] * seconds > 0.05
 
 
-@pytest.mark.slow
 def test_a_connection_that_was_ended_is_opened_again(stage):
     watching = Connections(stage.database.url)
     watching.read()
