@@ -6,7 +6,7 @@ from django.test import Client
 
 from cdb_rest.models import GlobalTagChange
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 LOG = "/admin/cdb_rest/globaltagchange/"
 
 

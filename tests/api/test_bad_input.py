@@ -6,7 +6,7 @@ from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from tests.api.paths import READS, WRITES
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 BODIES = {
     "empty": b"",
@@ -120,6 +120,7 @@ def test_every_nasty_value_in_every_field(api, payload_list, build, path, field)
         PayloadType.objects.filter(name="n").delete()
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", READS)
 def test_nasty_paths_and_queries(api, path):
     for value in NASTY_PARTS:

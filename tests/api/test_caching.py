@@ -9,12 +9,13 @@ from django.test.utils import CaptureQueriesContext
 from cdb_rest.models import PayloadIOV
 from tests.api.kept import LOOKUP, OF_THE_TAG, insert
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 CACHEABLE = (*OF_THE_TAG, "globalTags")
 MUST_ASK = "public, no-cache"
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", CACHEABLE)
 def test_who_has_the_answer_gets_304_from_one_small_statement(api, tag, path):
     answer = api.get(path)
@@ -27,6 +28,7 @@ def test_who_has_the_answer_gets_304_from_one_small_statement(api, tag, path):
         assert unchanged.headers[name] == answer.headers[name]
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", CACHEABLE)
 def test_who_has_something_else_gets_the_answer(api, tag, path):
     answer = api.get(path)
@@ -37,6 +39,7 @@ def test_who_has_something_else_gets_the_answer(api, tag, path):
     assert api("HEAD", path, if_none_match=several).status == 304
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_lookup_itself_is_not_run_for_who_has_the_answer(api, tag):
     etag = api.get(LOOKUP).headers["ETag"]
     with connection.cursor() as cursor:
@@ -61,6 +64,7 @@ WRITES = {
 }
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("write", WRITES)
 def test_each_write_renames_every_answer_of_the_tag_and_no_other_one(api, tag, write):
     api.post("gt", {"name": "other", "status": "unlocked"}).ok()
@@ -89,6 +93,7 @@ def test_a_name_that_is_used_again_names_its_answers_anew(api, tag):
         api.post("gt", {"name": "empty", "status": "unlocked"}).ok()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_questions_with_different_answers_have_different_names(api, tag):
     questions = [
         LOOKUP, LOOKUP + "&strict=1", LOOKUP + "&shape=dict", LOOKUP.replace("5", "0"), LOOKUP.replace("=0", "=1"),
@@ -108,6 +113,7 @@ def test_who_is_content_with_anything_gets_304(api, tag, path):
     assert api.get("payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0", if_none_match=" * ").status == 404
 
 
+@pytest.mark.django_db(transaction=True)
 def test_other_permissions_are_other_names(api, tag, settings):
     before = {path: api.get(path).headers["ETag"] for path in CACHEABLE}
     settings.CDB_UNLOCKED_MAX_AGE_SECONDS = 60
@@ -117,6 +123,7 @@ def test_other_permissions_are_other_names(api, tag, settings):
         assert api.get(path, if_none_match=name).status == 200
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_client_that_can_not_see_where_a_body_ends_must_not_keep_it(api, tag):
     answer = api._client.generic("GET", "/api/cdb_rest/globalTag/tag", SERVER_PROTOCOL="HTTP/1.0")
     assert answer.status_code == 200 and json.loads(b"".join(answer))["name"] == "tag"
@@ -124,6 +131,7 @@ def test_a_client_that_can_not_see_where_a_body_ends_must_not_keep_it(api, tag):
     assert not {"ETag", "Last-Modified", "X-Accel-Expires"} & set(answer.headers)
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("status", "seconds", "permission"),
     [
@@ -155,6 +163,7 @@ def test_the_status_decides_how_long_an_answer_may_be_kept(api, tag, settings, s
     assert api.get("globalTags").headers["Cache-Control"] == of_all
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "path",
     ["payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0", "payloadiovs/", "globalTag/nobody", "gtPayloadLists/nobody", "x"],
@@ -172,6 +181,7 @@ def test_other_answers_are_not_kept(api, tag, path):
     assert api.get(path).headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.django_db(transaction=True)
 def test_large_nested_answers_are_passed_on_as_they_come(api, tag, monkeypatch):
     assert "X-Accel-Buffering" not in api.get("globalTag/tag").headers
     monkeypatch.setattr("cdb_rest.api.streams.MOST_IOVS_KEPT", 0)

@@ -10,7 +10,7 @@ from cdb_rest.api.routes import ROUTES
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
 from tests.conftest import Api
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def revision(name="tag"):
@@ -83,6 +83,7 @@ def test_each_write_raises_the_revision_once_and_leaves_a_row(api, filled, actio
         assert api.get("globalTag/tag?light").ok()["updated"] == change["time"]
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "action", ["attach_list", "attach_iov", "bulk", "insert", "status", "create", "clone", "pl", "piov"]
 )

@@ -8,7 +8,7 @@ import pytest
 from cdb_rest.api.routes import ROUTES
 from tests.conftest import PREFIX
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 parametrize = pytest.mark.parametrize
 
 
@@ -34,6 +34,7 @@ def concrete_paths():
             )
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize(("view", "path"), list(concrete_paths()))
 def test_both_spellings_give_the_same_answer_and_none_redirects(api, world, view, path):
     for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "FOO"):
@@ -56,6 +57,7 @@ def test_head_is_get_without_the_body(api, world, path):
     assert head.headers == get.headers
 
 
+@pytest.mark.django_db(transaction=True)
 def test_unknown_paths_are_404_in_json(api):
     for path in (
         "nothing",

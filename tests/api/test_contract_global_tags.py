@@ -4,10 +4,11 @@ import pytest
 
 from tests.api.shapes import FLAT_TAG, IOV, NAMED, NESTED_LIST, NESTED_TAG, TAG, TIME, keys
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 parametrize = pytest.mark.parametrize
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["globalTags", "global-tags"])
 def test_list_of_global_tags(api, world, build, path):
     build.tag("second", "frozen")
@@ -23,6 +24,7 @@ def test_list_of_global_tags(api, world, build, path):
     assert TIME.fullmatch(first["created"]) and TIME.fullmatch(first["updated"])
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["globalTag/run24", "global-tags/run24", "gt/{id}"])
 def test_nested_global_tag(api, world, path):
     tag = api.get(path.format(id=world["tag"].id)).ok()
@@ -37,6 +39,7 @@ def test_nested_global_tag(api, world, path):
     assert noise["payload_iov"] == []
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("query", ["light", "light=", "light=1", "light=true", "light=no", "light=00", "light=0&light=1"])
 def test_light_global_tag(api, world, query):
     for path in ("globalTag", "global-tags"):
@@ -45,11 +48,13 @@ def test_light_global_tag(api, world, query):
         assert tag["payload_iov_count"] == 2
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("query", ["light=0", "light=false", "light=%30"])
 def test_light_can_be_off(api, world, query):
     assert "payload_lists" in api.get(f"globalTag/run24?{query}").ok()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_nested_list_of_all_global_tags(api, world, build):
     # The second tag's list is older than the first tag's lists, so ids of tags and lists run crosswise.
     second = build.tag("second")
@@ -74,6 +79,7 @@ def test_nested_list_of_all_global_tags(api, world, build):
     }
 
 
+@pytest.mark.django_db(transaction=True)
 def test_nested_answers_of_an_empty_database_are_empty_lists(api):
     assert api.get("gt").ok() == api.get("pl").ok() == api.get("piov").ok() == api.get("globalTags").ok() == []
 
@@ -100,6 +106,7 @@ def test_other_duplicate_names_too(api, path, kind):
     assert api.post(path, {"name": "new"}).error(400)["name"] == [f"{kind} with this name already exists."]
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["deleteGlobalTag/run24", "global-tags/run24/delete"])
 def test_delete_global_tag(api, world, path):
     assert keys(api.delete(path).ok()) == ["detail"]
@@ -110,6 +117,7 @@ def test_delete_global_tag(api, world, path):
     assert [iov["payload_url"] for iov in api.get("piov").ok()] == ["loose"]
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["cloneGlobalTag/run24/copy", "global-tags/run24/clone/copy"])
 @parametrize("raw", [b"", b"null", b"{}"])
 def test_clone_global_tag(api, world, path, raw):

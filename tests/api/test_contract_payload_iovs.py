@@ -6,10 +6,11 @@ from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import PayloadIOV
 from tests.api.shapes import CUTS, IOV, keys
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 parametrize = pytest.mark.parametrize
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["piov", "payload-iovs"])
 def test_create_payload_iov(api, path):
     body = {"payload_url": "file", "checksum": "abc", "major_iov": 1, "minor_iov": 2}
@@ -41,6 +42,7 @@ def test_payload_iov_by_id(api, world, path):
     api.get(path.format("abc")).error(400, "invalid_input")
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["bulk_piov", "payload-iovs/bulk"])
 def test_bulk_insert(api, world, path):
     row = {"payload_url": "b", "payload_list": world["detached"].name, "minor_iov": 0}
@@ -100,6 +102,7 @@ def test_attach_payload_iov(api, world, path):
     api.put(path, body | {"piov_id": 10**9}).error(404, "payload_iov_not_found")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_attaching_where_others_are_valid_follows_the_interval_rule(api, world):
     iov = PayloadIOV.objects.get(payload_url="loose")
     attached = api.put("piov_attach", {"payload_list": world["gain"].name, "piov_id": iov.id}).ok()

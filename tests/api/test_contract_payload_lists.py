@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.shapes import LIST, NAMED, NESTED_LIST, keys
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 parametrize = pytest.mark.parametrize
 
 
@@ -40,6 +40,7 @@ def test_a_list_of_the_longest_type_name_can_be_made(api):
     assert api.get(f"payload-lists/by-name/{made['name']}").ok()["id"] == made["id"]
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["pl", "payload-lists"])
 def test_nested_payload_lists(api, world, path):
     lists = api.get(path).ok()
@@ -47,6 +48,7 @@ def test_nested_payload_lists(api, world, path):
     assert [(one["global_tag"], len(one["payload_iov"])) for one in lists] == [("run24", 2), ("run24", 0), (None, 0)]
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["pl/{}", "payload-lists/{}"])
 def test_nested_payload_list_by_id(api, world, path):
     one = api.get(path.format(world["gain"].id)).ok()
@@ -64,6 +66,7 @@ def test_payload_list_by_name(api, world):
     api.get("payload-lists/by-name/nothing").error(404, "payload_list_not_found")
 
 
+@pytest.mark.django_db(transaction=True)
 @parametrize("path", ["pl_attach", "payload-lists/attach"])
 def test_attach_payload_list_in_place_of_the_old_one(api, world, path):
     body = {"global_tag": "run24", "payload_list": world["detached"].name}

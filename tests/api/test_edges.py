@@ -4,7 +4,7 @@ import pytest
 
 from tests.api.paths import WRITES
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_a_body_over_the_limit_is_413(api, settings):

@@ -9,7 +9,7 @@ from django.test import Client
 
 from tests.api.paths import READS, WRITES
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 SECRETS = (
     'relation "GlobalTag" of db.example.org does not exist LINE 1: SELECT 5432 FROM /srv/cdb with password hunter2'

@@ -8,7 +8,7 @@ from django.utils import timezone
 from cdb_rest.models import GlobalTag, KeptAnswer, PayloadIOV
 from tests.api.inserting import PATH, body
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_a_repeated_request_gets_the_first_answer(api, empty_tag):

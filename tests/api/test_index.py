@@ -9,7 +9,7 @@ from django.test import Client
 from cdb_rest.api.security import PAGE_HEADERS
 from tests.conftest import PREFIX
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 # What Chromium sends.
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -34,6 +34,7 @@ def test_the_index_of_the_api_takes_no_other_method(api):
     api.post("").error(405, "method_not_allowed")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_browser_gets_a_page_whose_links_are_answered(db):
     call_command("seed_scenario", "tiny", verbosity=0)
     response = Client().get("/", headers={"Accept": BROWSER})

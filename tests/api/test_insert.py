@@ -8,7 +8,7 @@ from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList, PayloadType
 from tests.api.inserting import PATH, body, rows
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_one_call_makes_the_list_and_the_row(api, empty_tag):
@@ -30,6 +30,7 @@ def test_one_call_makes_the_list_and_the_row(api, empty_tag):
     assert again["rows"][0]["added"]["until"] == "open"
 
 
+@pytest.mark.django_db(transaction=True)
 def test_next_goes_up_to_the_next_start_and_open_to_the_end(api, empty_tag):
     api.post(PATH, [body(since=[0, 0], payload_url="a"), body(since=[10, 0], payload_url="b")]).ok()
     answer = api.post(PATH, body(since=[4, 0], until="next")).ok()
@@ -40,6 +41,7 @@ def test_next_goes_up_to_the_next_start_and_open_to_the_end(api, empty_tag):
     assert rows(api) == [("a", (0, 0), (2, 0)), ("all", (2, 0), (OPEN, OPEN))]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_an_array_goes_in_the_order_given(api, empty_tag):
     answer = api.post(
         PATH, [body(payload_url="first", since=[0, 0], until=[10, 0]), body(payload_url="second", until=[6, 0])]
@@ -141,6 +143,7 @@ def test_wrong_ends_are_reported_by_the_name_that_they_have_here(api, empty_tag)
     assert "(4, 0)" in error["until"][0] and "(5, 0)" in error["detail"] and "major_iov_end" not in error
 
 
+@pytest.mark.django_db(transaction=True)
 def test_open_rows_go_on_with_a_running_one_in_whatever_order(api, empty_tag):
     api.post(PATH, body(since=[2, 0], payload_url="running")).ok()
     api.put("gt_change_status/tag/locked").ok()

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def told(**settings):
@@ -17,6 +17,7 @@ def told(**settings):
     }
 
 
+@pytest.mark.django_db(transaction=True)
 def test_tags_are_told_of_as_they_are(build):
     tag = build.tag("shown")
     found = told()
@@ -26,6 +27,7 @@ def test_tags_are_told_of_as_they_are(build):
     assert not any(name[0].startswith(("cdb_nginx", "cdb_pgbouncer")) for name in found)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_there_are_no_more_of_them_than_permitted_and_the_latest_come_first(build, settings):
     for number in range(5):
         build.tag(f"tag{number}")
@@ -35,6 +37,7 @@ def test_there_are_no_more_of_them_than_permitted_and_the_latest_come_first(buil
     assert found["cdb_global_tags",] == 5
 
 
+@pytest.mark.django_db(transaction=True)
 def test_errors_and_changes_are_counted_when_they_are_answered_and_committed(api):
     before = told()
     api.post("gt", {"name": "counted", "status": "unlocked"}).ok()

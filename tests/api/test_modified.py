@@ -11,7 +11,7 @@ from django.utils.http import http_date, parse_http_date
 from cdb_rest.models import GlobalTag
 from tests.api.kept import LOOKUP, OF_THE_TAG, insert
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def wait_for_time(api, path):
@@ -23,6 +23,7 @@ def wait_for_time(api, path):
     return answer.headers["Last-Modified"]
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", OF_THE_TAG)
 def test_a_cache_may_know_times_only(api, tag, path):
     modified = wait_for_time(api, path)
@@ -56,6 +57,7 @@ def test_the_list_of_tags_tells_no_time(api, tag):
     assert api.get("globalTags", if_modified_since=http_date(time.time())).status == 200
 
 
+@pytest.mark.django_db(transaction=True)
 def test_corrected_counts_are_a_modification(api, tag):
     modified = wait_for_time(api, "globalTag/tag?light")
     GlobalTag.objects.update(payload_iov_count=7)
@@ -64,6 +66,7 @@ def test_corrected_counts_are_a_modification(api, tag):
     assert api.get("globalTag/tag?light").json["payload_iov_count"] == 1
 
 
+@pytest.mark.django_db(transaction=True)
 def test_repairs_leave_the_answers_of_frozen_tags_alone(api, tag):
     api.put("gt_change_status/tag/frozen").ok()
     # The log is ahead of the tag, as after a restore of the one and not of the other.

@@ -12,7 +12,7 @@ from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.services import global_tags
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 BUDGETS = json.loads((Path(__file__).parent / "query_budgets.json").read_text())
 
@@ -32,6 +32,7 @@ def fill(build, count):
     )
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("rows", [1, 10])
 @pytest.mark.parametrize("path", BUDGETS)
 def test_budget(api, build, strategies_on, path, rows):

@@ -10,7 +10,7 @@ from django.db import connection
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.lookup.strategies import STRATEGIES
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 LISTS, ROWS = 20, 2000
 
@@ -63,6 +63,7 @@ def test_each_strategy_has_the_plan_that_its_name_promises(tag, strategy_indexes
     assert "$4" in json.dumps(found["sql_lateral"]["plans"])
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_missing_index_is_said_and_the_connection_is_left_as_it_was(tag):
     out = explain()
     assert len([line for line in out.splitlines() if "manage.py strategy_indexes create" in line]) == 3

@@ -16,9 +16,10 @@ from cdb_rest.services.repair import find_faults
 from tests.builders import make_statuses
 from tests.commands.importing import HEADER, exported, refusal, run, state
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_tag_comes_back_under_another_name(build):
     tag = build.tag("source")
     gain = build.list(tag, "Gain")
@@ -44,6 +45,7 @@ def test_a_tag_comes_back_under_another_name(build):
     assert [row["revision"] for row in changes[1].after["payload_iovs"]] == [None, "007"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_types_are_made_where_missing_and_a_dry_run_makes_nothing():
     make_statuses()
     content = HEADER + "New,a,,0,1,0,2,0,\nNew,b,,0,2,0,3,0,\n"
@@ -56,6 +58,7 @@ def test_types_are_made_where_missing_and_a_dry_run_makes_nothing():
     assert exported("tag") == (HEADER + 'New,a,"",0,1,0,2,0,\nNew,b,"",0,2,0,3,0,\n').encode()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_standard_input_and_an_empty_export(build, monkeypatch):
     build.tag("source")
     content = exported("source")
@@ -133,12 +136,14 @@ def test_the_line_is_found_in_whatever_language_the_database_speaks():
     assert import_file._sentence(diagnosis) == "Line 12: fehlende Daten."
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_byte_order_mark_is_skipped():
     make_statuses()
     run(b"\xef\xbb\xbf" + HEADER.encode() + b"T,u,,0,1,0,2,0,\n")
     assert exported("tag") == (HEADER + 'T,u,"",0,1,0,2,0,\n').encode()
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("text", ["u", "𝄞" * 255, '"' * 255, "\\" * 255])
 def test_an_entry_of_the_change_log_takes_no_more_than_is_reckoned(build, text):
     gain = build.list(build.tag("source"), "ß" * 80 if len(text) > 1 else "G")
@@ -177,6 +182,7 @@ def test_other_errors_of_the_user_are_one_line(tmp_path):
     assert "A comment has at most" in refusal(HEADER, "--comment", "x" * 1001)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_status_of_the_tag_decides_as_for_bulk(build):
     tag = build.tag()
     payload_list = build.list(tag, "Gain")
@@ -191,6 +197,7 @@ def test_the_status_of_the_tag_decides_as_for_bulk(build):
     assert refusal(HEADER + "Gain,late,,0,8,0,9,0,\n").startswith("Global tag tag is frozen")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_rows_go_into_a_list_that_has_some_by_the_interval_rule(build):
     payload_list = build.list(build.tag(), "Gain")
     build.iov(payload_list, (0, 0), (10, 0), url="stored")

@@ -1,6 +1,7 @@
 """Every operation of the OpenAPI description, with generated requests, good and bad, against a running service."""
 
 import json
+import re
 
 import pytest
 import schemathesis
@@ -16,6 +17,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from cdb_rest.api.json import dump
+from cdb_rest.api.routes import ROUTES
+from tests.conftest import PREFIX
 from tests.e2e.service import JobClient, Service
 from tests.profiles import examples
 
@@ -38,14 +41,20 @@ def fuzzed(new_directory):
 
 
 DESCRIPTION = schemathesis.openapi.from_dict(json.loads(dump(SchemaGenerator().get_schema(public=True))))
-OPERATIONS = {operation.label: operation for operation in (found.ok() for found in DESCRIPTION.get_all_operations())}
+# One spelling of each route; tests/api shows that all of them are answered alike.
+FIRST_PATHS = {PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", paths[0]) for _, paths in ROUTES}
+OPERATIONS = {
+    operation.label: operation
+    for operation in (found.ok() for found in DESCRIPTION.get_all_operations())
+    if operation.path in FIRST_PATHS
+}
 
 
 @pytest.mark.parametrize("label", OPERATIONS)
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_no_request_gets_a_5xx_a_redirect_or_anything_but_json(fuzzed, label, mode):
     @settings(
-        max_examples=examples(25), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
+        max_examples=examples(15), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(OPERATIONS[label].as_strategy(generation_mode=mode))

@@ -6,7 +6,7 @@ from django.db import DataError, IntegrityError, transaction
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList, PayloadType
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -32,6 +32,7 @@ def test_bad_rows_are_refused(payload_list, columns, constraint):
         PayloadIOV.objects.create(**row)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_two_rows_of_a_list_have_different_starts_and_detached_ones_may_share(payload_list, build):
     build.iov(payload_list, (OPEN, OPEN))
     with pytest.raises(IntegrityError, match="payload_iov_lookup"):
@@ -46,6 +47,7 @@ def test_a_tag_has_one_list_of_a_type(payload_list, build):
         build.list(payload_list.global_tag)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_what_is_in_use_can_not_be_deleted_past_the_service(payload_list, build):
     build.iov(payload_list, (0, 0))
     for rows in (GlobalTag.objects.all(), PayloadType.objects.all(), PayloadList.objects.all()):

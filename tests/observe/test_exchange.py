@@ -7,9 +7,10 @@ from django.test import Client
 from cdb_rest.observe.observed import ClientGoneError, Observed
 from tests.observe.conftest import PREFIX, Told
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("url", "status", "route"),
     [
@@ -36,6 +37,7 @@ def test_the_route_is_known_by_its_pattern(service, build, url, status, route):
     assert service.last().status == status
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "path",
     [
