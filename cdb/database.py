@@ -13,7 +13,7 @@ import psycopg2
 from psycopg2.extensions import parse_dsn
 
 from cdb import env
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ConfigurationError
 from cdb_rest import iov_mode
 

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg2
 from psycopg2.extensions import connection as Connection  # noqa: N812
 
-from cdb import postgres_binaries
+from cdb.embedded import postgres_binaries
 
 SQL = Path(__file__).parent / "sql"
 PGBENCH = postgres_binaries.BINARIES / "pgbench"

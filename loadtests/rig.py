@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
 from loadtests.content.tags import scenario_of
 from loadtests.database import Database

@@ -17,7 +17,7 @@ for name in [name for name in os.environ if name.startswith("CDB_") or name in (
     del os.environ[name]
 os.environ["CDB_ENV_FILE"] = os.devnull
 
-from cdb.embedded_postgres import EmbeddedPostgres  # noqa: E402 -- reads the environment
+from cdb.embedded.server import EmbeddedPostgres  # noqa: E402 -- reads the environment
 
 # Nothing here has to survive a crash, so nothing waits for the disk. (Asynchronous commits would bring nothing more, and
 # they keep VACUUM from marking fresh rows as visible, which the tests of plans need.)

@@ -9,7 +9,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from cdb import directories, env, postgres_binaries
+from cdb import directories, env
+from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
 
 # A socket's queue takes 4,096 connections on most machines, and lookups come in thousands.

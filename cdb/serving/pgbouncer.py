@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import psycopg2
 
-from cdb import child, database, env, postgres_binaries
+from cdb import child, database, env
+from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
 from cdb.serving import layout, templates
 from cdb.serving.pools import Pool, pools

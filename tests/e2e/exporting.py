@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import psycopg2
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from tests.e2e.service import Service
 
 TAG = "heavy-usage"

@@ -12,7 +12,7 @@ import psycopg2
 import pytest
 
 from cdb import directories
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.pooler import pooler
 from tests.e2e.service import JobClient, free_port

@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
 
@@ -114,7 +114,7 @@ def test_who_uses_the_embedded_server_for_a_moment_leaves_no_process(new_directo
 def test_a_server_whose_parent_does_not_collect_it_counts_as_ended(new_directory):
     directory = new_directory() / "postgres"
     script = (
-        "import sys, pathlib; from cdb.embedded_postgres import EmbeddedPostgres; "
+        "import sys, pathlib; from cdb.embedded.server import EmbeddedPostgres; "
         "EmbeddedPostgres(pathlib.Path(sys.argv[1])).acquire(); print('up', flush=True); sys.stdin.read()"
     )
     parent = subprocess.Popen(

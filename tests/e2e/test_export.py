@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from tests.e2e.exporting import BUSY, KILL, PLACES, ROWS, RUNNING, TAG, Watcher, begun, wait_until
 from tests.e2e.service import JobClient, Service
 

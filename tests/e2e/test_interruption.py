@@ -9,7 +9,7 @@ import time
 import psycopg2
 import pytest
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.commands.importing import HEADER
 from tests.e2e.service import JobClient

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.faults import LOOKUP
 from tests.e2e.service import JobClient, raw

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.serving.program import find
 from tests.e2e.behind_nginx import PREFIX, ask
 from tests.e2e.service import JobClient

@@ -16,8 +16,8 @@ import psutil
 import psycopg2
 import pytest
 
-from cdb import postgres_binaries
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded import postgres_binaries
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
 from tests.e2e.test_nginx_cache import UNLOCKED, ask

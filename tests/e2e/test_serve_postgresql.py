@@ -4,7 +4,7 @@ import psycopg2
 import pytest
 
 from cdb import directories
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.serving import postgresql
 from cdb.serving.pools import pools
 

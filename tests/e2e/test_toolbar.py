@@ -9,7 +9,7 @@ import socket
 import pytest
 from playwright.sync_api import expect
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
 from tests.e2e.service import Service
 

@@ -5,7 +5,7 @@ import contextlib
 import psycopg2
 import pytest
 
-from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.embedded.server import EmbeddedPostgres
 from loadtests.campaigns import locusts
 from loadtests.campaigns.locusts import Load
 from loadtests.recording.outcome import OK, WRONG

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdb import postgres_binaries
+from cdb.embedded import postgres_binaries
 from cdb.env import ROOT
 from tests.e2e.service import free_port
 from tests.packaging.compose import SECRETS

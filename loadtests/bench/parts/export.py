@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cdb import postgres_binaries
+from cdb.embedded import postgres_binaries
 from cdb_rest import named_sql
 from loadtests import usage
 from loadtests.bench.rig import Rig

@@ -1,4 +1,4 @@
-"""The process that stops the embedded PostgreSQL when all of its users have died: python -m cdb.postgres_guard DIRECTORY
+"""The process that stops the embedded PostgreSQL when all of its users have died: python -m cdb.embedded.postgres_guard DIRECTORY
 
 The users stop the server themselves when they leave. A user that is killed can't, but the kernel drops its lock.
 """
@@ -29,7 +29,7 @@ def start(directory: Path, lock: int) -> None:
 
 def main(directory: Path) -> None:
     """Wait until the server has no user any more, and stop it if none of them did."""
-    from cdb.embedded_postgres import EmbeddedPostgres
+    from cdb.embedded.server import EmbeddedPostgres
 
     # The directory may be gone by then.
     with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from cdb import postgres_binaries
+from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
 
 # Crash recovery after a kill may replay much before the server answers.

@@ -2,7 +2,7 @@
 
 The binaries come from a wheel. The process that needs the server first starts it, and the one that leaves last stops it.
 Every user process holds a shared file lock, which the kernel drops when that process dies, however it dies. A guard
-(`cdb/postgres_guard.py`) waits for the exclusive lock, and stops the server if its last user was killed.
+(`cdb/embedded/postgres_guard.py`) waits for the exclusive lock, and stops the server if its last user was killed.
 
 The server listens on a Unix socket alone, in a directory that only its owner (and root) may enter: two instances with
 different data directories can't meet, and no password is needed.
@@ -20,10 +20,11 @@ from urllib.parse import quote
 
 import psycopg2
 
-from cdb import directories, postgres_binaries, postgres_guard
+from cdb import directories
+from cdb.embedded import postgres_binaries, postgres_guard
+from cdb.embedded.postgres_process import PostgresProcess
 from cdb.env import ConfigurationError
 from cdb.machine import disk_megabytes, memory_megabytes, share
-from cdb.postgres_process import PostgresProcess
 
 DATABASE = USER = "cdb"
 # Held by the processes that use the server (shared), and by the guard.
