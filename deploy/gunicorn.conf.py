@@ -12,7 +12,8 @@ from typing import Any
 
 import psycopg2
 
-from cdb import database, env, metrics_directory, security
+from cdb import database, env, security
+from cdb.processes import metrics_directory
 from cdb.worker import edge
 from cdb_rest.metrics import sharing
 from cdb_rest.metrics.place import here

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import psutil
 import psycopg2
 
-from cdb import directories
 from cdb.embedded import postgres_binaries
 from cdb.embedded.postgres_process import PostgresProcess
+from cdb.processes import directories
 
 USER = DATABASE = "cdb"
 CATCH_UP_SECONDS = 120

@@ -20,11 +20,11 @@ from urllib.parse import quote
 
 import psycopg2
 
-from cdb import directories
 from cdb.embedded import postgres_binaries, postgres_guard
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.env import ConfigurationError
-from cdb.machine import disk_megabytes, memory_megabytes, share
+from cdb.processes import directories
+from cdb.processes.machine import disk_megabytes, memory_megabytes, share
 
 DATABASE = USER = "cdb"
 # Held by the processes that use the server (shared), and by the guard.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cdb import database, env
 from cdb.env import ConfigurationError
-from cdb.machine import disk_megabytes
+from cdb.processes.machine import disk_megabytes
 from cdb.serving import nginx_configuration, pgbouncer, postgresql, templates
 from cdb.serving.pools import Pool, pools
 from cdb.serving.program import find

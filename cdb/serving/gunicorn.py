@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cdb import child, env
+from cdb import env
 from cdb.env import ROOT, ConfigurationError
+from cdb.processes import child
 from cdb.serving import layout
 from cdb.serving.pgbouncer import replica_urls, url
 from cdb.serving.pools import pools

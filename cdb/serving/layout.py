@@ -9,9 +9,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from cdb import directories, env
+from cdb import env
 from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
+from cdb.processes import directories
 
 # A socket's queue takes 4,096 connections on most machines, and lookups come in thousands.
 SOCKETS = {"lookups": 3, "others": 1}

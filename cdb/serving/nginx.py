@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from cdb import child
 from cdb.env import ConfigurationError
+from cdb.processes import child
 from cdb.serving.nginx_configuration import ALERTS, CONFIGURATION, make_logs
 from cdb.serving.program import Program, append_to, find
 

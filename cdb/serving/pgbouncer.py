@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import psycopg2
 
-from cdb import child, database, env
+from cdb import database, env
 from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
+from cdb.processes import child
 from cdb.serving import layout, templates
 from cdb.serving.pools import Pool, pools
 from cdb.serving.program import Program, append_to, find

@@ -3,7 +3,7 @@
 import re
 
 from cdb import env
-from cdb.machine import disk_megabytes, memory_megabytes, share
+from cdb.processes.machine import disk_megabytes, memory_megabytes, share
 from cdb.serving import templates
 from cdb.serving.pools import connections
 

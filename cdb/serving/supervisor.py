@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from cdb import env, metrics_directory, ports
+from cdb import env
 from cdb.env import ConfigurationError
+from cdb.processes import metrics_directory, ports
 from cdb.serving import layout, nginx_configuration, pgbouncer
 from cdb.serving.gunicorn import Gunicorn
 from cdb.serving.nginx import Nginx

@@ -17,8 +17,8 @@ from typing import Any
 
 import psutil
 
-from cdb import metrics_directory
 from cdb.env import ROOT
+from cdb.processes import metrics_directory
 from tests.postgres import DIRECTORY
 
 

@@ -11,9 +11,9 @@ import psutil
 import psycopg2
 import pytest
 
-from cdb import directories
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
+from cdb.processes import directories
 from tests.e2e.pooler import pooler
 from tests.e2e.service import JobClient, free_port
 

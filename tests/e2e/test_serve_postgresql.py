@@ -3,8 +3,8 @@
 import psycopg2
 import pytest
 
-from cdb import directories
 from cdb.embedded.server import EmbeddedPostgres
+from cdb.processes import directories
 from cdb.serving import postgresql
 from cdb.serving.pools import pools
 

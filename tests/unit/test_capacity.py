@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cdb.capacity import COMFORTABLE, SERVICE_SECONDS, Capacity, erlang_c
 from cdb.env import ROOT
-from cdb.machine import memory_megabytes
+from cdb.processes.machine import memory_megabytes
 from cdb.serving import nginx_configuration, pgbouncer, postgresql
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, cores_here, pools
 

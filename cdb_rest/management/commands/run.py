@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from cdb.server import Server
+from cdb.processes.server import Server
 from cdb_rest.management.serving import ServingCommand
 
 

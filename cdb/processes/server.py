@@ -5,8 +5,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from cdb import child, env, metrics_directory, ports
+from cdb import env
 from cdb.env import ROOT, ConfigurationError
+from cdb.processes import child, metrics_directory, ports
 
 LOOK_AFTER_SECONDS = 1
 

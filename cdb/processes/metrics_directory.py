@@ -3,7 +3,8 @@
 import shutil
 from pathlib import Path
 
-from cdb import directories, env
+from cdb import env
+from cdb.processes import directories
 
 
 def path() -> Path:
