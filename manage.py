@@ -4,7 +4,7 @@
 import signal
 import sys
 
-from cdb import command_line
+from cdb.management import command_line
 
 if __name__ == "__main__":
     # A command that is told to end must get the chance to stop what it started.

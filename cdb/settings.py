@@ -21,7 +21,8 @@ WSGI_APPLICATION = "cdb.wsgi.application"
 APPEND_SLASH = False
 
 INSTALLED_APPS = [
-    "cdb_rest",  # first, so that its commands take the place of others of the same name
+    "cdb",  # first, so that its commands take the place of others of the same name
+    "cdb_rest",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

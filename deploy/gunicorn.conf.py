@@ -111,8 +111,8 @@ def when_ready(server: Any) -> None:
     """Before the first worker: say so if there are more threads than connections."""
     # It needs the application's settings, which are there by now. `make serve`, which gives its instances names of their own, has
     # looked at all of them together.
+    from cdb.serving.connection_limits import warnings_of_gunicorn
     from cdb.serving.pools import pools
-    from cdb_rest.management.connection_limits import warnings_of_gunicorn
 
     if server.cfg.proc_name not in pools():
         for line in warnings_of_gunicorn(server.cfg.workers, server.cfg.threads):

@@ -93,7 +93,7 @@ def test_every_layout_is_named(layout):
     assert f"--layout {layout}" in read("docs/operations.md")
 
 
-@pytest.mark.parametrize("command", [name for name, app in get_commands().items() if app == "cdb_rest"])
+@pytest.mark.parametrize("command", [name for name, app in get_commands().items() if app in ("cdb", "cdb_rest")])
 def test_every_command_is_in_the_table(command):
     assert f"| `{command}` |" in read("docs/operations.md")
 
@@ -107,7 +107,8 @@ def test_every_fault_is_named(fault):
 def test_every_sql_file_is_listed_has_a_header_and_is_used(file):
     assert f"`{file.name}`" in read("sql/README.md")
     assert file.read_text().startswith("-- ")
-    used = [source for source in (ROOT / "cdb_rest").rglob("*.py") if f'"{file.stem}"' in source.read_text()]
+    sources = [source for package in ("cdb", "cdb_rest") for source in (ROOT / package).rglob("*.py")]
+    used = [source for source in sources if f'"{file.stem}"' in source.read_text()]
     assert used
 
 

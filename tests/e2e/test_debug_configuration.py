@@ -42,7 +42,7 @@ def test_without_debug_nothing_of_the_toolbar_is_there(tmp_path, variables):
     found = parts(tmp_path, **variables)
     assert found["modules"] == []
     assert "debug" not in json.dumps(found).replace('"modules"', "")
-    assert found["middleware"][0] == "cdb_rest.api.timing.TimingMiddleware"
+    assert found["middleware"][0] == "cdb_rest.api.middleware.TimingMiddleware"
     assert found["renderers"] == ["JSONRenderer"]
 
 
@@ -57,7 +57,7 @@ def test_debug_adds_the_toolbar_around_the_same_service(tmp_path):
     assert found["urls"] == ["^__debug__/", *without["urls"]]
 
 
-HIDDEN = "import sys; sys.modules['debug_toolbar'] = None; from cdb import command_line; "
+HIDDEN = "import sys; sys.modules['debug_toolbar'] = None; from cdb.management import command_line; "
 HELP = HIDDEN + "sys.exit(command_line.main(['manage.py', 'help']))"
 
 

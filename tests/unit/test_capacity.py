@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb.capacity import COMFORTABLE, SERVICE_SECONDS, Capacity, erlang_c
 from cdb.env import ROOT
+from cdb.management.capacity import COMFORTABLE, SERVICE_SECONDS, Capacity, erlang_c
 from cdb.processes.machine import memory_megabytes
 from cdb.serving import nginx_configuration, pgbouncer, postgresql
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, cores_here, pools

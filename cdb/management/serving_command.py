@@ -9,8 +9,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from cdb import database, env, notify
+from cdb import database, env
 from cdb.env import ConfigurationError
+from cdb.management import notify
 from cdb_rest import named_sql
 from cdb_rest.models import GlobalTag
 from cdb_rest.scenarios.definitions import SCENARIOS

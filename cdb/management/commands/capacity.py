@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb.capacity import SERVICE_SECONDS, Capacity
+from cdb.management.capacity import SERVICE_SECONDS, Capacity
 from cdb.processes.machine import memory_megabytes
 from cdb.serving.pools import cores_here
 from cdb_rest.management.tables import table

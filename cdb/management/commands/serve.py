@@ -7,12 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from cdb import env, notify
+from cdb import env
 from cdb.env import ROOT, ConfigurationError
+from cdb.management import notify
+from cdb.management.serving_command import ServingCommand
 from cdb.serving import layout, supervisor
+from cdb.serving.connection_limits import warnings_of_serve
 from cdb.serving.program import PACKAGES, find
-from cdb_rest.management.connection_limits import warnings_of_serve
-from cdb_rest.management.serving import ServingCommand
 
 LOOK_AFTER_SECONDS = 1
 

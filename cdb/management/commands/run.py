@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from cdb.management.serving_command import ServingCommand
 from cdb.processes.server import Server
-from cdb_rest.management.serving import ServingCommand
 
 
 class Command(ServingCommand):

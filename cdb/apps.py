@@ -1,10 +1,10 @@
-"""The app's registration with Django."""
+"""The registration of the commands and checks with Django."""
 
 from django.apps import AppConfig
 
 
-class CdbRestConfig(AppConfig):
-    name = "cdb_rest"
+class CdbConfig(AppConfig):
+    name = "cdb"
 
     def ready(self) -> None:
         """Have the checks registered."""
