@@ -15,7 +15,7 @@ from psycopg2.extensions import parse_dsn
 from cdb import env
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ConfigurationError
-from cdb_rest import iov_mode
+from cdb_rest.connections import iov_mode
 
 # A server that vanished with its network is noticed, idle or in the middle of a statement, after 20 to 25 s.
 DEAD_NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}

@@ -10,12 +10,12 @@ application = get_wsgi_application()
 
 from django.conf import settings  # noqa: E402 -- once Django is set up, as all below
 
-from cdb_rest import deadlines  # noqa: E402
 from cdb_rest.api.from_replica import FromReplica  # noqa: E402
 from cdb_rest.api.kept_first import KeptFirst  # noqa: E402
 from cdb_rest.api.lookup_first import LookupFirst  # noqa: E402
 from cdb_rest.api.routes import spellings  # noqa: E402
 from cdb_rest.api.views.lookup import LookupView  # noqa: E402
+from cdb_rest.connections import deadlines  # noqa: E402
 from cdb_rest.observe.metrics import MetricsObserver  # noqa: E402
 from cdb_rest.observe.observed import Observed  # noqa: E402
 from cdb_rest.observe.records import Records  # noqa: E402

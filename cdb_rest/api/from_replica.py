@@ -9,10 +9,10 @@ from django.db import Error
 
 from cdb_rest import named_sql
 from cdb_rest.api.lookup_first import is_plain
-from cdb_rest.lookup.asking import ask
+from cdb_rest.connections.asking import ask
+from cdb_rest.connections.replicas.choice import choose
+from cdb_rest.connections.replicas.replica import Replica
 from cdb_rest.observe.observed import Application, Body
-from cdb_rest.replicas.choice import choose
-from cdb_rest.replicas.replica import Replica
 
 logger = logging.getLogger(__name__)
 

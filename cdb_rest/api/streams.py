@@ -21,9 +21,9 @@ from cdb_rest.api.documents import (
     stream_documents,
 )
 from cdb_rest.api.json import dump
+from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import NotFoundError
 from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.models.snapshot import snapshot
 
 # Size of the pieces that go to the client; each costs a system call or two.
 PIECE_BYTES = 64 * 1024

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from cdb_rest import named_sql
+from cdb_rest.connections.asking import ask
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
-from cdb_rest.lookup.asking import ask
 from cdb_rest.lookup.question import Question
 from cdb_rest.lookup.state import NOTHING, Known, State
 from cdb_rest.metrics import counts

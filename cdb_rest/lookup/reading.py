@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from django.db import Error
 
-from cdb_rest.deadlines import hurry
+from cdb_rest.connections.deadlines import hurry
+from cdb_rest.connections.replicas.choice import choose
+from cdb_rest.connections.replicas.replica import ANSWER_SECONDS, Replica
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.status import Status
 from cdb_rest.lookup import lateral, state
 from cdb_rest.lookup.lateral import Answer
 from cdb_rest.lookup.question import Question
 from cdb_rest.lookup.state import NOTHING, Known, State
-from cdb_rest.replicas.choice import choose
-from cdb_rest.replicas.replica import ANSWER_SECONDS, Replica
 
 
 def look_up(question: Question, known: Known = NOTHING, *, with_window: bool = False) -> Answer:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cdb_rest import named_sql
-from cdb_rest.lookup.asking import ask
+from cdb_rest.connections.asking import ask
 from cdb_rest.models.global_tag import VERSION_OF_ALL
 
 STATE = named_sql.load("global_tag_state")

@@ -10,9 +10,9 @@ import orjson
 from django.conf import settings
 
 from cdb_rest import named_sql
+from cdb_rest.connections.asking import ask
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup import lateral, orm
-from cdb_rest.lookup.asking import ask
 from cdb_rest.lookup.question import COLUMNS, Question
 from cdb_rest.lookup.strategy_indexes import ASCENDING, LOOKUP, MOMENT
 from cdb_rest.models import GlobalTag

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
+from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import (
     GlobalTagNotFoundError,
     OverloadedError,
@@ -17,7 +18,6 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.metrics import counts
 from cdb_rest.models import GlobalTag, PayloadList, PayloadType
-from cdb_rest.models.snapshot import snapshot
 from cdb_rest.services.copy_out import copied_out
 
 ROWS = named_sql.load("export_rows")

@@ -10,7 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 from django.conf import settings
 from django.db import Error, connection, transaction
 
-from cdb_rest import deadlines, named_sql
+from cdb_rest import named_sql
+from cdb_rest.connections import deadlines
 from cdb_rest.domain.errors import ConcurrentChangeError
 from cdb_rest.metrics import counts
 from cdb_rest.services.driver_errors import translate

@@ -85,7 +85,7 @@ def test_a_database_that_does_not_answer(fresh):
     found = eventually(lambda: len(records_of(service, "frozen-1")) >= 3 and records_of(service, "frozen-1"))
     assert [record["event"] for record in found].count("started") == 1
     assert [record["event"] for record in found].count("finished") == 1
-    [warning] = [record for record in found if record["logger"] == "cdb_rest.deadlines"]
+    [warning] = [record for record in found if record["logger"] == "cdb_rest.connections.deadlines"]
     assert warning["level"] == "warning" and "given up" in warning["event"]
 
 

@@ -7,8 +7,8 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdb_rest.connections.statement_comments import named
 from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.observe.statements import named
 from cdb_rest.services.copy_out import copied_out
 
 

@@ -9,9 +9,9 @@ import pytest
 from django.db import OperationalError, connection
 from psycopg2.errors import QueryCanceled
 
-from cdb_rest import deadlines, outage
-from cdb_rest.deadlines import OUTAGE, WatchedConnection
-from cdb_rest.models.snapshot import snapshot, unhurried
+from cdb_rest.connections import circuit_breaker, deadlines
+from cdb_rest.connections.deadlines import CIRCUIT_BREAKER, WatchedConnection
+from cdb_rest.connections.snapshot import snapshot, unhurried
 from cdb_rest.services.transactions import write
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def no_outage(monkeypatch):
-    monkeypatch.setattr(outage, "PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(circuit_breaker, "PAUSE_SECONDS", 0.2)
     yield
     time.sleep(0.25)
-    with OUTAGE.trying():
+    with CIRCUIT_BREAKER.trying():
         pass
 
 
@@ -170,11 +170,11 @@ def dsn():
 
 
 def test_during_an_outage_one_tries_and_the_others_are_told_at_once():
-    known = outage.Outage()
+    known = circuit_breaker.CircuitBreaker()
     known.began()
     with pytest.raises(psycopg2.OperationalError), known.trying():
         raise AssertionError("it is too early")
-    time.sleep(outage.PAUSE_SECONDS)
+    time.sleep(circuit_breaker.PAUSE_SECONDS)
     trying, go_on = threading.Event(), threading.Event()
 
     def attempt():
@@ -191,7 +191,7 @@ def test_during_an_outage_one_tries_and_the_others_are_told_at_once():
             raise AssertionError("somebody tries already")
         go_on.set()
         assert "still away" in str(first.exception())
-    time.sleep(outage.PAUSE_SECONDS)
+    time.sleep(circuit_breaker.PAUSE_SECONDS)
     with known.trying() as was_away:
         assert was_away
     for _ in range(3):
@@ -200,7 +200,7 @@ def test_during_an_outage_one_tries_and_the_others_are_told_at_once():
 
 
 def test_a_refusal_ends_an_attempt_but_is_no_outage():
-    known = outage.Outage()
+    known = circuit_breaker.CircuitBreaker()
     with pytest.raises(ZeroDivisionError), known.trying():
         raise ZeroDivisionError
     with known.trying() as was_away:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cdb_rest.replicas import watch
-from cdb_rest.replicas.replica import Replica
+from cdb_rest.connections.replicas import watch
+from cdb_rest.connections.replicas.replica import Replica
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -9,7 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
 from cdb_rest.api.errors import answer
-from cdb_rest.deadlines import hurry
+from cdb_rest.connections.deadlines import hurry
 
 # A proxy or a supervisor that asks wants to know soon.
 READY_SECONDS = 2

@@ -8,7 +8,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from cdb_rest import named_sql
-from cdb_rest.deadlines import hurry
+from cdb_rest.connections.deadlines import hurry
 
 SERVER, CONNECTIONS, STANDBYS, COUNT, GLOBAL_TAGS, LIMIT = (
     named_sql.load(name)

@@ -23,12 +23,13 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db import connection as current
 from psycopg2.extensions import make_dsn
 
-from cdb_rest import iov_mode, named_sql
+from cdb_rest import named_sql
+from cdb_rest.connections import iov_mode
+from cdb_rest.connections.circuit_breaker import CircuitBreaker
+from cdb_rest.connections.statement_comments import named
 from cdb_rest.metrics import counts
 from cdb_rest.observe.exchange import Exchange
 from cdb_rest.observe.exchange import current as exchange
-from cdb_rest.observe.statements import named
-from cdb_rest.outage import Outage
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ GONE_SECONDS = 1
 # The least that the driver knows.
 TRIAL_SECONDS = 2
 
-OUTAGE = Outage()
+CIRCUIT_BREAKER = CircuitBreaker()
 
 
 class _Hurry(threading.local):
@@ -94,7 +95,7 @@ class WatchedConnection(psycopg2.extensions.connection):
     """
 
     deadline: float | None = None
-    outage = OUTAGE
+    circuit_breaker = CIRCUIT_BREAKER
     # Once for the process.
     is_mode_checked = False
     # The one that it works for.
@@ -102,7 +103,7 @@ class WatchedConnection(psycopg2.extensions.connection):
 
     def __init__(self, dsn: str, *arguments: Any, **values: Any) -> None:
         self._limit_reads()
-        with self.outage.trying() as was_away:
+        with self.circuit_breaker.trying() as was_away:
             seconds = _hurry.seconds or (TRIAL_SECONDS if was_away else None)
             super().__init__(make_dsn(dsn, connect_timeout=seconds) if seconds else dsn, *arguments, **values)
             # A descriptor of our own, because the driver's number may belong to something else when it is used.
@@ -188,7 +189,7 @@ def serve() -> None:
     """Let this process's connections, none of which is open yet, be watched ones."""
     for alias in connections:
         # Each server can be away by itself.
-        of_its_own = {} if alias == DEFAULT_DB_ALIAS else {"outage": Outage()}
+        of_its_own = {} if alias == DEFAULT_DB_ALIAS else {"circuit_breaker": CircuitBreaker()}
         factory = type("WatchedConnection", (WatchedConnection,), of_its_own)
         connections.settings[alias]["OPTIONS"]["connection_factory"] = factory
 
@@ -242,5 +243,5 @@ def _look_after_deadlines() -> None:
                 counts.GIVEN_UP.inc()
                 exchange.set(connection.exchange)
                 logger.warning("the database has not answered in time; its connection is given up")
-                connection.outage.began()
+                connection.circuit_breaker.began()
                 connection.give_up()

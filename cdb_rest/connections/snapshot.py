@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from django.db import connection, transaction
 
-from cdb_rest import deadlines, named_sql
+from cdb_rest import named_sql
+from cdb_rest.connections import deadlines
 
 SNAPSHOT = named_sql.load("snapshot")
 LIMIT_STATEMENT = named_sql.load("limit_statement")

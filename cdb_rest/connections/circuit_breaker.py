@@ -1,4 +1,4 @@
-"""Whether the database was away when this process last tried, so that requests need not all wait to find out."""
+"""A circuit breaker: while the database is away, one thread of a process tries to connect, and the others fail at once."""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from cdb_rest.metrics import counts
 PAUSE_SECONDS = 0.5
 
 
-class Outage:
+class CircuitBreaker:
     """What the threads of a process know of a database that is away: one of them tries, the others are told at once.
 
     Only opening a connection asks here. Connections that are open go on, so that a refusal which concerns new ones alone,

@@ -5,8 +5,8 @@ import threading
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from cdb_rest.replicas import watch
-from cdb_rest.replicas.replica import Replica, is_reading_from_one
+from cdb_rest.connections.replicas import watch
+from cdb_rest.connections.replicas.replica import Replica, is_reading_from_one
 
 REPLICAS = [Replica(alias) for alias in connections if alias != DEFAULT_DB_ALIAS]
 

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from cdb_rest import named_sql
-from cdb_rest.deadlines import hurry
-from cdb_rest.replicas.replica import ANSWER_SECONDS, Replica
+from cdb_rest.connections.deadlines import hurry
+from cdb_rest.connections.replicas.replica import ANSWER_SECONDS, Replica
 
 logger = logging.getLogger(__name__)
 

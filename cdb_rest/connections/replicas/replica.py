@@ -8,7 +8,7 @@ from time import monotonic, sleep
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from cdb_rest import named_sql
-from cdb_rest.deadlines import hurry
+from cdb_rest.connections.deadlines import hurry
 from cdb_rest.metrics import counts
 
 logger = logging.getLogger(__name__)
