@@ -1,6 +1,6 @@
 """The metrics that are counted as things happen; made when this module is imported, after it is known who counts together.
 
-What is only looked at when somebody asks, such as the sizes of tags, is in `cdb_rest.observe.sources`. Labels take few values:
+What is only looked at when somebody asks, such as the sizes of tags, is in `cdb_rest.collectors`. Labels take few values:
 routes are patterns of paths, never paths.
 """
 

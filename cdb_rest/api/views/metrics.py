@@ -4,10 +4,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from cdb_rest.observe import scrape
+from cdb_rest.collectors import exposition
 
 
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """The service's metrics, of all its processes."""
-    return HttpResponse(scrape.text(), content_type=CONTENT_TYPE_LATEST)
+    return HttpResponse(exposition.text(), content_type=CONTENT_TYPE_LATEST)

@@ -14,9 +14,9 @@ from prometheus_client import CollectorRegistry, Metric, generate_latest, multip
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
+from cdb_rest.collectors import database, nginx, pgbouncer, processes
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.place import here
-from cdb_rest.observe.sources import database, nginx, pgbouncer, processes
 
 logger = logging.getLogger(__name__)
 
