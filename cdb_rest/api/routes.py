@@ -16,7 +16,7 @@ from cdb_rest.api.views import (
     settings,
     strategies,
 )
-from cdb_rest.lookup.strategies import STRATEGIES
+from cdb_rest.strategies.registry import STRATEGIES
 
 Routes = tuple[tuple[type[APIView], tuple[str, ...]], ...]
 

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from cdb_rest.domain.moment import OPEN
-from cdb_rest.lookup.strategies import STRATEGIES
+from cdb_rest.strategies.registry import STRATEGIES
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, connection
 
-from cdb_rest.lookup.strategy_indexes import ASCENDING, LOOKUP, MOMENT, complete_indexes, indexes
+from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT, complete_indexes, indexes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,9 +9,10 @@ from django.db import transaction
 
 from cdb_rest.domain.errors import CdbError, TagFrozenError, TagLockedError
 from cdb_rest.domain.moment import Mode, Moment
-from cdb_rest.lookup import lateral, orm
+from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import Question
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
+from cdb_rest.strategies import orm
 from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
 
 # What the runs of this process have seen, for whoever asks: steps, refusals, lookups.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cdb_rest.domain.moment import OPEN, Mode, Moment
 from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import COLUMNS, Question
-from cdb_rest.lookup.strategies import STRATEGIES
+from cdb_rest.strategies.registry import STRATEGIES
 from tests.builders import Builder
 from tests.profiles import examples
 

@@ -14,8 +14,8 @@ from cdb.env import ROOT
 from cdb_rest import named_sql
 from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES, served_routes
 from cdb_rest.lookup import lateral
-from cdb_rest.lookup.strategies import STRATEGIES
-from cdb_rest.lookup.strategy_indexes import complete_indexes
+from cdb_rest.strategies.indexes import complete_indexes
+from cdb_rest.strategies.registry import STRATEGIES
 from tests.conftest import PREFIX
 
 pytestmark = pytest.mark.django_db

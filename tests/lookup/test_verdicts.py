@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdb_rest.lookup.verdicts import Scan, judge, scans
+from cdb_rest.strategies.verdicts import Scan, judge, scans
 
 IOVS = {"Relation Name": "PayloadIOV", "Parallel Aware": False}
 INDEX_ONLY = IOVS | {

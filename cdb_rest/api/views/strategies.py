@@ -7,8 +7,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.views.lookup import lookup_schema, read_question
-from cdb_rest.lookup.strategies import STRATEGIES, Strategy
-from cdb_rest.lookup.strategy_indexes import complete_indexes
+from cdb_rest.strategies.indexes import complete_indexes
+from cdb_rest.strategies.registry import STRATEGIES, Strategy
 
 TEXT = {"type": "string"}
 ENTRY = {

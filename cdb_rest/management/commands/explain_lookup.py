@@ -10,11 +10,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import OPEN, Moment
-from cdb_rest.lookup.explain import Explanation, explain
 from cdb_rest.lookup.question import Question
-from cdb_rest.lookup.strategies import STRATEGIES, Strategy
-from cdb_rest.lookup.verdicts import Verdict
 from cdb_rest.management.tables import table
+from cdb_rest.strategies.explain import Explanation, explain
+from cdb_rest.strategies.registry import STRATEGIES, Strategy
+from cdb_rest.strategies.verdicts import Verdict
 
 # The moments of the load study (docs/load-tests.md) are below this, in both halves.
 MOMENT_LIMIT = 2**31

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb_rest.lookup.strategy_indexes import CREATE, create, drop, indexes
 from cdb_rest.management.interruption import interruptible
+from cdb_rest.strategies.indexes import CREATE, create, drop, indexes
 
 
 class Command(BaseCommand):

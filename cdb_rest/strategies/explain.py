@@ -11,9 +11,9 @@ from django.db import connection, transaction
 from cdb_rest import named_sql
 from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import Question
-from cdb_rest.lookup.strategies import OWN, Strategy
-from cdb_rest.lookup.strategy_indexes import complete_indexes
-from cdb_rest.lookup.verdicts import Verdict, judge
+from cdb_rest.strategies.indexes import complete_indexes
+from cdb_rest.strategies.registry import OWN, Strategy
+from cdb_rest.strategies.verdicts import Verdict, judge
 
 EXPLAIN = named_sql.load("explain")
 ADOPT_SETTINGS = named_sql.load("adopt_lookup_settings")

@@ -12,10 +12,11 @@ from django.conf import settings
 from cdb_rest import named_sql
 from cdb_rest.connections.asking import ask
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.lookup import lateral, orm
+from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import COLUMNS, Question
-from cdb_rest.lookup.strategy_indexes import ASCENDING, LOOKUP, MOMENT
 from cdb_rest.models import GlobalTag
+from cdb_rest.strategies import orm
+from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
 
 
 @dataclass(frozen=True, slots=True)
