@@ -138,7 +138,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_RENDERER_CLASSES": ["cdb_rest.api.json.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["cdb_rest.api.json.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["cdb_rest.parsing.json_body.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cdb_rest.api.json.AlwaysJSON",
     "DEFAULT_SCHEMA_CLASS": "cdb_rest.api.schema.RouteSchema",
     "EXCEPTION_HANDLER": "cdb_rest.api.errors.handle",

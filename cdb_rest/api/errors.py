@@ -10,9 +10,10 @@ from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from rest_framework import exceptions
 
-from cdb_rest.api.json import TooComplexError, dump
+from cdb_rest.api.json import dump
 from cdb_rest.domain import errors
 from cdb_rest.metrics import counts
+from cdb_rest.parsing.json_body import TooComplexError
 from cdb_rest.services.driver_errors import translate
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,10 @@ from django.conf import settings
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from cdb_rest.api.fields import (
+from cdb_rest.domain.errors import ROWS_NAMED, InvalidInputError, TooManyRowsError, wrong_rows
+from cdb_rest.domain.moment import END_OF_TIME, OPEN
+from cdb_rest.models.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.parsing.fields import (
     Input,
     MomentField,
     NameField,
@@ -14,14 +17,11 @@ from cdb_rest.api.fields import (
     RevisionField,
     TextField,
     UntilField,
-    parse_flag,
     plain_errors,
     read_body,
 )
-from cdb_rest.api.strict import is_own_path
-from cdb_rest.domain.errors import ROWS_NAMED, InvalidInputError, TooManyRowsError, wrong_rows
-from cdb_rest.domain.moment import END_OF_TIME, OPEN
-from cdb_rest.models.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.parsing.parameters import parse_flag
+from cdb_rest.parsing.unknown_names import is_own_path
 
 ROWS_VALIDATED_AT_ONCE = 1000
 

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl
 
 from cdb_rest.api import errors
 from cdb_rest.api.conditional import Subject, answer_if_kept
-from cdb_rest.api.fields import is_light
 from cdb_rest.api.lookup_first import is_plain, send
 from cdb_rest.observe.exchange import exchange_of
 from cdb_rest.observe.observed import Application
+from cdb_rest.parsing.parameters import is_light
 
 # Paths as WSGI has them, below the API's own; names that are not ASCII go the usual way.
 ALL = re.compile(r"(?:globalTags|global-tags)/?")

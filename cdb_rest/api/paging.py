@@ -11,10 +11,10 @@ from rest_framework import serializers
 from rest_framework.serializers import Serializer
 
 from cdb_rest.api.documents import Document, documents, one_of
-from cdb_rest.api.fields import parse_integer
 from cdb_rest.connections.snapshot import unhurried
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN
+from cdb_rest.parsing.parameters import parse_integer
 
 PAGE_SIZE = 25
 LARGEST_PAGE_SIZE = 1000

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
-from cdb_rest.api.json import LEVELS, VALUES, VALUES_OF_A_ROW, JSONParser, TooComplexError
+from cdb_rest.parsing.json_body import LEVELS, VALUES, VALUES_OF_A_ROW, JSONParser, TooComplexError
 from tests.api.paths import WRITES
 
 ROUTES_OF_ROWS = ("bulk_piov", "payload-iovs/insert")

@@ -7,12 +7,12 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
 from rest_framework.request import Request
 
 from cdb_rest.api import streams
-from cdb_rest.api.fields import parse_moment
+from cdb_rest.api.own_view import OwnView
 from cdb_rest.api.schema import in_path
-from cdb_rest.api.strict import OwnView
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.models.names import CONTROL_CHARACTER
+from cdb_rest.parsing.parameters import parse_moment
 from cdb_rest.services.export import Form, Selection, check_selection, export
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}

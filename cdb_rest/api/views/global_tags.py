@@ -20,7 +20,6 @@ from cdb_rest.api.documents import (
     one_of,
 )
 from cdb_rest.api.examples import GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
-from cdb_rest.api.fields import is_light, parse_number, read_body, read_value
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.schema import in_path, request_example, response_example
@@ -28,6 +27,8 @@ from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup.state import VERSION_OF_NONE, State, state_of_all
 from cdb_rest.models import GlobalTag, GlobalTagStatus
+from cdb_rest.parsing.fields import read_body, read_value
+from cdb_rest.parsing.parameters import is_light, parse_number
 from cdb_rest.services import global_tags
 
 NAME = in_path("name", "Name of the global tag.", "tiny")

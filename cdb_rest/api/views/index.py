@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import cdb_rest
-from cdb_rest.api.strict import OwnView
+from cdb_rest.api.own_view import OwnView
 
 API = "/api/cdb_rest/"
 DESCRIPTION = {"docs": "/api/docs/", "schema": "/api/schema/"}

@@ -12,13 +12,13 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.conditional import digest_of, headers_of, read_known, unchanged
 from cdb_rest.api.examples import PAYLOAD_IOV
-from cdb_rest.api.fields import parse_flag, parse_moment
 from cdb_rest.api.schema import NUMBER, TEXT, required, response_example
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import Mode
 from cdb_rest.lookup import reading
 from cdb_rest.lookup.question import COLUMNS, Question
 from cdb_rest.metrics import counts
+from cdb_rest.parsing.parameters import parse_flag, parse_moment
 
 QUERY = [
     required("gtName", TEXT, "Name of the global tag.", "tiny"),

@@ -10,7 +10,6 @@ from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_IOVS
 from cdb_rest.api.documents import PayloadIOVDocument, Statement, document, document_of
 from cdb_rest.api.examples import PAYLOAD_IOV, page_of
-from cdb_rest.api.fields import parse_moment, parse_number, read_body
 from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.plans import AttachedIOV, cuts_document
@@ -19,6 +18,8 @@ from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadIOVNotFoundError
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.models import PayloadIOV
+from cdb_rest.parsing.fields import read_body
+from cdb_rest.parsing.parameters import parse_moment, parse_number
 from cdb_rest.services import payload_iovs
 
 # Text, because JavaScript rounds the largest number, which means open.

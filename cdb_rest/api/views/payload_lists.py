@@ -17,14 +17,15 @@ from cdb_rest.api.documents import (
     document_of,
 )
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
-from cdb_rest.api.fields import parse_number, read_body
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
+from cdb_rest.api.own_view import OwnView
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.schema import in_path, request_example, response_example
-from cdb_rest.api.strict import OwnView
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.models import PayloadList
+from cdb_rest.parsing.fields import read_body
+from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.services import payload_lists
 
 

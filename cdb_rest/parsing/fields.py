@@ -1,20 +1,16 @@
-"""Reading values from bodies, query strings and paths: strict about meaning, each error in one sentence."""
+"""The fields of request bodies: strict about meaning, each error in one sentence."""
 
-import re
-from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from cdb_rest.api.strict import is_own_path, unknown_names
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Moment
 from cdb_rest.models.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
-
-# No number that fits needs more digits; a longer text is not worth converting.
-INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
+from cdb_rest.parsing.parameters import parse_integer
+from cdb_rest.parsing.unknown_names import is_own_path, unknown_names
 
 
 class TextField(serializers.CharField):
@@ -121,49 +117,6 @@ class Input(serializers.Serializer):
                 if value is not None or key not in self.fields or self.fields[key].required
             }
         return super().to_internal_value(data)
-
-
-def parse_integer(value: Any) -> int | None:
-    """`value` as an integer if it is one or is a string of its digits, else None."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and INTEGER.fullmatch(value):
-        return int(value)
-    return None
-
-
-def parse_number(name: str, text: str | None) -> int:
-    """A number in 0…2^63-1 from a path or query string. Raises `InvalidInputError` that names it."""
-    number = parse_integer(text)
-    if number is None or not 0 <= number <= OPEN:
-        message = f"{name} must be an integer from 0 to {OPEN}."
-        raise InvalidInputError(message, {name: [message]})
-    return number
-
-
-def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -> Moment:
-    """A moment from a path or query string. Raises `InvalidInputError` that names the wrong half."""
-    return Moment(*(parse_number(name, text) for name, text in zip(names, texts, strict=True)))
-
-
-def parse_flag(name: str, text: str | None) -> bool:
-    """A flag of a query string: bare, 1 or true mean on, 0 or false off, and so does leaving it out.
-
-    Raises `InvalidInputError`.
-    """
-    values = {"": True, "1": True, "true": True, "0": False, "false": False, None: False}
-    if text not in values:
-        message = f"{name} must be 1, true or empty for on, or 0 or false for off (got {text})."
-        raise InvalidInputError(message, {name: [message]})
-    return values[text]
-
-
-def is_light(values: Sequence[str]) -> bool:
-    """Whether `light` asks for a tag's item: existing clients give it any value, so only 0 and false mean no.
-
-    nginx.conf decides by the same rule which pool answers.
-    """
-    return any(value not in ("0", "false") for value in values)
 
 
 def read_body(request: Request, form: type[Input]) -> dict[str, Any]:

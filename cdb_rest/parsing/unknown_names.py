@@ -5,34 +5,16 @@ because existing clients may send them.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
-from rest_framework.views import APIView
-
-from cdb_rest.domain.errors import UnknownParameterError
 
 # The readable paths. None of nopayloaddb's begins like one of them.
 OWN_PATH = re.compile(r"/api/cdb_rest/(global-tags|payload-types|payload-lists|payload-iovs|settings)(/|$)")
 # More names than these, and longer ones, would only make the response large.
 NAMED, NAMED_LENGTH = 5, 60
-
-
-class OwnView(APIView):
-    """A view that nopayloaddb does not have: `query` are all the parameters that its query string may have."""
-
-    query: Sequence[OpenApiParameter] = ()
-
-    def initial(self, request: Request, *arguments: Any, **named: Any) -> None:
-        """Before the view's method. Raises `UnknownParameterError`."""
-        super().initial(request, *arguments, **named)
-        unknown = unknown_names(request.query_params, [parameter.name for parameter in self.query])
-        if unknown:
-            raise UnknownParameterError(" ".join(text for [text] in unknown.values()), unknown)
 
 
 def is_own_path(request: Request) -> bool:
