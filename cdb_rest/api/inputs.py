@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from cdb_rest.domain.errors import ROWS_NAMED, InvalidInputError, TooManyRowsError, wrong_rows
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
-from cdb_rest.models.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.domain.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.parsing.fields import (
     Input,
     MomentField,

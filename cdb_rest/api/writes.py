@@ -13,8 +13,8 @@ from rest_framework.request import Request
 
 from cdb_rest.api.json import dump
 from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.names import COMMENT_LENGTH, TEXT_LENGTH
 from cdb_rest.domain.origin import Origin
-from cdb_rest.models.names import COMMENT_LENGTH, TEXT_LENGTH
 from cdb_rest.observe.exchange import exchange_of
 from cdb_rest.parsing.fields import Input, TextField, read_value
 from cdb_rest.services.kept_answers import answer_once

@@ -6,7 +6,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
 from cdb_rest import named_sql
-from cdb_rest.models.names import NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.domain.names import NAME_LENGTH, TEXT_LENGTH
 
 VERSION_OF_ALL = named_sql.load("global_tags_version")
 

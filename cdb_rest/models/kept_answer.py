@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from cdb_rest.models.names import TEXT_LENGTH
+from cdb_rest.domain.names import TEXT_LENGTH
 
 
 class KeptAnswer(models.Model):

@@ -5,7 +5,7 @@ from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
 from cdb_rest.domain.moment import OPEN
-from cdb_rest.models.names import REVISION_LENGTH, TEXT_LENGTH
+from cdb_rest.domain.names import REVISION_LENGTH, TEXT_LENGTH
 from cdb_rest.models.payload_list import PayloadList
 
 

@@ -14,7 +14,7 @@ from psycopg2 import errorcodes
 from cdb_rest import named_sql
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import Mode, Moment
-from cdb_rest.models.names import NAME_RULE, fits_into_path
+from cdb_rest.domain.names import NAME_RULE, fits_into_path
 
 CREATE = named_sql.load("create_import_table")
 COPY = named_sql.load("copy_import")

@@ -11,7 +11,7 @@ from cdb_rest.api.own_view import OwnView
 from cdb_rest.api.schema import in_path
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
-from cdb_rest.models.names import CONTROL_CHARACTER
+from cdb_rest.domain.names import CONTROL_CHARACTER
 from cdb_rest.parsing.parameters import parse_moment
 from cdb_rest.services.export import Form, Selection, check_selection, export
 

@@ -13,9 +13,9 @@ from tqdm import tqdm
 from tqdm.utils import CallbackIOWrapper
 
 from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
 from cdb_rest.domain.origin import Origin
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.models.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
 from cdb_rest.services.imports import Imported, import_payload_iovs
 
 
