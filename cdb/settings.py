@@ -38,7 +38,7 @@ MIDDLEWARE = [
     "cdb_rest.api.timing.TimingMiddleware",
     "cdb_rest.api.route_names.RouteMiddleware",
     "cdb_rest.api.failures.FailureMiddleware",
-    "cdb_rest.api.security.SecurityHeadersMiddleware",
+    "cdb_rest.api.middleware.SecurityHeadersMiddleware",
     "cdb_rest.api.middleware.EdgeMiddleware",
     "cdb_rest.api.metrics_middleware.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",  # with CDB_TLS: the admin by HTTPS alone
@@ -87,7 +87,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _values["CDB_
 SECURE_REDIRECT_EXEMPT = [r"^(?!admin/)"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _values["CDB_TLS"] else 0
 CSRF_TRUSTED_ORIGINS = security.trusted_origins(_values["CDB_ALLOWED_HOSTS"]) if _values["CDB_TLS"] else []
-# `cdb_rest.api.security` has what all answers tell browsers, and this one concerns pages alone.
+# `cdb_rest.http.security` has what all answers tell browsers, and this one concerns pages alone.
 SECURE_CROSS_ORIGIN_OPENER_POLICY = None
 # What other names of the domain do, and whether it goes into the lists that browsers come with, is not this service's to say.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db.models.signals import post_migrate
 from django.test import Client
 
-from cdb_rest.api.security import HEADERS
+from cdb_rest.http.security import HEADERS
 from tests.builders import Builder, make_statuses
 
 PREFIX = "/api/cdb_rest/"

@@ -13,7 +13,7 @@ import gunicorn.util
 from gunicorn.http.message import Request
 from gunicorn.http.wsgi import Response
 
-from cdb_rest.api import security
+from cdb_rest.http import security
 from cdb_rest.observe.exchange import Exchange, current
 from cdb_rest.observe.observed import HEADER
 

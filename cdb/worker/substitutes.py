@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cdb_rest.api import security
+from cdb_rest.http import security
 
 
 class Substitute(NamedTuple):

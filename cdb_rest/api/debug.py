@@ -15,8 +15,8 @@ from rest_framework.renderers import BrowsableAPIRenderer
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.security import POLICY
 from cdb_rest.api.views.index import prefers_html
+from cdb_rest.http.security import POLICY
 
 # More of an answer than this is not shown: nobody reads it, and a browser takes long to lay it out.
 SHOWN_BYTES = 64 * 1024

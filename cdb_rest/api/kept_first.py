@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from cdb_rest.api import errors
-from cdb_rest.api.conditional import Subject, answer_if_kept
 from cdb_rest.api.lookup_first import is_plain, send
+from cdb_rest.http.caching import Subject, answer_if_kept
 from cdb_rest.observe.exchange import exchange_of
 from cdb_rest.observe.observed import Application
 from cdb_rest.parsing.parameters import is_light

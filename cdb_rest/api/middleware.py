@@ -5,9 +5,9 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.api.conditional import fails_precondition
 from cdb_rest.api.errors import answer
-from cdb_rest.api.security import is_cross_site_write
+from cdb_rest.http.caching import fails_precondition
+from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY, is_cross_site_write
 
 
 class EdgeMiddleware:
@@ -54,6 +54,23 @@ class EdgeMiddleware:
             limit = f"{settings.CDB_MAX_BODY_BYTES} bytes"
             return answer(413, "body_too_large", f"The body has {length} bytes; at most {limit} are accepted.")
         return None
+
+
+class SecurityHeadersMiddleware:
+    """Puts the headers on all that Django answers. A page of DEBUG, which has scripts in it, may load what it likes."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+        self._page_headers = dict(PAGE_HEADERS)
+        if settings.DEBUG:
+            del self._page_headers[POLICY]
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        is_page = response.get("Content-Type", "").startswith("text/html")
+        for name, value in (self._page_headers if is_page else HEADERS).items():
+            response.headers[name] = value
+        return response
 
 
 def _in_json(response: HttpResponse) -> HttpResponse:

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from cdb_rest.api.security import PAGE_HEADERS
+from cdb_rest.http.security import PAGE_HEADERS
 from tests.conftest import PREFIX
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from cdb_rest.api.security import HEADERS, PAGE_HEADERS
+from cdb_rest.http.security import HEADERS, PAGE_HEADERS
 from tests.e2e.cookies import Browser
 from tests.e2e.faults import occupied
 from tests.e2e.refused import REFUSED

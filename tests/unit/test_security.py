@@ -10,7 +10,7 @@ from cdb import checks, env, security
 from cdb.env import ConfigurationError
 from cdb.serving import nginx_configuration
 from cdb.variables import VARIABLES
-from cdb_rest.api.security import HEADERS
+from cdb_rest.http.security import HEADERS
 
 
 def test_forms_are_trusted_from_the_names_that_clients_use():

@@ -8,7 +8,6 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import GLOBAL_TAGS
-from cdb_rest.api.conditional import Subject, answer_if_kept, headers_of
 from cdb_rest.api.documents import (
     GlobalTagDocument,
     GlobalTagItem,
@@ -25,6 +24,7 @@ from cdb_rest.api.paging import wants_page
 from cdb_rest.api.schema import in_path, request_example, response_example
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.http.caching import Subject, answer_if_kept, headers_of
 from cdb_rest.lookup.state import VERSION_OF_NONE, State, state_of_all
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_body, read_value

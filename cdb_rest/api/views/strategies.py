@@ -6,7 +6,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.views.lookup import lookup_schema, read_question
+from cdb_rest.api.views.lookup import lookup_schema
+from cdb_rest.http.lookup import read_question
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import STRATEGIES, Strategy
 

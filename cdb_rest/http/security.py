@@ -4,10 +4,8 @@ The headers are constants, because the responses that are made before Django, by
 (`cdb_rest/api/lookup_first.py`, `cdb/worker/edge.py`, `deploy/nginx.conf`).
 """
 
-from collections.abc import Callable
-
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
 POLICY = "Content-Security-Policy"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -43,20 +41,3 @@ def is_cross_site_write(request: HttpRequest) -> bool:
         return False
     scheme, _, host = origin.partition("://")
     return scheme not in ("http", "https") or host != request.get_host()
-
-
-class SecurityHeadersMiddleware:
-    """Puts the headers on all that Django answers. A page of DEBUG, which has scripts in it, may load what it likes."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-        self._page_headers = dict(PAGE_HEADERS)
-        if settings.DEBUG:
-            del self._page_headers[POLICY]
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
-        is_page = response.get("Content-Type", "").startswith("text/html")
-        for name, value in (self._page_headers if is_page else HEADERS).items():
-            response.headers[name] = value
-        return response
