@@ -35,7 +35,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "cdb_rest.api.timing.TimingMiddleware",
+    "cdb_rest.api.middleware.TimingMiddleware",
     "cdb_rest.api.route_names.RouteMiddleware",
     "cdb_rest.api.failures.FailureMiddleware",
     "cdb_rest.api.middleware.SecurityHeadersMiddleware",

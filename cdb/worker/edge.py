@@ -15,7 +15,7 @@ from gunicorn.http.wsgi import Response
 
 from cdb_rest.http import security
 from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.observe.observed import HEADER
+from cdb_rest.wsgi.observed import HEADER
 
 # What may not stand in a request's target as it is, but does in requests of clients that escape nothing.
 UNESCAPED = re.compile(rb"[\x20\x80-\xff]")

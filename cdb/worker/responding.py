@@ -21,7 +21,7 @@ from cdb_rest.metrics import counts
 from cdb_rest.metrics.place import here
 from cdb_rest.metrics.values import Buckets, add
 from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.observe.observed import INSTEAD
+from cdb_rest.wsgi.observed import INSTEAD
 
 # How long a thread waits for the next request of a connection before it gives the connection back.
 LINGER_MILLISECONDS = 5

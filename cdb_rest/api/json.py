@@ -8,7 +8,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 
-from cdb_rest.api.timing import rendering
+from cdb_rest.observe.timing import rendering
 
 
 def dump(value: Any) -> bytes:

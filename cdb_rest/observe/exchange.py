@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
 
@@ -79,6 +79,20 @@ class Exchange:
     def seconds(self) -> float:
         """How long it has taken so far."""
         return perf_counter() - self.begin
+
+
+class ClientGoneError(Exception):
+    """The server stopped taking an answer before its end: it could not hand it over."""
+
+
+class Observer(Protocol):
+    """Somebody who is told of every request. What it does is part of the request's time, and must not fail."""
+
+    def began(self, exchange: Exchange) -> None:
+        """A request has come."""
+
+    def ended(self, exchange: Exchange, error: BaseException | None) -> None:
+        """Its answer was handed over, or broke off by `error`, a `ClientGoneError` where nobody took the rest of it."""
 
 
 def actor_of(environ: Mapping[str, Any]) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 import structlog
 
-from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.observe.observed import ClientGoneError
+from cdb_rest.observe.exchange import ClientGoneError, Exchange, current
 
 Event = MutableMapping[str, Any]
 

@@ -10,12 +10,12 @@ from django.core.signals import request_finished, request_started
 from django.db import DatabaseError, ProgrammingError, close_old_connections
 from django.db.models.functions import Now
 
-from cdb_rest.api.kept_first import KeptFirst
-from cdb_rest.api.lookup_first import LookupFirst, _is_ours
 from cdb_rest.api.routes import spellings
 from cdb_rest.api.views.lookup import LookupView
 from cdb_rest.lookup import lateral
 from cdb_rest.models import GlobalTag
+from cdb_rest.wsgi.conditional_first import ConditionalFirst
+from cdb_rest.wsgi.lookup_first import LookupFirst, _is_ours
 from tests.builders import Builder
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +60,7 @@ def _ask(environ, first=True):
     django = LongWay()
     application = django
     if first:
-        application = LookupFirst(KeptFirst(django, PREFIX), [PREFIX + path for path in spellings(LookupView)])
+        application = LookupFirst(ConditionalFirst(django, PREFIX), [PREFIX + path for path in spellings(LookupView)])
     answer = application(environ, lambda line, headers: said.append((line, dict(headers))))
     body = b"".join(answer)
     [(line, headers)] = said

@@ -13,13 +13,13 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
 from cdb import env, logs
-from cdb_rest.api.kept_first import KeptFirst
-from cdb_rest.api.lookup_first import LookupFirst
 from cdb_rest.api.routes import spellings
 from cdb_rest.api.views.lookup import LookupView
 from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.observe.observed import Observed
 from cdb_rest.observe.records import Records
+from cdb_rest.wsgi.conditional_first import ConditionalFirst
+from cdb_rest.wsgi.lookup_first import LookupFirst
+from cdb_rest.wsgi.observed import Observed
 
 PREFIX = "/api/cdb_rest/"
 LOOKUP = PREFIX + "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"
@@ -44,7 +44,7 @@ class Service:
 
     def __init__(self, observers: list = ()) -> None:
         self.told = Told()
-        application = KeptFirst(WSGIHandler(), PREFIX)
+        application = ConditionalFirst(WSGIHandler(), PREFIX)
         application = LookupFirst(application, [PREFIX + path for path in spellings(LookupView)])
         self.application = Observed(application, [self.told, *observers])
 

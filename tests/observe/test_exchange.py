@@ -4,7 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from cdb_rest.observe.observed import ClientGoneError, Observed
+from cdb_rest.observe.exchange import ClientGoneError
+from cdb_rest.wsgi.observed import Observed
 from tests.observe.conftest import PREFIX, Told
 
 pytestmark = pytest.mark.django_db

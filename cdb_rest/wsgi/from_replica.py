@@ -8,11 +8,11 @@ from typing import Any
 from django.db import Error
 
 from cdb_rest import named_sql
-from cdb_rest.api.lookup_first import is_plain
 from cdb_rest.connections.asking import ask
 from cdb_rest.connections.replicas.choice import choose
 from cdb_rest.connections.replicas.replica import Replica
-from cdb_rest.observe.observed import Application, Body
+from cdb_rest.wsgi.lookup_first import is_plain
+from cdb_rest.wsgi.observed import Application, Body
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from cdb_rest.api import errors
-from cdb_rest.api.lookup_first import is_plain, send
 from cdb_rest.http.caching import Subject, answer_if_kept
 from cdb_rest.observe.exchange import exchange_of
-from cdb_rest.observe.observed import Application
 from cdb_rest.parsing.parameters import is_light
+from cdb_rest.wsgi.lookup_first import is_plain, send
+from cdb_rest.wsgi.observed import Application
 
 # Paths as WSGI has them, below the API's own; names that are not ASCII go the usual way.
 ALL = re.compile(r"(?:globalTags|global-tags)/?")
@@ -22,7 +22,7 @@ TAG = re.compile(r"(?:globalTag|global-tags(?!/statuses/?$))/(?P<name>[!-.0-~ ]+
 LISTS = re.compile(r"(?:gtPayloadLists/(?P<name>[!-.0-~ ]+)|global-tags/(?P<other>[!-.0-~ ]+)/payload-lists)/?")
 
 
-class KeptFirst:
+class ConditionalFirst:
     """A WSGI application that answers 304 itself and leaves all other requests to another application."""
 
     def __init__(self, application: Application, prefix: str) -> None:

@@ -1,29 +1,15 @@
 """The outermost WSGI application: every request passes here, whoever answers it, and its end is known here alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from cdb_rest.observe.exchange import KEY, Exchange, current
+from cdb_rest.observe.exchange import KEY, ClientGoneError, Exchange, Observer, current
 
 HEADER = "X-Request-ID"
 # The WSGI variable by which a server has another application answer a request, such as one that it can't take.
 INSTEAD = "cdb.instead"
 
 Application = Callable[[dict[str, Any], Callable], Iterable[bytes]]
-
-
-class ClientGoneError(Exception):
-    """The server stopped taking an answer before its end: it could not hand it over."""
-
-
-class Observer(Protocol):
-    """Somebody who is told of every request. What it does is part of the request's time, and must not fail."""
-
-    def began(self, exchange: Exchange) -> None:
-        """A request has come."""
-
-    def ended(self, exchange: Exchange, error: BaseException | None) -> None:
-        """Its answer was handed over, or broke off by `error`, a `ClientGoneError` where nobody took the rest of it."""
 
 
 class Observed:

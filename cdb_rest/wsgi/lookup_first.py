@@ -15,14 +15,14 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from cdb_rest.api import errors
-from cdb_rest.api.timing import HEADER, server_timing
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.http import security
 from cdb_rest.http.caching import PRECONDITIONS
 from cdb_rest.http.lookup import Extras, answer_lookup, read_lookup
 from cdb_rest.lookup.question import Question
 from cdb_rest.observe.exchange import Exchange, exchange_of
-from cdb_rest.observe.observed import Application
+from cdb_rest.observe.timing import HEADER, server_timing
+from cdb_rest.wsgi.observed import Application
 
 
 class LookupFirst:
