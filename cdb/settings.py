@@ -35,20 +35,20 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "cdb_rest.api.middleware.TimingMiddleware",
-    "cdb_rest.api.route_names.RouteMiddleware",
-    "cdb_rest.api.failures.FailureMiddleware",
-    "cdb_rest.api.middleware.SecurityHeadersMiddleware",
-    "cdb_rest.api.middleware.EdgeMiddleware",
-    "cdb_rest.api.metrics_middleware.MetricsMiddleware",
+    "cdb_rest.middleware.observation.TimingMiddleware",
+    "cdb_rest.middleware.observation.RouteMiddleware",
+    "cdb_rest.middleware.observation.FailureMiddleware",
+    "cdb_rest.middleware.edge.SecurityHeadersMiddleware",
+    "cdb_rest.middleware.edge.EdgeMiddleware",
+    "cdb_rest.middleware.edge.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",  # with CDB_TLS: the admin by HTTPS alone
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
     "django.middleware.csrf.CsrfViewMiddleware",  # for the admin; the views of the API know no cookies and are exempt
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "cdb_rest.api.admin_middleware.AdminSessionMiddleware",
-    "cdb_rest.api.admin_middleware.AdminAuthenticationMiddleware",
-    "cdb_rest.api.admin_middleware.AdminMessageMiddleware",
+    "cdb_rest.middleware.admin.AdminSessionMiddleware",
+    "cdb_rest.middleware.admin.AdminAuthenticationMiddleware",
+    "cdb_rest.middleware.admin.AdminMessageMiddleware",
 ]
 
 TEMPLATES = [
@@ -173,7 +173,10 @@ if DEBUG:
         raise env.ConfigurationError("DEBUG needs django-debug-toolbar, which is not installed: make setup-dev")
     INSTALLED_APPS.append("debug_toolbar")
     # Around all others but the clock: so the toolbar gets the finished page, and the page the finished answer, an error's too.
-    MIDDLEWARE[1:1] = ["debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.api.debug.BrowserPages"]
+    MIDDLEWARE[1:1] = [
+        "debug_toolbar.middleware.DebugToolbarMiddleware",
+        "cdb_rest.middleware.browser_pages.BrowserPages",
+    ]
     # The address decides about nothing here, so a page offers no links that say it would.
     REST_FRAMEWORK["URL_FORMAT_OVERRIDE"] = None
     INTERNAL_IPS = ["127.0.0.1"]
@@ -189,7 +192,7 @@ if DEBUG:
         )
     ]
     DEBUG_TOOLBAR_CONFIG = {
-        "SHOW_TOOLBAR_CALLBACK": "cdb_rest.api.debug.is_recorded",
+        "SHOW_TOOLBAR_CALLBACK": "cdb_rest.middleware.browser_pages.is_recorded",
         # Open, it covers the buttons of the page.
         "SHOW_COLLAPSED": True,
         # How many requests the history has.

@@ -8,17 +8,16 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 
 from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
-from cdb_rest.api.views import health, index
-from cdb_rest.api.views.metrics import metrics
+from cdb_rest.api.views import index, monitoring
 
 # Forms are the admin's alone; whoever sends one anywhere else gets an answer as to any other request.
 urlpatterns = [
     re_path(r"^api/cdb_rest/?$", index.IndexView.as_view()),
     path("api/cdb_rest/", include("cdb_rest.api.routes")),
-    re_path(r"^health/live/?$", csrf_exempt(health.live)),
-    re_path(r"^health/ready/?$", csrf_exempt(health.ready)),
+    re_path(r"^health/live/?$", csrf_exempt(monitoring.live)),
+    re_path(r"^health/ready/?$", csrf_exempt(monitoring.ready)),
     # One spelling alone: proxies allow and deny it by this one.
-    path("metrics", csrf_exempt(metrics)),
+    path("metrics", csrf_exempt(monitoring.metrics)),
     re_path(
         r"^api/schema/?$",
         SpectacularJSONAPIView.as_view(renderer_classes=[JSONRenderer], http_method_names=["get", "head"]),

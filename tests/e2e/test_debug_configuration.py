@@ -19,7 +19,7 @@ print(json.dumps({
     "middleware": list(settings.MIDDLEWARE),
     "renderers": [renderer.__name__ for renderer in APIView.renderer_classes],
     "urls": [str(route.pattern) for route in urlpatterns],
-    "modules": [name for name in sys.modules if name.startswith("debug_toolbar") or name == "cdb_rest.api.debug"],
+    "modules": [name for name in sys.modules if name.startswith("debug_toolbar") or name == "cdb_rest.middleware.browser_pages"],
 }))
 """
 
@@ -42,7 +42,7 @@ def test_without_debug_nothing_of_the_toolbar_is_there(tmp_path, variables):
     found = parts(tmp_path, **variables)
     assert found["modules"] == []
     assert "debug" not in json.dumps(found).replace('"modules"', "")
-    assert found["middleware"][0] == "cdb_rest.api.middleware.TimingMiddleware"
+    assert found["middleware"][0] == "cdb_rest.middleware.observation.TimingMiddleware"
     assert found["renderers"] == ["JSONRenderer"]
 
 
@@ -51,7 +51,7 @@ def test_debug_adds_the_toolbar_around_the_same_service(tmp_path):
     assert found["apps"] == [*without["apps"], "debug_toolbar"]
     first, *rest = without["middleware"]
     assert found["middleware"] == [
-        first, "debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.api.debug.BrowserPages", *rest,
+        first, "debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.middleware.browser_pages.BrowserPages", *rest,
     ]  # fmt: skip
     assert found["renderers"] == without["renderers"]
     assert found["urls"] == ["^__debug__/", *without["urls"]]

@@ -123,7 +123,7 @@ def test_probes_that_find_all_well_are_for_debugging(ask, monkeypatch):
     for path in ("/health/live", "/health/ready"):
         assert service("GET", path)[0] == 200
     assert written() == []
-    monkeypatch.setattr("cdb_rest.api.views.health._known_migrations", lambda: {("cdb_rest", "0099_later")})
+    monkeypatch.setattr("cdb_rest.api.views.monitoring._known_migrations", lambda: {("cdb_rest", "0099_later")})
     assert service("GET", "/health/ready")[0] == 503
     [record] = written()
     assert (record["event"], record["level"], record["status"]) == ("finished", "warning", 503)

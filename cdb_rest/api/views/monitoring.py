@@ -1,14 +1,16 @@
-"""Whether the service lives, and whether it can answer."""
+"""Whether the service lives, whether it can answer, and its metrics for Prometheus."""
 
 from functools import cache
 
 from django.db import Error, ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from cdb_rest.api.errors import answer
+from cdb_rest.collectors import exposition
 from cdb_rest.connections.deadlines import hurry
 
 # A proxy or a supervisor that asks wants to know soon.
@@ -35,6 +37,12 @@ def ready(request: HttpRequest) -> JsonResponse:
     if missing:
         return answer(503, "migrations_missing", f"The database lacks {', '.join(missing)}.")
     return JsonResponse({"status": "ready"})
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """The service's metrics, of all its processes."""
+    return HttpResponse(exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
 
 @cache

@@ -1,16 +1,15 @@
-"""What holds for every request, whatever its route: limits on bodies, no NUL bytes, errors in JSON, HEAD."""
+"""What holds for every request, whatever its route: limits on bodies, no NUL bytes, errors in JSON, HEAD, security headers; and
+the response to Prometheus, which needs no known host name."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from django.conf import settings
-from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.api.errors import answer
+from cdb_rest.api.views.monitoring import metrics
 from cdb_rest.http.caching import fails_precondition
 from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY, is_cross_site_write
-from cdb_rest.observe.exchange import Exchange, exchange_of
-from cdb_rest.observe.timing import HEADER, server_timing
 
 
 class EdgeMiddleware:
@@ -76,28 +75,15 @@ class SecurityHeadersMiddleware:
         return response
 
 
-class TimingMiddleware:
-    """Tells in a header of each answer how long it took; of a streamed one, until its body began."""
+class MetricsMiddleware:
+    """Answers Prometheus by whatever name it asks: it goes by addresses, which CDB_ALLOWED_HOSTS does not have, and can't be told
+    to give another name. What it gets does not depend on one."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        exchange = exchange_of(request.META)
-        with connection.execute_wrapper(exchange):
-            response = self.get_response(request)
-        if response.streaming:
-            response.streaming_content = _counted(response.streaming_content, exchange)
-        # In development the toolbar has told its times already.
-        told = response.headers.get(HEADER)
-        response.headers[HEADER] = f"{server_timing(exchange)}, {told}" if told else server_timing(exchange)
-        return response
-
-
-def _counted(pieces: Iterable[bytes], exchange: Exchange) -> Iterator[bytes]:
-    """The pieces of a body, with the statements that they take counted as the others of the request."""
-    with connection.execute_wrapper(exchange):
-        yield from pieces
+        return metrics(request) if request.path_info == "/metrics" else self.get_response(request)
 
 
 def _in_json(response: HttpResponse) -> HttpResponse:
