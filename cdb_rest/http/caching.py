@@ -18,8 +18,8 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.domain.status import Status
-from cdb_rest.lookup.reading import find_state
-from cdb_rest.lookup.state import ALL_TAGS, ANYTHING, NOTHING, Known, State, find_state_of_all
+from cdb_rest.lookup.queries import find_state, find_state_of_all
+from cdb_rest.lookup.question import ALL_TAGS, ANYTHING, NOTHING, Known, State
 
 # To be raised when a question on an unchanged tag gets other bytes than before: what caches have is then of no use.
 FORMAT = 1

@@ -12,7 +12,7 @@ from django.conf import settings
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import Mode
 from cdb_rest.http.caching import digest_of, headers_of, read_known
-from cdb_rest.lookup import reading
+from cdb_rest.lookup.queries import look_up
 from cdb_rest.lookup.question import Question
 from cdb_rest.metrics import counts
 from cdb_rest.parsing.parameters import parse_flag, parse_moment
@@ -42,7 +42,7 @@ def answer_lookup(question: Question, extras: Extras, meta: Mapping[str, Any]) -
     counts.LOOKUPS_REACHED.inc(1)
     asked = (question.tag, *question.moment, question.only_valid, question.as_objects, question.mode.value)
     digest = digest_of(*asked, extras.window, extras.canonical)
-    found = reading.look_up(question, read_known(meta, digest), with_window=extras.window)
+    found = look_up(question, read_known(meta, digest), with_window=extras.window)
     headers = headers_of(found.state, digest)
     if found.text is None:
         return 304, headers, b""

@@ -9,8 +9,8 @@ import orjson
 from django.db import connection, transaction
 
 from cdb_rest import named_sql
-from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import Question
+from cdb_rest.strategies import own
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import OWN, Strategy
 from cdb_rest.strategies.verdicts import Verdict, judge
@@ -73,10 +73,10 @@ def _explainable(
     if strategy is not OWN:
         yield statements
         return
-    parameters = lateral.statement_parameters(question)
+    parameters = own.statement_parameters(question)
     with connection.cursor() as cursor:
         cursor.execute(ADOPT_SETTINGS)
-        cursor.execute(PREPARE.replace("{lookup}", lateral.STATEMENT % NUMBERED))
+        cursor.execute(PREPARE.replace("{lookup}", own.STATEMENT % NUMBERED))
         yield [(EXECUTE, parameters)]
         cursor.execute(FORGET)
 

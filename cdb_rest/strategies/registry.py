@@ -10,12 +10,11 @@ import orjson
 from django.conf import settings
 
 from cdb_rest import named_sql
-from cdb_rest.connections.asking import ask
+from cdb_rest.connections.reads import ask
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import COLUMNS, Question
 from cdb_rest.models import GlobalTag
-from cdb_rest.strategies import orm
+from cdb_rest.strategies import orm, own
 from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
 
 
@@ -58,7 +57,7 @@ def _by_sql(file: str) -> Callable[[Question], bytes]:
 
 def _own(question: Question) -> str:
     # A call of the function would show the debug toolbar nothing but that call.
-    return lateral.answer_in_the_open(question) if settings.DEBUG else lateral.answer(question)
+    return own.answer_in_the_open(question) if settings.DEBUG else own.answer(question)
 
 
 OWN = Strategy(

@@ -8,8 +8,7 @@ from typing import Any
 from django.db import Error
 
 from cdb_rest import named_sql
-from cdb_rest.connections.asking import ask
-from cdb_rest.connections.replicas.choice import choose
+from cdb_rest.connections.reads import ask, choose
 from cdb_rest.connections.replicas.replica import Replica
 from cdb_rest.wsgi.lookup_first import is_plain
 from cdb_rest.wsgi.observed import Application, Body

@@ -60,7 +60,7 @@ def test_a_bug_is_500_in_json_and_logged(api, monkeypatch, caplog, settings, deb
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("cdb_rest.lookup.lateral.look_up", fail)
+    monkeypatch.setattr("cdb_rest.lookup.queries.look_up_here", fail)
     error = api.get("payloadiovs/?gtName=a&majorIOV=0&minorIOV=0").error(500, "internal_error")
     assert "ZeroDivisionError" in caplog.text
     assert "Zero" not in error["detail"]

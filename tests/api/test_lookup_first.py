@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from cdb_rest.api.routes import spellings
 from cdb_rest.api.views.lookup import LookupView
-from cdb_rest.lookup import lateral
+from cdb_rest.lookup import queries
 from cdb_rest.models import GlobalTag
 from cdb_rest.wsgi.conditional_first import ConditionalFirst
 from cdb_rest.wsgi.lookup_first import LookupFirst, _is_ours
@@ -214,7 +214,7 @@ def test_failures_are_worded_alike(ask, tag, monkeypatch, error, status):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(lateral, "look_up", fail)
+    monkeypatch.setattr(queries, "look_up_here", fail)
     *answer, asked = ask(environ())
     assert not asked and answer[0].startswith(status)
     assert answer == list(ask(environ(), first=False)[:3])

@@ -6,7 +6,7 @@ import time
 import pytest
 from django.db import connection
 
-from cdb_rest.lookup import lateral
+from cdb_rest.lookup import queries
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +47,7 @@ def test_every_answer_has_it_errors_too(api, build, method, path):
 
 def test_statements_are_counted_and_their_time_is_the_databases(api, build, monkeypatch):
     build.tag()
-    monkeypatch.setattr(lateral, "CALL", "SELECT '1', 'locked', null, '[]', null, null FROM pg_sleep(0.05)")
+    monkeypatch.setattr(queries, "CALL", "SELECT '1', 'locked', null, '[]', null, null FROM pg_sleep(0.05)")
     found = times(api.get("payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"))
     assert found["queries"] == 1
     assert 50 <= found["database"] <= found["total"]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
-from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import Question
 from cdb_rest.models import GlobalTagStatus, PayloadType
 from cdb_rest.services import imports
@@ -20,6 +19,7 @@ from cdb_rest.services.counts import find_wrong_counts
 from cdb_rest.services.global_tags import change_status, create_global_tag
 from cdb_rest.services.insertion import insert_payloads
 from cdb_rest.services.repair import find_faults
+from cdb_rest.strategies import own
 from tests.builders import Builder, make_statuses
 from tests.commands.importing import HEADER, exported, forget_everything, run
 from tests.profiles import examples
@@ -56,7 +56,7 @@ def answers(tag, moments, mode):
 
 
 def _rows(question):
-    return json.loads(lateral.answer(question))
+    return json.loads(own.answer(question))
 
 
 def interesting(rows):

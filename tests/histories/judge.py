@@ -9,10 +9,9 @@ from django.db import transaction
 
 from cdb_rest.domain.errors import CdbError, TagFrozenError, TagLockedError
 from cdb_rest.domain.moment import Mode, Moment
-from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import Question
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
-from cdb_rest.strategies import orm
+from cdb_rest.strategies import orm, own
 from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
 
 # What the runs of this process have seen, for whoever asks: steps, refusals, lookups.
@@ -95,16 +94,16 @@ class Judge:
         for number, grid_moment in enumerate(self.grid):
             for moment in {grid_moment, wire_end(grid_moment, True) if number else grid_moment}:
                 question = self._question(tag, moment, strict=True)
-                answer = {row[0]: row[1] for row in json.loads(lateral.answer(question))}
+                answer = {row[0]: row[1] for row in json.loads(own.answer(question))}
                 valid = {kind: valid_payload(rows, moment) for kind, rows in lists.items()}
                 assert answer == {kind: label for kind, label in valid.items() if label}, moment
                 answers.append(answer)
         played["lookups"] += len(answers)
         for strict in (True, False):
             question = self._question(tag, self.grid[self._labels % len(self.grid)], strict=strict)
-            own = [tuple(row) for row in json.loads(lateral.answer(question))]
-            assert orm.order_by(question) == own
-            assert orm.maximum(question) == own
+            rows = [tuple(row) for row in json.loads(own.answer(question))]
+            assert orm.order_by(question) == rows
+            assert orm.maximum(question) == rows
         return answers
 
     def check_log(self):

@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from cdb_rest.domain.moment import END_OF_TIME, Mode, Moment
-from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import Question
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import write
+from cdb_rest.strategies import own
 from loadtests.content import starts
 from loadtests.content.expected import Expected
 from loadtests.content.moments import PATTERNS, drawing
@@ -55,7 +55,7 @@ def test_the_service_says_the_same_to_the_byte(expect, settings, layout, mode):
     for moment in moments(expected, layout):
         for as_objects in (False, True):
             question = Question(tag="told", moment=moment, only_valid=False, as_objects=as_objects, mode=mode)
-            body = lateral.answer(question).encode()
+            body = own.answer(question).encode()
             assert body == expected.body(moment, as_objects)
             assert expected.fault(moment, body, as_objects=as_objects) is None
         rows += len(expected.rows(moment))

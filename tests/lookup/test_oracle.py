@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import OPEN, Mode, Moment
-from cdb_rest.lookup import lateral
 from cdb_rest.lookup.question import COLUMNS, Question
+from cdb_rest.strategies import own
 from cdb_rest.strategies.registry import STRATEGIES
 from tests.builders import Builder
 from tests.profiles import examples
@@ -110,5 +110,5 @@ def hold_against_the_model(lists, extra, only_valid, as_objects, mode, off=()):
                 model = [dict(zip(COLUMNS, row, strict=True)) for row in model]
             for strategy in STRATEGIES.values():
                 assert json.loads(strategy.answer(question)) == model, strategy.name
-            assert json.loads(lateral.answer_in_the_open(question)) == model
+            assert json.loads(own.answer_in_the_open(question)) == model
         transaction.set_rollback(True)

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from cdb.env import ROOT
 from cdb_rest import named_sql
 from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES, served_routes
-from cdb_rest.lookup import lateral
+from cdb_rest.strategies import own
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import STRATEGIES
 from tests.conftest import PREFIX
@@ -112,4 +112,4 @@ def test_with_debug_the_function_s_statement_is_sent_in_the_open(api, build, str
 
 
 def test_the_statement_in_the_open_is_that_of_the_function():
-    assert named_sql.load("lookup") == lateral.STATEMENT
+    assert named_sql.load("lookup") == own.STATEMENT

@@ -25,7 +25,8 @@ from cdb_rest.api.schema import in_path, request_example, response_example
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.http.caching import Subject, answer_if_kept, headers_of
-from cdb_rest.lookup.state import VERSION_OF_NONE, State, state_of_all
+from cdb_rest.lookup.queries import VERSION_OF_NONE, state_of_all
+from cdb_rest.lookup.question import State
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_body, read_value
 from cdb_rest.parsing.parameters import is_light, parse_number
