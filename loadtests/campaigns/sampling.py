@@ -5,18 +5,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from loadtests import usage
 from loadtests.reporting.findings import Signals
+from loadtests.rig import Rig
+from loadtests.service import Service
 from loadtests.signals import machine, programs
 from loadtests.signals.connections import Connections
 from loadtests.signals.counts import Counts
 from loadtests.signals.machine import Machine
 from loadtests.signals.programs import Programs
-
-if TYPE_CHECKING:
-    from loadtests.campaigns.stage import Stage
 
 INTERVAL_SECONDS = 1.0
 
@@ -24,17 +22,21 @@ Read = Callable[[], dict[str, float]]
 
 
 @contextlib.contextmanager
-def sampled(stage: "Stage") -> Iterator[Signals]:
-    """Fills what it yields, once a second, until the block ends. Of a deployment it sees only what it tells Prometheus, and
-    the generator. What can't be read is left out; it never ends a run."""
+def sampled(url: str, rig: Rig, service: Service | None) -> Iterator[Signals]:
+    """Fills what it yields, once a second, until the block ends.
+
+    Of a deployment, which has no `service`, it sees only what the deployment at `url` tells
+    Prometheus, and the generator; of a service of our own, on the database of `rig`, also its
+    programs and connections. What can't be read is left out; it never ends a run.
+    """
     watch = _Watch()
     with contextlib.ExitStack() as stack:
-        sources = [Counts(stage.url).read]
-        if stage.service is not None:
-            connections = Connections(stage.database.url)
+        sources = [Counts(url).read]
+        if service is not None:
+            connections = Connections(rig.database.url)
             stack.callback(connections.close)
             sources.append(connections.read)
-        sources.append(_of_machine(stage))
+        sources.append(_of_machine(rig, service))
         threads = [threading.Thread(target=watch.follow, args=(read,), daemon=True) for read in sources]
         for thread in threads:
             thread.start()
@@ -47,13 +49,13 @@ def sampled(stage: "Stage") -> Iterator[Signals]:
             watch.signals.rows.sort(key=lambda row: row["time"])
 
 
-def _of_machine(stage: "Stage") -> Read:
+def _of_machine(rig: Rig, service: Service | None) -> Read:
     roots = {os.getpid(): programs.RIG}
-    if stage.service is None:
+    if service is None:
         return Programs(roots).read
-    roots[stage.service.process.pid] = programs.SERVE
+    roots[service.process.pid] = programs.SERVE
     with contextlib.suppress(OSError, ValueError):
-        roots[usage.postmaster(stage.data / "postgres" / "data").pid] = programs.POSTGRES
+        roots[usage.postmaster(rig.data / "postgres" / "data").pid] = programs.POSTGRES
     ours, whole = Programs(roots), Machine()
 
     def read() -> dict[str, float]:

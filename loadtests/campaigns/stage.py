@@ -77,7 +77,7 @@ class Stage(Rig):
         self.say(label)
         directory = self.output / "runs" / "".join(letter if letter.isalnum() else "-" for letter in label)
         before = metrics.read(self.url)
-        with sampling.sampled(self) as seen:
+        with sampling.sampled(self.url, self, self.service) as seen:
             recording = record(directory)
         rise = metrics.difference(before, metrics.read(self.url))
         run = Run(label, recording, seen, rise, detailed, settings)

@@ -16,6 +16,7 @@ from loadtests import metrics, usage
 from loadtests.campaigns import sampling
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
+from loadtests.rig import Rig
 from loadtests.signals.connections import Connections
 from loadtests.signals.counts import Counts
 from loadtests.signals.programs import Programs
@@ -185,7 +186,7 @@ def test_the_time_of_processes_that_come_and_go_is_counted_once():
 
 
 def test_what_is_away_is_left_out_and_ends_nothing(tmp_path):
-    with sampling.sampled(Stage(tmp_path, host="http://127.0.0.1:1")) as seen:
+    with sampling.sampled("http://127.0.0.1:1", Rig(tmp_path), None) as seen:
         time.sleep(1.5)
     assert len(seen.rows) == 2
     assert "memory.rig" in seen.rows[1]
