@@ -4,33 +4,14 @@ The users stop the server themselves when they leave. A user that is killed can'
 """
 
 import contextlib
-import subprocess
 import sys
 from pathlib import Path
 
-from cdb.env import ROOT
-
-
-def start(directory: Path, lock: int) -> None:
-    """Start the guard of the embedded server in `directory`, in a session of its own.
-
-    `lock` is the descriptor of a lock that we have. The guard inherits it, and so has it as long as it lives.
-    """
-    subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", __name__, str(directory)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        pass_fds=[lock],
-    )
+from cdb.embedded.server import EmbeddedPostgres
 
 
 def main(directory: Path) -> None:
     """Wait until the server has no user any more, and stop it if none of them did."""
-    from cdb.embedded.server import EmbeddedPostgres
-
     # The directory may be gone by then.
     with contextlib.suppress(OSError):
         EmbeddedPostgres(directory).guard()

@@ -12,6 +12,8 @@ import contextlib
 import fcntl
 import os
 import shutil
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -20,9 +22,9 @@ from urllib.parse import quote
 
 import psycopg2
 
-from cdb.embedded import postgres_binaries, postgres_guard
+from cdb.embedded import postgres_binaries
 from cdb.embedded.postgres_process import PostgresProcess
-from cdb.env import ConfigurationError
+from cdb.env import ROOT, ConfigurationError
 from cdb.processes import directories
 from cdb.processes.machine import disk_megabytes, memory_megabytes, share
 
@@ -165,7 +167,7 @@ class EmbeddedPostgres:
     def _ensure_guard(self) -> None:
         with self._open(GUARD_LOCK) as lock:
             if _try_lock(lock, fcntl.LOCK_EX):
-                postgres_guard.start(self.directory, lock)
+                _start_guard(self.directory, lock)
 
     @contextlib.contextmanager
     def _control_lock(self) -> Iterator[None]:
@@ -221,6 +223,22 @@ class EmbeddedPostgres:
             cursor.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
             if cursor.fetchone() is None:
                 cursor.execute(f"CREATE DATABASE {DATABASE}")
+
+
+def _start_guard(directory: Path, lock: int) -> None:
+    """Start the guard of the embedded server in `directory`, in a session of its own.
+
+    `lock` is the descriptor of a lock that we have. The guard inherits it, and so has it as long as it lives.
+    """
+    subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", "cdb.embedded.postgres_guard", str(directory)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=[lock],
+    )
 
 
 def _try_lock(handle: int, kind: int) -> bool:

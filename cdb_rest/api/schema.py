@@ -16,13 +16,10 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 from rest_framework.views import APIView
 
 from cdb_rest.api.documents import Error
-from cdb_rest.domain.moment import OPEN
 
 PREFIX = "/api/cdb_rest/"
 LEGACY = "Legacy paths"
 LEGACY_SENTENCE = "The same operations at the paths that clients of nopayloaddb send. New clients use the paths above."
-TEXT = {"type": "string"}
-NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
 ERROR = OpenApiResponse(
     Error,
     "Any error. Programs rely on the status and on `code`; `detail` is for people.",
@@ -93,34 +90,10 @@ def group_of(view: type[APIView]) -> tuple[str, str]:
     return name, sentence[:1].upper() + sentence[1:]
 
 
-def required(name: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:
-    """A parameter of the query string that must be given, with its value in the scenario tiny."""
-    return _parameter(name, OpenApiParameter.QUERY, kind, description, example)
-
-
-def in_path(name: str, description: str, example: str | int, kind: dict[str, Any] | None = None) -> OpenApiParameter:
-    """A parameter in the path, with its value in the scenario tiny: a number if that is one."""
-    kind = kind or (NUMBER if isinstance(example, int) else TEXT)
-    return _parameter(name, OpenApiParameter.PATH, kind, description, example)
-
-
-def request_example(value: Any) -> OpenApiExample:
-    """The body of a request that succeeds in the scenario tiny."""
-    return OpenApiExample("In the scenario tiny", value, request_only=True)
-
-
-def response_example(value: Any, name: str = "In the scenario tiny") -> OpenApiExample:
-    """What the example parameters give in the scenario tiny; another name tells the query string, such as "With page=1"."""
-    return OpenApiExample(name, value, response_only=True)
-
-
-def _parameter(name: str, place: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:
-    return OpenApiParameter(name, kind | {"example": example}, place, required=True, description=description)
-
-
 def _documented_routes() -> list[tuple[type[APIView], list[str]]]:
     """The served routes, with their paths as OpenAPI writes them."""
-    from cdb_rest.api.routes import served_routes  # whose views use this module
+    # Imported late: while the views are imported, the framework looks for this module's class.
+    from cdb_rest.api.routes import served_routes
 
     return [
         (view, [PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", path) for path in paths]) for view, paths in served_routes()

@@ -5,10 +5,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cdb_rest.api.browsers import CHANGES
+from cdb_rest.api.descriptions import in_path, response_example
 from cdb_rest.api.documents import ChangeDocument, document
 from cdb_rest.api.examples import CHANGE, page_of
 from cdb_rest.api.own_view import OwnView
-from cdb_rest.api.schema import in_path, response_example
 from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_number

@@ -7,8 +7,8 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
 from rest_framework.request import Request
 
 from cdb_rest.api import streams
+from cdb_rest.api.descriptions import in_path
 from cdb_rest.api.own_view import OwnView
-from cdb_rest.api.schema import in_path
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.domain.names import CONTROL_CHARACTER

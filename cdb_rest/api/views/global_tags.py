@@ -8,6 +8,7 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import GLOBAL_TAGS
+from cdb_rest.api.descriptions import in_path, request_example, response_example
 from cdb_rest.api.documents import (
     GlobalTagDocument,
     GlobalTagItem,
@@ -21,7 +22,6 @@ from cdb_rest.api.documents import (
 from cdb_rest.api.examples import GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.paging import wants_page
-from cdb_rest.api.schema import in_path, request_example, response_example
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.http.caching import Subject, answer_if_kept, headers_of

@@ -6,11 +6,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from cdb_rest.api.descriptions import request_example, response_example
 from cdb_rest.api.documents import BulkResult, one_of
 from cdb_rest.api.inputs import BulkPayloadIOVInput, InsertInput, read_bulk, read_insertion
 from cdb_rest.api.own_view import OwnView
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
-from cdb_rest.api.schema import request_example, response_example
 from cdb_rest.api.writes import WRITE_HEADERS, answer_write, read_origin
 from cdb_rest.domain.errors import OverlapError, TagFrozenError
 from cdb_rest.services import bulk, insertion

@@ -5,8 +5,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from cdb_rest.api.descriptions import NUMBER, TEXT, required, response_example
 from cdb_rest.api.examples import PAYLOAD_IOV
-from cdb_rest.api.schema import NUMBER, TEXT, required, response_example
 from cdb_rest.http.caching import unchanged
 from cdb_rest.http.lookup import CANONICAL, SINCE, UNTIL, answer_lookup, read_lookup
 from cdb_rest.lookup.question import COLUMNS

@@ -8,6 +8,7 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_LISTS
+from cdb_rest.api.descriptions import in_path, request_example, response_example
 from cdb_rest.api.documents import (
     NestedPayloadList,
     PayloadListDocument,
@@ -20,7 +21,6 @@ from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, pag
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
 from cdb_rest.api.own_view import OwnView
 from cdb_rest.api.paging import wants_page
-from cdb_rest.api.schema import in_path, request_example, response_example
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.models import PayloadList

@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api.schema import in_path, response_example
+from cdb_rest.api.descriptions import in_path, response_example
 from cdb_rest.domain.errors import SettingNotFoundError
 
 
