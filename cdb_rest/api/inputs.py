@@ -6,7 +6,7 @@ from django.conf import settings
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from cdb_rest.domain.errors import ROWS_NAMED, InvalidInputError, TooManyRowsError, wrong_rows
+from cdb_rest.domain.errors import InvalidInputError, TooManyRowsError
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.domain.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.parsing.fields import (
@@ -22,6 +22,7 @@ from cdb_rest.parsing.fields import (
 )
 from cdb_rest.parsing.parameters import parse_flag
 from cdb_rest.parsing.unknown_names import is_own_path
+from cdb_rest.services.row_errors import ROWS_NAMED, wrong_rows
 
 ROWS_VALIDATED_AT_ONCE = 1000
 

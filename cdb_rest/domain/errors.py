@@ -3,11 +3,6 @@
 The docstring says what it means to the caller; `code` is the stable identifier that programs may rely on.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
-Row = TypeVar("Row")
-
 
 class CdbError(Exception):
     """Base of all errors of the service. The message is one sentence for the caller.
@@ -35,40 +30,6 @@ class UnknownParameterError(CdbError):
     """The query string has a parameter that the route does not have."""
 
     code = "unknown_parameter"
-
-
-# Wrong rows that an error names; more would only make the answer large.
-ROWS_NAMED = 100
-
-
-def wrong_rows(rows: list[dict], total: int) -> InvalidInputError:
-    """The error for the wrong rows of a bulk request of `total` rows; it names the first ones."""
-    count = len(rows) if len(rows) < ROWS_NAMED else f"{ROWS_NAMED} or more"
-    return InvalidInputError(f"Wrong rows: {count} of {total}; nothing was stored.", rows=rows[:ROWS_NAMED])
-
-
-def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
-    """The error for a bulk request of `total` rows of which some, by index, are refused: that of the first, naming all."""
-    in_order = sorted(refusals, key=lambda refusal: refusal[0])
-    number, first = in_order[0]
-    first.rows = [
-        {"row": row, "code": error.code, "detail": str(error)} | error.fields for row, error in in_order[:ROWS_NAMED]
-    ]
-    if total > 1:
-        count = len(refusals) if len(refusals) < ROWS_NAMED else f"{ROWS_NAMED} or more"
-        first.args = (f"Row {number}: {first} Wrong rows: {count} of {total}; nothing was stored.",)
-    return first
-
-
-def refusals_of(check: Callable[[Row], None], rows: Sequence[Row]) -> list[tuple[int, CdbError]]:
-    """What `check` raises, by index of the row."""
-    refusals = []
-    for number, row in enumerate(rows):
-        try:
-            check(row)
-        except CdbError as error:
-            refusals.append((number, error))
-    return refusals
 
 
 class TooManyRowsError(CdbError):

@@ -5,14 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from cdb_rest.domain.errors import (
-    CdbError,
-    GlobalTagNotFoundError,
-    InvalidInputError,
-    PayloadTypeNotFoundError,
-    refusals_of,
-    refused_rows,
-)
+from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, PayloadTypeNotFoundError
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
@@ -21,6 +14,7 @@ from cdb_rest.services.intervals import check_interval
 from cdb_rest.services.locks import check_tag, hold_global_tags
 from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.placing import Placement, Plan
+from cdb_rest.services.row_errors import refusals_of, refused_rows
 from cdb_rest.services.transactions import write
 
 # What a row has besides the columns of the IOV.

@@ -8,13 +8,14 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.attach import Cut
-from cdb_rest.domain.errors import ROWS_NAMED, OverlapError
+from cdb_rest.domain.errors import OverlapError
 from cdb_rest.domain.moment import Moment
 from cdb_rest.domain.status import is_protected
 from cdb_rest.domain.timeline import Timeline, TimelineRow
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.intervals import interval_of, set_interval
+from cdb_rest.services.row_errors import ROWS_NAMED
 
 NEIGHBOURS = named_sql.load("neighbours")
 PLACE = named_sql.load("place_payload_iovs")
