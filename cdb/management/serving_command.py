@@ -1,6 +1,7 @@
 """What the commands that serve have in common: the database made ready and looked after, and the lines they print."""
 
 import contextlib
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,6 @@ from django.db import connection
 
 from cdb import database, env
 from cdb.env import ConfigurationError
-from cdb.management import notify
 from cdb_rest import named_sql
 from cdb_rest.models import GlobalTag
 from cdb_rest.scenarios.definitions import SCENARIOS
@@ -66,12 +66,26 @@ class ServingCommand(BaseCommand, ABC):
         self.say(f"Serving at {url} (API description: {url}/api/docs/)")
         self.say(f"Try:  curl '{lookup}'")
         self.say("Stop: Ctrl-C")
-        notify.tell("READY=1")
+        tell_service_manager("READY=1")
 
     def say(self, line: str) -> None:
         """Print a line at once."""
         self.stdout.write(line)
         self.stdout.flush()
+
+
+def tell_service_manager(state: str) -> None:
+    """Tell the service manager that started us a state, such as READY=1; without one, do nothing.
+
+    The protocol is that of systemd (sd_notify).
+    """
+    address = env.notify_socket()
+    if not address:
+        return
+    # An address that begins with @ is in the abstract namespace.
+    name = f"\0{address[1:]}" if address.startswith("@") else address
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection:
+        connection.sendto(state.encode(), name)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cdb import env
 from cdb.env import ROOT, ConfigurationError
-from cdb.processes import child, metrics_directory, ports
+from cdb.processes import child, machine, metrics_directory
 
 LOOK_AFTER_SECONDS = 1
 
@@ -22,7 +22,7 @@ class Server:
 
     def check_port_free(self) -> None:
         """Raise `ConfigurationError` if another program has the port."""
-        ports.bind(self.port, "make run").close()
+        machine.bind_port(self.port, "make run").close()
 
     def start(self) -> None:
         """Start gunicorn and wait until it is ready. Raises `ConfigurationError` if it does not become so."""

@@ -42,7 +42,7 @@ def _gunicorn(options: argparse.Namespace) -> list[str]:
     binds = [part for address in options.bind for part in ("--bind", address)]
     workers = options.workers or pools()[options.pool].workers
     graceful = ["--graceful-timeout", str(options.graceful)] if options.graceful else []
-    instance = [sys.executable, "-m", "cdb.serving.gunicorn_pool", options.pool]
+    instance = [sys.executable, "-m", "cdb.serving.gunicorn_master", options.pool]
     return [*instance, "--workers", str(workers), *graceful, *binds]
 
 

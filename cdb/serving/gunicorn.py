@@ -84,7 +84,14 @@ class Gunicorn(Program):
         pool = pools()[self._pool]
         try:
             return child.start(
-                [sys.executable, "-m", "cdb.serving.gunicorn_master", self._pool, *map(str, descriptors)],
+                [
+                    sys.executable,
+                    "-m",
+                    "cdb.serving.gunicorn_master",
+                    self._pool,
+                    "--descriptors",
+                    *map(str, descriptors),
+                ],
                 cwd=ROOT,
                 env=env.for_children(
                     DATABASE_URL=url(pool),

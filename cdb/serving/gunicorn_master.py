@@ -1,14 +1,21 @@
-"""gunicorn's master process on sockets that it was given: python -m cdb.serving.gunicorn_master POOL DESCRIPTOR...
+"""gunicorn's master process of one pool: python -m cdb.serving.gunicorn_master POOL [--descriptors N...] [OPTION...]
 
-It finds them as systemd would hand them over, so it leaves them in place when it ends: whoever connects meanwhile waits for
-the next master. Everything else is read when it starts, so that a new master is one of the new code and the new settings.
+`--descriptors` are listening sockets that it was given, of `make serve`. It finds them as systemd
+would hand them over, so it leaves them in place when it ends: whoever connects meanwhile waits for
+the next master. Everything else is read when it starts, so that a new master is one of the new code
+and the new settings. The other options are gunicorn's own.
 """
 
+import argparse
 import fcntl
 import os
 import sys
+from collections.abc import Sequence
 
-from cdb.serving import gunicorn_pool, nginx_configuration, pgbouncer
+from gunicorn.app.wsgiapp import run
+
+from cdb.env import ROOT
+from cdb.serving import nginx_configuration, pgbouncer
 from cdb.serving.pools import pools
 from cdb_rest.metrics.place import here
 
@@ -17,12 +24,22 @@ FIRST_DESCRIPTOR = 3
 GRACEFUL_SECONDS = 3600
 
 
-def main(pool_name: str, descriptors: list[int]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Become the master of a pool."""
-    _hand_over(descriptors)
-    pool = pools()[pool_name]
-    here.pooler, here.nginx = pgbouncer.console_url(), nginx_configuration.status_url()
-    gunicorn_pool.main(pool.name, "--workers", str(pool.workers), "--graceful-timeout", str(GRACEFUL_SECONDS))
+    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+    parser.add_argument("pool")
+    parser.add_argument("--descriptors", type=int, nargs="+")
+    ours, options = parser.parse_known_args(arguments)
+    if ours.descriptors:
+        _hand_over(ours.descriptors)
+        here.pooler, here.nginx = pgbouncer.console_url(), nginx_configuration.status_url()
+        workers = str(pools()[ours.pool].workers)
+        options = ["--workers", workers, "--graceful-timeout", str(GRACEFUL_SECONDS), *options]
+    here.pool = ours.pool
+    configuration = str(ROOT / "deploy" / "gunicorn.conf.py")
+    names = ["--name", ours.pool, "--statsd-prefix", f"cdb.{ours.pool}"]
+    sys.argv = ["gunicorn", "--config", configuration, *names, *options]
+    run()
 
 
 def _hand_over(descriptors: list[int]) -> None:
@@ -36,4 +53,4 @@ def _hand_over(descriptors: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], [int(number) for number in sys.argv[2:]])
+    main(sys.argv[1:])

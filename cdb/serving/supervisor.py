@@ -9,7 +9,7 @@ from types import FrameType
 
 from cdb import env
 from cdb.env import ConfigurationError
-from cdb.processes import metrics_directory, ports
+from cdb.processes import machine, metrics_directory
 from cdb.serving import layout, nginx_configuration, pgbouncer
 from cdb.serving.gunicorn import Gunicorn
 from cdb.serving.nginx import Nginx
@@ -43,7 +43,7 @@ class Supervisor:
         _allow_many_connections()
         port = env.read()["PORT"]
         self.url = f"http://127.0.0.1:{port}"
-        self._nginx = Nginx(ports.bind(port, "make serve"), layout.directory(), "error.log")
+        self._nginx = Nginx(machine.bind_port(port, "make serve"), layout.directory(), "error.log")
         self._gunicorns = [Gunicorn(name) for name in pools()]
         self._pgbouncer = PgBouncer()
         self._told_to_reload = False

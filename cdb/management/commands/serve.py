@@ -9,8 +9,7 @@ from django.core.management.base import CommandParser
 
 from cdb import env
 from cdb.env import ROOT, ConfigurationError
-from cdb.management import notify
-from cdb.management.serving_command import ServingCommand
+from cdb.management.serving_command import ServingCommand, tell_service_manager
 from cdb.serving import layout, supervisor
 from cdb.serving.connection_limits import warnings_of_serve
 from cdb.serving.program import PACKAGES, find
@@ -62,7 +61,7 @@ class Command(ServingCommand):
             running.run(look_after, self._prepare_anew)
         except (KeyboardInterrupt, SystemExit):
             self.say("Stopping.")
-            notify.tell("STOPPING=1")
+            tell_service_manager("STOPPING=1")
         finally:
             running.stop()
 
