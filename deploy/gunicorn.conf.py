@@ -15,8 +15,8 @@ import psycopg2
 from cdb import database, env, security
 from cdb.processes import metrics_directory
 from cdb.worker import edge
-from cdb_rest.metrics import sharing
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
+from cdb_rest.metrics.values import share
 
 _values = env.read()
 
@@ -86,7 +86,7 @@ control_socket_disable = True
 
 # What /metrics tells is counted in files, by all processes together. They are told before the application is loaded.
 here.threads = threads
-sharing.share(metrics_directory.ready())
+share(metrics_directory.ready())
 
 # No proxy tells us a path by a header, so a client's header of that name is dropped.
 forwarder_headers = ""

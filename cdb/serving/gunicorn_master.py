@@ -17,7 +17,7 @@ from gunicorn.app.wsgiapp import run
 from cdb.env import ROOT
 from cdb.serving import nginx_configuration, pgbouncer
 from cdb.serving.pools import pools
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
 
 FIRST_DESCRIPTOR = 3
 # Longer than any answer takes: who replaces a master waits for it, and who stops the service does not.

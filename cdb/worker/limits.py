@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cdb import env
 from cdb.serving.pools import REQUESTS_OF_A_THREAD
 from cdb.worker.connection import Connection
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
 
 VALUES = env.read()
 MOST_BYTES = VALUES["CDB_MAX_BODY_BYTES"]

@@ -18,7 +18,7 @@ from cdb.worker.limits import LARGE_BYTES, QUEUE_SECONDS, Limits
 from cdb.worker.spool import PIECE_BYTES, SpoolFullError
 from cdb.worker.substitutes import INCOMPLETE, NO_SPACE, OVERLOADED, Substitute
 from cdb_rest.metrics import counts
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import Buckets, add
 from cdb_rest.observe.exchange import Exchange, current
 from cdb_rest.wsgi.observed import INSTEAD

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from cdb_rest.collectors import database, nginx, pgbouncer, processes
 from cdb_rest.metrics import counts
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
 
 logger = logging.getLogger(__name__)
 

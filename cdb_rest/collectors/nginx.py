@@ -6,7 +6,7 @@ import urllib.request
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
 
 SECONDS = 1
 STATES = ("reading", "writing", "waiting")

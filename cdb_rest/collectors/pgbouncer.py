@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from cdb_rest import named_sql
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
 
 POOLS, STATS, DATABASES = (
     named_sql.load(name) for name in ("pgbouncer_pools", "pgbouncer_stats", "pgbouncer_databases")

@@ -8,9 +8,8 @@ import psutil
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from cdb_rest.metrics import sharing
-from cdb_rest.metrics.place import here
-from cdb_rest.metrics.slots import Owner
+from cdb_rest.metrics.slots import Owner, here
+from cdb_rest.metrics.values import shared_slots
 
 
 def read() -> list[Metric]:
@@ -28,7 +27,8 @@ def read() -> list[Metric]:
     files = GaugeMetricFamily("cdb_process_open_fds", "Files and connections that they have open.", labels=["pool"])
     families = [processes, threads, memory, files]
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for owner in sharing.slots.living() if sharing.slots else [Owner(os.getpid(), here.pool, here.threads)]:
+    slots = shared_slots()
+    for owner in slots.living() if slots else [Owner(os.getpid(), here.pool, here.threads)]:
         # It may have ended meanwhile.
         with suppress(psutil.Error):
             process = psutil.Process(owner.pid)

@@ -12,12 +12,11 @@ import itertools
 import os
 import struct
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from prometheus_client import multiprocess
-
-from cdb_rest.metrics.place import here
 
 LOCKS = "slots"
 # As the client names its files, with their sizes: taken from the file system at once, because what grows later in a full one
@@ -31,6 +30,25 @@ FILES = {
 }
 # Process id, name of the pool, threads.
 RECORD = struct.Struct("i24si")
+
+
+@dataclass
+class Place:
+    """This process's place among those that count together, which its starter says before the application is loaded.
+
+    The directory of the shared counts (None: it counts for itself alone), the name of the gunicorn instance it belongs to, how
+    many threads a process of that has, the libpq URL of PgBouncer's console and the URL of nginx's status, where these stand
+    around it.
+    """
+
+    directory: Path | None = None
+    pool: str = "all"
+    threads: int = 1
+    pooler: str | None = None
+    nginx: str | None = None
+
+
+here = Place()
 
 
 class Owner(NamedTuple):

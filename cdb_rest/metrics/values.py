@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 
-from cdb_rest.metrics.slots import Slots
+from cdb_rest.metrics.slots import Slots, here
 
 logger = logging.getLogger(__name__)
 
@@ -129,6 +129,19 @@ class Number:
 
     def get_exemplar(self) -> None:
         """None is kept."""
+
+
+def share(directory: Path) -> None:
+    """Let the metrics, none of which is made yet, be counted together with other processes, in `directory`."""
+    # A second time only where gunicorn reads its configuration again.
+    if Number._slots is None:
+        here.directory = directory
+        Number.keep_in(Slots(directory))
+
+
+def shared_slots() -> Slots | None:
+    """The slots of the processes that count together; None where this one counts for itself alone."""
+    return Number._slots
 
 
 def add(amounts: Iterable[tuple[Number, float]]) -> None:

@@ -4,7 +4,7 @@ from time import monotonic, process_time
 from typing import NamedTuple
 
 from cdb_rest.metrics import counts
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import Buckets, Number, add, number_of
 from cdb_rest.observe.exchange import Exchange
 

@@ -15,8 +15,8 @@ from cdb.env import ROOT
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from cdb_rest.metrics import sharing
-sharing.share(Path(sys.argv[1]))
+from cdb_rest.metrics.values import share
+share(Path(sys.argv[1]))
 from cdb_rest.metrics import counts
 for line in sys.stdin:
     if line == "fork\\n":

@@ -6,7 +6,7 @@ import pytest
 
 from cdb.worker import limits
 from cdb.worker.limits import Limits
-from cdb_rest.metrics.place import here
+from cdb_rest.metrics.slots import here
 
 MEGABYTE = 1024 * 1024
 THREADS = 4

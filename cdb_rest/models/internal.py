@@ -1,9 +1,9 @@
-"""Answers that are kept for requests that come again."""
+"""Tables of the service itself: responses kept for idempotency keys, and facts that are fixed when the database is made."""
 
 from django.db import models
 from django.db.models.functions import Now
 
-from cdb_rest.domain.names import TEXT_LENGTH
+from cdb_rest.domain.names import NAME_LENGTH, TEXT_LENGTH
 
 
 class KeptAnswer(models.Model):
@@ -21,3 +21,16 @@ class KeptAnswer(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class DatabaseProperty(models.Model):
+    """A named value. `iov_mode` is the mode (CDB_IOV_MODE) in which the ends of the stored intervals are written."""
+
+    name = models.CharField(max_length=NAME_LENGTH, primary_key=True)
+    value = models.CharField(max_length=TEXT_LENGTH)
+
+    class Meta:
+        db_table = "DatabaseProperty"
+
+    def __str__(self) -> str:
+        return self.name
