@@ -1,12 +1,8 @@
 """The back of the envelope: what a machine of some size takes in lookups, hop by hop, and what it runs out of first.
 
-The numbers of processes, threads and connections are those that `make serve` would start there: from the same functions, and
-from the files in `deploy/` themselves. The rest is arithmetic:
-
-- arrivals a second = users / (service time + think time), and answers a second = servers / service time
-  (Little's law; Lazowska, Zahorjan, Graham, Sevcik: Quantitative System Performance, 1984, chapters 3 and 5);
-- the wait below saturation is that of M/M/c, by Erlang's C formula (Kleinrock: Queueing Systems, volume 1, 1975, section 3.5), as
-  for users who ask independently; beyond it the interactive response time law holds, users / answers a second - think time.
+The numbers of processes, threads and connections are those that `make serve` would start there: from
+the same functions, and from the files in `deploy/` themselves. The rest is queueing theory
+(`cdb/management/queueing.py`).
 """
 
 import math
@@ -15,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cdb import env
+from cdb.management.queueing import COMFORTABLE, Queue
 from cdb.serving import nginx_configuration, postgresql, templates
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, pools
 
@@ -24,8 +21,6 @@ SERVICE_SECONDS = 2 / 538
 # What a connection takes of a server's memory, in bytes, and more of them than this no server should have: the rule by which
 # a large provider of PostgreSQL sets max_connections.
 CONNECTION_BYTES, MOST_CONNECTIONS = 9_531_392, 5000
-# Above it the wait grows faster than the load, and one machine's bad minute is everybody's.
-COMFORTABLE = 0.8
 MEGABYTE = 2**20
 
 
@@ -103,49 +98,22 @@ class Capacity:
         return self.bounds()[0].answers_per_second
 
     @property
-    def arrivals_per_second(self) -> float:
-        """How many the users would ask if each answer took no longer than its service time."""
-        return self.users / (self.service_seconds + self.think_seconds) if self.users else 0.0
-
-    @property
-    def utilisation(self) -> float:
-        """Arrivals as a share of what it answers; from 1 on there is a queue that grows until users wait."""
-        return self.arrivals_per_second / self.most_per_second
-
-    @property
-    def answers_per_second(self) -> float:
-        """What users get."""
-        return min(self.arrivals_per_second, self.most_per_second)
-
-    @property
-    def response_seconds(self) -> float:
-        """The mean time until an answer, queue and all."""
-        servers = round(self.most_per_second * self.service_seconds)
-        saturated = self.users / self.most_per_second - self.think_seconds
-        if self.utilisation >= 1:
-            return max(self.service_seconds, saturated)
-        load = self.arrivals_per_second * self.service_seconds
-        wait = erlang_c(servers, load) * self.service_seconds / (servers - load)
-        # Users who wait ask nothing, so that no more than all of them can be in the queue.
-        return self.service_seconds + min(wait, self.users * self.service_seconds / servers)
-
-    @property
-    def most_users(self) -> int:
-        """How many users it takes comfortably at this think time."""
-        return math.floor(COMFORTABLE * self.most_per_second * (self.service_seconds + self.think_seconds))
+    def queue(self) -> Queue:
+        """The users before the servers."""
+        return Queue(self.most_per_second, self.service_seconds, self.users, self.think_seconds)
 
     @property
     def verdict(self) -> str:
         """Whether the users' rate fits, in a sentence."""
-        if self.utilisation >= 1:
+        if self.queue.utilisation >= 1:
             limit = env.read()["CDB_QUEUE_TIMEOUT_SECONDS"]
             beyond = (
                 f", more than CDB_QUEUE_TIMEOUT_SECONDS ({limit}): many get 504"
-                if self.response_seconds > limit
+                if self.queue.response_seconds > limit
                 else ""
             )
-            return f"does not fit: users wait {self.response_seconds:,.1f} s for an answer{beyond}"
-        if self.utilisation > COMFORTABLE:
+            return f"does not fit: users wait {self.queue.response_seconds:,.1f} s for an answer{beyond}"
+        if self.queue.utilisation > COMFORTABLE:
             return "barely fits: a little more, and the queue grows"
         return "fits"
 
@@ -156,15 +124,6 @@ class Capacity:
 
     def _postgresql(self) -> dict[str, str]:
         return postgresql.options(self.memory_megabytes, self.cores)
-
-
-def erlang_c(servers: int, load: float) -> float:
-    """The share of arrivals that find all servers busy, `load` being the mean number of busy ones, below `servers`."""
-    # By Erlang's B, whose recursion stays within what a float holds for any number of servers.
-    blocked = 1.0
-    for number in range(1, servers + 1):
-        blocked = load * blocked / (number + load * blocked)
-    return servers * blocked / (servers - load * (1 - blocked))
 
 
 def _numbers(pattern: str, text: str) -> list[int]:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdb.env import ROOT
-from cdb.management.capacity import COMFORTABLE, SERVICE_SECONDS, Capacity, erlang_c
+from cdb.management.capacity import SERVICE_SECONDS, Capacity
+from cdb.management.queueing import COMFORTABLE, erlang_c
 from cdb.processes.machine import memory_megabytes
 from cdb.serving import nginx_configuration, pgbouncer, postgresql
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, cores_here, pools
@@ -27,15 +28,15 @@ def test_nothing_answers_more_than_any_resource_allows_nor_more_than_is_asked(si
     assert limits == sorted(limits) and found.most_per_second == limits[0]
     lookups = pools(found.cores)["lookups"]
     assert found.most_per_second <= min(found.cores, lookups.workers, lookups.connections) / found.service_seconds
-    assert found.answers_per_second <= min(found.arrivals_per_second, found.most_per_second)
+    assert found.queue.answers_per_second <= min(found.queue.arrivals_per_second, found.most_per_second)
 
 
 @given(sizes)
 def test_no_answer_takes_less_than_its_service_time_nor_longer_than_everybody_before_it(size):
     found = Capacity(*size)
     servers = round(found.most_per_second * found.service_seconds)
-    assert found.response_seconds >= found.service_seconds
-    assert found.response_seconds <= found.service_seconds * (1 + found.users / servers) * 1.000001
+    assert found.queue.response_seconds >= found.service_seconds
+    assert found.queue.response_seconds <= found.service_seconds * (1 + found.users / servers) * 1.000001
 
 
 @given(sizes, st.integers(1, 64))
@@ -49,11 +50,13 @@ def test_more_of_a_machine_is_never_worse(size, more):
         assert larger.most_per_second >= found.most_per_second or larger.connections_that_fit < connections(
             larger.cores
         )
-        assert larger.most_users >= found.most_users or larger.connections_that_fit < connections(larger.cores)
+        assert larger.queue.most_users >= found.queue.most_users or larger.connections_that_fit < connections(
+            larger.cores
+        )
     slower = Capacity(cores, memory, service * 2, users, think)
     assert slower.most_per_second <= found.most_per_second
     # A think time is what a server rests.
-    assert Capacity(cores, memory, service, users, think + 1).utilisation <= found.utilisation
+    assert Capacity(cores, memory, service, users, think + 1).queue.utilisation <= found.queue.utilisation
 
 
 @given(st.integers(1, 200), st.floats(0.001, 0.999))
@@ -71,17 +74,19 @@ def test_waiting_for_one_of_several_servers_is_as_published(servers, share):
 def test_one_server_is_the_textbook_queue(monkeypatch):
     monkeypatch.setattr("cdb.serving.pools.env.read", lambda: {"CDB_WORKERS": 1, "CDB_THREADS": 1})
     found = Capacity(1, 4096, 0.010, 5_000, 99.99)
-    assert found.arrivals_per_second == pytest.approx(50) and found.utilisation == pytest.approx(0.5)
-    assert found.response_seconds == pytest.approx(0.010 / (1 - 0.5))
+    assert found.queue.arrivals_per_second == pytest.approx(50) and found.queue.utilisation == pytest.approx(0.5)
+    assert found.queue.response_seconds == pytest.approx(0.010 / (1 - 0.5))
 
 
 def test_beyond_saturation_users_wait_as_the_response_time_law_says():
     found = Capacity(2, 4096, 0.010, 10_000, 10)
-    assert found.utilisation > 1 and found.verdict.startswith("does not fit")
-    assert found.response_seconds == pytest.approx(10_000 / 200 - 10)
+    assert found.queue.utilisation > 1 and found.verdict.startswith("does not fit")
+    assert found.queue.response_seconds == pytest.approx(10_000 / 200 - 10)
     assert "504" in found.verdict
     assert Capacity(2, 4096, 0.010, 100, 10).verdict == "fits"
-    assert Capacity(2, 4096, 0.010, found.most_users, 10).utilisation == pytest.approx(COMFORTABLE, abs=0.001)
+    assert Capacity(2, 4096, 0.010, found.queue.most_users, 10).queue.utilisation == pytest.approx(
+        COMFORTABLE, abs=0.001
+    )
 
 
 @pytest.mark.parametrize(

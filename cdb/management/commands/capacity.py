@@ -65,11 +65,11 @@ class Command(BaseCommand):
         self.stdout.write(table(("lookups are limited by", "answers/s"), rows) + "\n\n")
         rows = list(found.settings_of_postgresql().items())
         self.stdout.write(table(("PostgreSQL", ""), rows) + "\n\n")
-        share, response = f"{found.utilisation:.0%}", f"{1000 * found.response_seconds:,.1f} ms"
+        share, response = f"{found.queue.utilisation:.0%}", f"{1000 * found.queue.response_seconds:,.1f} ms"
         self.stdout.write(
-            f"{users:,} users with {think_time:g} s between questions ask {found.arrivals_per_second:,.1f} times a second: "
+            f"{users:,} users with {think_time:g} s between questions ask {found.queue.arrivals_per_second:,.1f} times a second: "
             f"{share} of {found.most_per_second:,.0f} answers/s, mean response {response}.\n"
-            f"What saturates first: {found.bounds()[0].resource}. Comfortable up to {found.most_users:,} such users.\n"
+            f"What saturates first: {found.bounds()[0].resource}. Comfortable up to {found.queue.most_users:,} such users.\n"
             f"Verdict: {found.verdict}."
         )
 
@@ -79,11 +79,11 @@ def _document(found: Capacity) -> dict[str, Any]:
         "hops": [asdict(hop) for hop in found.hops()],
         "bounds": [asdict(bound) for bound in found.bounds()],
         "postgresql": found.settings_of_postgresql(),
-        "arrivals_per_second": found.arrivals_per_second,
+        "arrivals_per_second": found.queue.arrivals_per_second,
         "most_per_second": found.most_per_second,
-        "answers_per_second": found.answers_per_second,
-        "utilisation": found.utilisation,
-        "response_seconds": found.response_seconds,
-        "most_users": found.most_users,
+        "answers_per_second": found.queue.answers_per_second,
+        "utilisation": found.queue.utilisation,
+        "response_seconds": found.queue.response_seconds,
+        "most_users": found.queue.most_users,
         "verdict": found.verdict,
     }
