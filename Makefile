@@ -56,7 +56,7 @@ package-tools: ## fetch what the tests of the chart and of compose.yaml need, in
 image-check: setup-dev ## build the container images from Debian's packages, and run compose.yaml with them; needs root and podman
 	@.venv/bin/python -m pytest -s tests/packaging/image_check.py $(ARGS)
 
-lint: setup-dev ## check style, the imports between the rooms, and that no migration is missing
+lint: setup-dev ## check style, the layers of the packages, and that no migration is missing
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports

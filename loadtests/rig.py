@@ -53,8 +53,8 @@ class Rig:
         sys.stderr.flush()
 
     def seed(self, *tags: str) -> None:
-        """Make sure that the tags are there, by the names of scenarios or of sizes as in `loadtests/tags.py`; one with the right
-        counts is taken as it is, because the same rows would come again.
+        """Make sure that the tags are there, by the names of scenarios or of sizes (`loadtests/content/tags.py`); one with the
+        right counts is taken as it is, because the same rows would come again.
 
         Raises `ServiceError` if one is unknown or can't be written."""
         sized: list[str] = []

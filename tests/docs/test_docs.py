@@ -156,3 +156,13 @@ def test_the_dry_run_that_is_shown_is_what_it_answers(api):
 @pytest.mark.parametrize("action", ChangeAction.values)
 def test_every_action_of_the_change_log_is_named(action):
     assert f"`{action}`" in read("docs/api.md").split("## The change log")[1].split("\n## ")[0]
+
+
+@pytest.mark.parametrize("package", ["cdb", "cdb_rest"])
+def test_the_architecture_names_every_package_and_no_file_that_is_gone(package):
+    text = read("docs/architecture.md")
+    for init in (ROOT / package).glob("*/__init__.py"):
+        assert f"`{init.parent.name}/`" in text
+    roots = (ROOT, ROOT / "cdb_rest", ROOT / "cdb")
+    for named in re.findall(r"`(\w+(?:/\w+)+\.\w+)`", text):
+        assert any((root / named).exists() for root in roots), named

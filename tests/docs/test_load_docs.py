@@ -48,9 +48,9 @@ def test_the_load_study_is_cited_in_one_place_and_the_others_refer_to_it():
         assert "load study" not in text or re.search(r"\[load study\]\([./a-z-]*#the-load-study\)", text), path
 
 
-@pytest.mark.parametrize("room", ["cdb_rest", "loadtests", "sql"])
-def test_sources_that_name_the_load_study_say_where_it_is_cited(room):
-    for path in [*(ROOT / room).rglob("*.py"), *(ROOT / room).rglob("*.sql")]:
+@pytest.mark.parametrize("package", ["cdb_rest", "loadtests", "sql"])
+def test_sources_that_name_the_load_study_say_where_it_is_cited(package):
+    for path in [*(ROOT / package).rglob("*.py"), *(ROOT / package).rglob("*.sql")]:
         text = " ".join(path.read_text().split())
         assert "published study" not in text and "published performance study" not in text, path
         assert "load study" not in text or "docs/load-tests.md" in text, path
