@@ -13,7 +13,7 @@ from cdb_rest.api.views import index, monitoring
 # Forms are the admin's alone; whoever sends one anywhere else gets an answer as to any other request.
 urlpatterns = [
     re_path(r"^api/cdb_rest/?$", index.IndexView.as_view()),
-    path("api/cdb_rest/", include("cdb_rest.api.routes")),
+    path("api/cdb_rest/", include("cdb_rest.api.urls")),
     re_path(r"^health/live/?$", csrf_exempt(monitoring.live)),
     re_path(r"^health/ready/?$", csrf_exempt(monitoring.ready)),
     # One spelling alone: proxies allow and deny it by this one.

@@ -10,11 +10,10 @@ application = get_wsgi_application()
 
 from django.conf import settings  # noqa: E402 -- once Django is set up, as all below
 
-from cdb_rest.api.routes import spellings  # noqa: E402
-from cdb_rest.api.views.lookup import LookupView  # noqa: E402
 from cdb_rest.connections import deadlines  # noqa: E402
 from cdb_rest.observe.metrics import MetricsObserver  # noqa: E402
 from cdb_rest.observe.records import Records  # noqa: E402
+from cdb_rest.routes import LOOKUP_SPELLINGS  # noqa: E402
 from cdb_rest.wsgi.conditional_first import ConditionalFirst  # noqa: E402
 from cdb_rest.wsgi.from_replica import FromReplica  # noqa: E402
 from cdb_rest.wsgi.lookup_first import LookupFirst  # noqa: E402
@@ -26,6 +25,6 @@ deadlines.serve()
 if not settings.DEBUG:
     application = FromReplica(application, "/api/cdb_rest/")
     application = ConditionalFirst(application, "/api/cdb_rest/")
-    application = LookupFirst(application, [f"/api/cdb_rest/{path}" for path in spellings(LookupView)])
+    application = LookupFirst(application, [f"/api/cdb_rest/{path}" for path in LOOKUP_SPELLINGS])
 
 application = Observed(application, [Records(), MetricsObserver()])

@@ -4,7 +4,7 @@ from django.urls import include, path
 
 from cdb.urls import handler400, handler404, handler500
 from cdb.urls import urlpatterns as plain
-from cdb_rest.api.routes import STRATEGY_ROUTES, patterns
+from cdb_rest.api.urls import STRATEGY_ROUTES, patterns
 
 __all__ = ["handler400", "handler404", "handler500", "urlpatterns"]
 

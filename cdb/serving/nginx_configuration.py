@@ -1,9 +1,10 @@
 """The configuration of nginx: deploy/nginx.conf, filled for the settings and the machine."""
 
 import os
+import re
 import resource
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cdb import env
@@ -11,6 +12,7 @@ from cdb.env import ConfigurationError
 from cdb.serving import layout, templates
 from cdb.serving.pools import cores_here, pools
 from cdb.serving.program import append_to, find
+from cdb_rest.routes import ROUTES, Pool, Route
 
 CONFIGURATION = "nginx.conf"
 ERRORS = "nginx-errors.conf"
@@ -63,6 +65,8 @@ def configuration(place: dict[str, object] | None = None, threads: int | None = 
             "METRICS": templates.fill(METRICS, {}),
             "ERRORS": templates.fill(ERRORS, most_bytes),
             "ALERTS": ALERTS,
+            "POOLS": "\n        ".join(_locations((route, route.pool) for route in ROUTES if route.pool != Pool.READS)),
+            "CACHED": "\n        ".join(_locations((route, "cdb") for route in ROUTES if route.is_cached)),
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
             + SPARE_SECONDS,
@@ -70,6 +74,15 @@ def configuration(place: dict[str, object] | None = None, threads: int | None = 
         | most_bytes
         | (place or _place()),
     )
+
+
+def _locations(values: Iterable[tuple[Route, str]]) -> Iterator[str]:
+    """The lines of a map by method and path, with the value of each route. nginx takes the first that matches, so that fixed
+    paths come before those with a name in them, as in Django's patterns."""
+    paths = [(path.rstrip("/"), value) for route, value in values for path in route.paths]
+    for path, value in sorted(paths, key=lambda one: "<" in one[0]):
+        pattern = re.sub("<.*?>", "[^/]+", path)
+        yield f'"~^(GET|HEAD):/api/cdb_rest/{pattern}/?$" {value};'
 
 
 def trusting(networks: Iterable[str]) -> dict[str, object]:

@@ -93,10 +93,11 @@ def group_of(view: type[APIView]) -> tuple[str, str]:
 def _documented_routes() -> list[tuple[type[APIView], list[str]]]:
     """The served routes, with their paths as OpenAPI writes them."""
     # Imported late: while the views are imported, the framework looks for this module's class.
-    from cdb_rest.api.routes import served_routes
+    from cdb_rest.api.urls import served_routes, views_and_paths
 
     return [
-        (view, [PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", path) for path in paths]) for view, paths in served_routes()
+        (view, [PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", path) for path in paths])
+        for view, paths in views_and_paths(served_routes())
     ]
 
 

@@ -20,7 +20,7 @@ from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to answer: its name, what it does in a sentence, and the index it is made for.
+    """A way to answer: its name, what it does in a sentence, the index it is made for, and how many SQL statements it takes.
 
     `answer` returns the JSON text of the answer and raises `GlobalTagNotFoundError`.
     """
@@ -29,6 +29,7 @@ class Strategy:
     sentence: str
     answer: Callable[[Question], str | bytes]
     index: str
+    queries: int = 1
 
 
 def _by_rows(find: Callable[[Question], Iterable[tuple]]) -> Callable[[Question], bytes]:
@@ -74,12 +75,14 @@ STRATEGIES = {
             "Django's ORM sorts each list's candidates by their starts and keeps the first (DISTINCT ON).",
             _by_rows(orm.order_by),
             LOOKUP,
+            queries=2,
         ),
         Strategy(
             "orm_max",
             "Django's ORM finds the latest start of each list by GROUP BY, then the rows that have these starts.",
             _by_rows(orm.maximum),
             LOOKUP,
+            queries=3,
         ),
         Strategy(
             "sql_distinct",

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from cdb_rest.api.routes import ROUTES
+from cdb_rest.api.urls import views_and_paths
 from tests.conftest import PREFIX
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ def test_public_settings_have_their_defaults(api, path):
 
 def concrete_paths():
     """Every documented path with values for its parameters."""
-    for view, paths in ROUTES:
+    for view, paths in views_and_paths():
         for path in paths:
             yield (
                 view,
@@ -84,4 +84,6 @@ def test_health(api):
 
 def test_the_schema_is_valid_and_has_every_documented_path(api):
     described = set(json.loads(api.get("/api/schema/").content)["paths"])
-    assert described == {PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", path) for _, paths in ROUTES for path in paths}
+    assert described == {
+        PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", path) for _, paths in views_and_paths() for path in paths
+    }

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from drf_spectacular.generators import SchemaGenerator
 
 from cdb_rest.api.json import dump
-from cdb_rest.api.routes import ROUTES
+from cdb_rest.api.urls import views_and_paths
 from cdb_rest.models import GlobalTagStatus
 
 GROUPS = [
@@ -69,7 +69,7 @@ def test_a_legacy_path_names_the_operation_that_it_is_the_same_as(label):
 
 def test_no_operation_is_described_twice():
     handlers = {}
-    for view, paths in ROUTES:
+    for view, paths in views_and_paths():
         for path in paths:
             for method in ("GET", "POST", "PUT", "DELETE"):
                 label = f"{method} " + re.sub(r"<str:(.*?)>", r"{\1}", path)

@@ -10,10 +10,9 @@ from django.core.signals import request_finished, request_started
 from django.db import DatabaseError, ProgrammingError, close_old_connections
 from django.db.models.functions import Now
 
-from cdb_rest.api.routes import spellings
-from cdb_rest.api.views.lookup import LookupView
 from cdb_rest.lookup import queries
 from cdb_rest.models import GlobalTag
+from cdb_rest.routes import LOOKUP_SPELLINGS
 from cdb_rest.wsgi.conditional_first import ConditionalFirst
 from cdb_rest.wsgi.lookup_first import LookupFirst, _is_ours
 from tests.builders import Builder
@@ -60,7 +59,7 @@ def _ask(environ, first=True):
     django = LongWay()
     application = django
     if first:
-        application = LookupFirst(ConditionalFirst(django, PREFIX), [PREFIX + path for path in spellings(LookupView)])
+        application = LookupFirst(ConditionalFirst(django, PREFIX), [PREFIX + path for path in LOOKUP_SPELLINGS])
     answer = application(environ, lambda line, headers: said.append((line, dict(headers))))
     body = b"".join(answer)
     [(line, headers)] = said

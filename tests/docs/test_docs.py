@@ -12,10 +12,11 @@ from cdb.variables import VARIABLES
 from cdb.worker.substitutes import INCOMPLETE, OVERLOADED
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
-from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
+from cdb_rest.api.urls import STRATEGY_ROUTES
 from cdb_rest.domain.status import Status
 from cdb_rest.models import ChangeAction
 from cdb_rest.named_sql import DIRECTORY
+from cdb_rest.routes import ROUTES
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
 from loadtests.chaos.__main__ import FAULTS
@@ -30,7 +31,7 @@ def read(name):
     return (ROOT / name).read_text()
 
 
-@pytest.mark.parametrize("path", [path for _, paths in ROUTES + STRATEGY_ROUTES for path in paths])
+@pytest.mark.parametrize("path", [path for route in ROUTES + STRATEGY_ROUTES for path in route.paths])
 def test_every_route_is_in_the_table(path):
     shown = re.sub(r"<str:(\w+)>", lambda match: f"<{NAMES_IN_DOCS.get(match[1], match[1])}>", path)
     assert f"`{shown}`" in read("docs/api.md") or f"POST: `{shown}`" in read("docs/api.md")

@@ -5,6 +5,7 @@ import re
 
 import pytest
 import schemathesis
+from cdb_rest.routes import ROUTES
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
@@ -17,7 +18,6 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from cdb_rest.api.json import dump
-from cdb_rest.api.routes import ROUTES
 from tests.conftest import PREFIX
 from tests.e2e.service import JobClient, Service
 from tests.profiles import examples
@@ -42,7 +42,7 @@ def fuzzed(new_directory):
 
 DESCRIPTION = schemathesis.openapi.from_dict(json.loads(dump(SchemaGenerator().get_schema(public=True))))
 # One spelling of each route; tests/api shows that all of them are answered alike.
-FIRST_PATHS = {PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", paths[0]) for _, paths in ROUTES}
+FIRST_PATHS = {PREFIX + re.sub(r"<str:(\w+)>", r"{\1}", route.paths[0]) for route in ROUTES}
 OPERATIONS = {
     operation.label: operation
     for operation in (found.ok() for found in DESCRIPTION.get_all_operations())

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import expect
 
 from cdb.embedded.server import EmbeddedPostgres
-from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES
+from cdb_rest.api.urls import STRATEGY_ROUTES
+from cdb_rest.routes import ROUTES
 from tests.e2e.service import Service
 
 PREFIX = "/api/cdb_rest/"
@@ -22,7 +23,7 @@ PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 PATHS = [
     LOOKUP, IN_THE_OPEN, TAG,
     f"{TAG}?light", PREFIX, "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
-    *(PREFIX + re.sub("<.*?>", "1", path) for _, paths in ROUTES + STRATEGY_ROUTES for path in paths),
+    *(PREFIX + re.sub("<.*?>", "1", path) for route in ROUTES + STRATEGY_ROUTES for path in route.paths),
 ]  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from cdb.env import ROOT
 from cdb_rest import named_sql
-from cdb_rest.api.routes import ROUTES, STRATEGY_ROUTES, served_routes
+from cdb_rest.api.urls import STRATEGY_ROUTES, served_routes, view_of
+from cdb_rest.routes import ROUTES
 from cdb_rest.strategies import own
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import STRATEGIES
@@ -20,7 +21,7 @@ from tests.conftest import PREFIX
 
 pytestmark = pytest.mark.django_db
 
-PATHS = [path for _, paths in STRATEGY_ROUTES for path in paths]
+PATHS = [path for route in STRATEGY_ROUTES for path in route.paths]
 QUESTION = "?gtName=tag&majorIOV=1&minorIOV=0"
 
 
@@ -49,7 +50,7 @@ def test_the_setting_and_debug_serve_them(variables, served):
     done = subprocess.run(
         [sys.executable, "-c", look], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-    names = [view.__name__ for view, _ in STRATEGY_ROUTES] if served else ["route_not_found"] * len(PATHS)
+    names = [view_of(route).__name__ for route in STRATEGY_ROUTES] if served else ["route_not_found"] * len(PATHS)
     assert done.stdout.strip() == str(names)
 
 

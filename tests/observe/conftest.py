@@ -13,10 +13,9 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
 from cdb import env, logs
-from cdb_rest.api.routes import spellings
-from cdb_rest.api.views.lookup import LookupView
 from cdb_rest.observe.exchange import Exchange, current
 from cdb_rest.observe.records import Records
+from cdb_rest.routes import LOOKUP_SPELLINGS
 from cdb_rest.wsgi.conditional_first import ConditionalFirst
 from cdb_rest.wsgi.lookup_first import LookupFirst
 from cdb_rest.wsgi.observed import Observed
@@ -45,7 +44,7 @@ class Service:
     def __init__(self, observers: list = ()) -> None:
         self.told = Told()
         application = ConditionalFirst(WSGIHandler(), PREFIX)
-        application = LookupFirst(application, [PREFIX + path for path in spellings(LookupView)])
+        application = LookupFirst(application, [PREFIX + path for path in LOOKUP_SPELLINGS])
         self.application = Observed(application, [self.told, *observers])
 
     def __call__(self, method: str, url: str, body: bytes = b"", **variables: str) -> tuple[int, dict[str, str], bytes]:

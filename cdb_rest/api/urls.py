@@ -1,0 +1,49 @@
+"""URL patterns of the API, from the table of routes."""
+
+from collections.abc import Iterable
+from importlib import import_module
+
+from django.conf import settings
+from django.urls import URLPattern, path
+from rest_framework.views import APIView
+
+from cdb_rest.api.views import strategies
+from cdb_rest.routes import MOMENT, ROUTES, Route
+from cdb_rest.strategies.registry import STRATEGIES
+
+# Other ways to compute a lookup, to compare with; served only where the settings ask for them.
+STRATEGY_ROUTES = (
+    Route(strategies.StrategyListView, ("payloadiovs_strategies/",), queries={"": 1}),
+    *(
+        Route(strategies.view_of(strategy), (strategies.route_of(strategy),), queries={MOMENT: strategy.queries})
+        for strategy in STRATEGIES.values()
+    ),
+)
+
+
+def served_routes() -> tuple[Route, ...]:
+    """The routes that the settings ask for."""
+    return ROUTES + STRATEGY_ROUTES if settings.CDB_STRATEGIES else ROUTES
+
+
+def view_of(route: Route) -> type[APIView]:
+    """The view class of a route. Raises `AttributeError` or `ModuleNotFoundError` where its name is wrong."""
+    if not isinstance(route.view, str):
+        return route.view
+    module, _, name = route.view.partition(".")
+    view: type[APIView] = getattr(import_module(f"cdb_rest.api.views.{module}"), name)
+    return view
+
+
+def views_and_paths(routes: Iterable[Route] = ROUTES) -> list[tuple[type[APIView], tuple[str, ...]]]:
+    """The view class of each route, with its paths."""
+    return [(view_of(route), route.paths) for route in routes]
+
+
+def patterns(routes: Iterable[Route]) -> list[URLPattern]:
+    """The routes as Django takes them. Fixed paths come first: `payload-iovs/insert` is no IOV's id."""
+    spelt = [(spelling, view_of(route)) for route in routes for spelling in route.spellings]
+    return [path(spelling, view.as_view()) for spelling, view in sorted(spelt, key=lambda one: "<" in one[0])]
+
+
+urlpatterns = patterns(served_routes())

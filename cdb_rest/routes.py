@@ -1,0 +1,116 @@
+"""The table of the API's routes: path, alias, view, nginx's pool, caching, and query budget of each.
+
+Everything else derives from it: Django's URL patterns and both spellings (`cdb_rest/api/urls.py`), the locations of nginx
+(`cdb/serving/nginx_configuration.py`), the OpenAPI description, and the tests of contract, budgets and nginx. It imports nothing
+of Django, so that nginx can be configured where no application is set up.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Pool(StrEnum):
+    """Which gunicorn instance nginx sends a GET or HEAD to; all other methods are writes."""
+
+    LOOKUPS = "lookups"
+    # A tag alone is a lookup, a tag with all that is in it may be gigabytes.
+    LOOKUPS_IF_LIGHT = "tag"
+    READS = "reads"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row of the table.
+
+    `view` is module and class below `cdb_rest.api.views`, or the class itself. `paths` are relative to `/api/cdb_rest/`: first
+    the one that existing clients use, then aliases; each is served with and without its trailing slash. `is_cached` lets
+    nginx keep the responses that have an ETag. `queries` are the numbers of SQL statements of a GET, by query string.
+    """
+
+    view: str | type[Any]
+    paths: tuple[str, ...]
+    pool: Pool = Pool.READS
+    is_cached: bool = False
+    queries: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def spellings(self) -> list[str]:
+        """Each path with and without its trailing slash, because clients follow no redirects."""
+        return [spelling for path in self.paths for spelling in (path.rstrip("/"), path.rstrip("/") + "/")]
+
+
+# The query of a lookup in a tag of the tests of the budgets.
+MOMENT = "gtName=tag0&majorIOV=1&minorIOV=0"
+
+# In the order of use, in which the API's description has them.
+ROUTES = (
+    Route(
+        "lookup.LookupView", ("payloadiovs/", "payload-iovs/query/"),
+        pool=Pool.LOOKUPS, is_cached=True, queries={MOMENT: 1},
+    ),
+    Route("global_tags.GlobalTagCollectionView", ("global-tags",), pool=Pool.LOOKUPS, is_cached=True, queries={"": 1}),
+    Route(
+        "global_tags.GlobalTagListView", ("globalTags",), pool=Pool.LOOKUPS, is_cached=True,
+        queries={"": 1, "page=1&search=tag&sort=name&status=unlocked": 5},
+    ),
+    Route(
+        "global_tags.GlobalTagByNameView", ("globalTag/<str:name>", "global-tags/<str:name>"),
+        pool=Pool.LOOKUPS_IF_LIGHT, is_cached=True, queries={"": 6, "light": 1},
+    ),
+    Route(
+        "global_tags.PayloadListsOfGlobalTagView", ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
+        pool=Pool.LOOKUPS, is_cached=True, queries={"": 1},
+    ),
+    Route(
+        "global_tags.GlobalTagCloneView",
+        ("cloneGlobalTag/<str:source>/<str:target>", "global-tags/<str:source>/clone/<str:target>"),
+    ),
+    Route(
+        "global_tags.GlobalTagStatusChangeView",
+        ("gt_change_status/<str:name>/<str:status>", "global-tags/<str:name>/change-status/<str:status>"),
+    ),
+    Route("global_tags.GlobalTagDeleteView", ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete")),
+    Route("global_tags.GlobalTagStatusListView", ("gtstatus", "global-tags/statuses"), pool=Pool.LOOKUPS, queries={"": 1}),
+    Route("global_tags.NestedGlobalTagListView", ("gt",), queries={"": 6, "page=1": 5}),
+    Route("global_tags.GlobalTagByIdView", ("gt/<str:tag_id>",), queries={"": 6}),
+    Route("payload_types.PayloadTypeListView", ("pt", "payload-types"), pool=Pool.LOOKUPS, queries={"": 1, "page=1": 5}),
+    Route("payload_types.PayloadTypeDeleteView", ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete")),
+    Route("payload_lists.PayloadListListView", ("pl", "payload-lists"), queries={"": 5, "page=1&global_tag=tag0": 5}),
+    Route("payload_lists.PayloadListAttachView", ("pl_attach", "payload-lists/attach")),
+    Route("payload_lists.PayloadListByNameView", ("payload-lists/by-name/<str:name>",), queries={"": 1}),
+    Route("payload_lists.PayloadListByIdView", ("pl/<str:list_id>", "payload-lists/<str:list_id>"), queries={"": 5}),
+    Route("payload_lists.PayloadListDeleteView", ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete")),
+    Route(
+        "payload_iovs.PayloadIOVListView", ("piov", "payload-iovs"),
+        queries={"": 4, "page=1": 6, "page=1&payload_list={list_name}": 5},
+    ),
+    Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach")),
+    Route("payload_iovs.PayloadIOVByIdView", ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>"), queries={"": 1}),
+    Route(
+        "payload_iovs.PayloadIOVDeleteView",
+        (
+            "deletePayloadIOV/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>",
+            "payload-iovs/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>/delete",
+            "deletePayloadIOV/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>"
+            "/<str:major_end>/<str:minor_end>",
+            "payload-iovs/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>"
+            "/<str:major_end>/<str:minor_end>/delete",
+        ),
+    ),
+    Route("inserting.PayloadIOVInsertView", ("payload-iovs/insert",)),
+    Route("inserting.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk")),
+    Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
+    Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), queries={"": 1}),
+    Route(
+        "export.ExportView", ("global-tags/<str:name>/export",), queries={"": 6, "payload_type=Type0&format=jsonl": 8}
+    ),
+    Route(
+        "settings.PublicSettingView", ("user_settings/<str:name>", "settings/<str:name>"),
+        pool=Pool.LOOKUPS, queries={"": 0},
+    ),
+)  # fmt: skip
+
+# The paths that are answered before Django's handling of requests.
+LOOKUP_SPELLINGS = ROUTES[0].spellings
