@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load lint format requirements package-tools image-check
+.PHONY: help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load lint format reference requirements package-tools image-check
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -66,6 +66,9 @@ lint: setup-dev ## check style, the layers of the packages, and that no migratio
 format: setup-dev ## put the code into the project's style
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
+
+reference: setup-dev ## write the generated pages of the documentation: docs/settings.md
+	@.venv/bin/python -m cdb.reference
 
 requirements: setup-dev ## pin the newest versions that pyproject.toml allows
 	@$(PIN) --upgrade --extra embedded --output-file requirements.txt pyproject.toml

@@ -108,26 +108,11 @@ WHITENOISE_AUTOREFRESH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = None
 # More than a URL of 8 KB can have. A form of the admin's login with millions of them would keep a process busy for minutes.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
-CDB_MAX_BODY_BYTES = _values["CDB_MAX_BODY_BYTES"]
-CDB_MAX_BULK_ROWS = _values["CDB_MAX_BULK_ROWS"]
-CDB_IDEMPOTENCY_HOURS = _values["CDB_IDEMPOTENCY_HOURS"]
 
-CDB_FROZEN_MAX_AGE_SECONDS = _values["CDB_FROZEN_MAX_AGE_SECONDS"]
-CDB_LOCKED_MAX_AGE_SECONDS = _values["CDB_LOCKED_MAX_AGE_SECONDS"]
-CDB_UNLOCKED_MAX_AGE_SECONDS = _values["CDB_UNLOCKED_MAX_AGE_SECONDS"]
-
-CDB_LOOKUP_TIMEOUT_SECONDS = _values["CDB_LOOKUP_TIMEOUT_SECONDS"]
-CDB_STATEMENT_TIMEOUT_SECONDS = _values["CDB_STATEMENT_TIMEOUT_SECONDS"]
-CDB_LOCK_TIMEOUT_SECONDS = _values["CDB_LOCK_TIMEOUT_SECONDS"]
-CDB_REPLICA_MAX_LAG_SECONDS = _values["CDB_REPLICA_MAX_LAG_SECONDS"]
-CDB_MAX_EXPORTS = _values["CDB_MAX_EXPORTS"]
-CDB_EXPORT_TIMEOUT_SECONDS = _values["CDB_EXPORT_TIMEOUT_SECONDS"]
-CDB_METRICS_MAX_TAGS = _values["CDB_METRICS_MAX_TAGS"]
-CDB_MIGRATION_LOCK_TIMEOUT_SECONDS = _values["CDB_MIGRATION_LOCK_TIMEOUT_SECONDS"]
-
-CDB_BEHIND_PROXY = _values["CDB_BEHIND_PROXY"]
-CDB_IOV_MODE = _values["CDB_IOV_MODE"]
-CDB_PAYLOAD_BASE_URL = _values["CDB_PAYLOAD_BASE_URL"]
+# Every setting of cdb/variables.py, for the application, by its own name. The signing key is only Django's SECRET_KEY.
+globals().update(
+    {name: value for name, value in _values.items() if name.startswith("CDB_") and name != "CDB_SECRET_KEY"}
+)
 # Decided once, when the routes are made: where it is off, those paths are unknown ones.
 CDB_STRATEGIES = _values["CDB_STRATEGIES"] or DEBUG
 # What `user_settings/<name>` hands out to anyone.

@@ -8,7 +8,6 @@ import pytest
 from django.core.management import call_command, get_commands
 
 from cdb.env import ROOT
-from cdb.variables import VARIABLES
 from cdb.worker.substitutes import INCOMPLETE, OVERLOADED
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
@@ -35,17 +34,6 @@ def read(name):
 def test_every_route_is_in_the_table(path):
     shown = re.sub(r"<str:(\w+)>", lambda match: f"<{NAMES_IN_DOCS.get(match[1], match[1])}>", path)
     assert f"`{shown}`" in read("docs/api.md") or f"POST: `{shown}`" in read("docs/api.md")
-
-
-@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
-def test_every_setting_is_documented_with_its_default(variable):
-    default = ",".join(variable.default) if isinstance(variable.default, list) else str(variable.default)
-    default = default.lower() if isinstance(variable.default, bool) else default
-    row = next(line for line in read("README.md").splitlines() if line.startswith(f"| `{variable.name}`"))
-    assert row.split("|")[2].strip() == (f"`{default}`" if default else "")
-    # The file can't say where it is itself.
-    assert variable.name == "CDB_ENV_FILE" or f"{variable.name}={default}\n" in read(".env.example")
-    assert not variable.public or f"`{variable.name}`" in read("docs/api.md")
 
 
 def error_codes():

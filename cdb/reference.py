@@ -1,0 +1,97 @@
+"""Reference pages that are generated from declarations: python -m cdb.reference writes docs/settings.md.
+
+With --check it writes nothing, and exits with 1 if a committed page differs from what it would write.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from environs import validate
+
+from cdb.env import ROOT
+from cdb.variables import GROUPS, Variable
+
+SETTINGS_PAGE = ROOT / "docs" / "settings.md"
+UNITS = {"_SECONDS": "seconds", "_HOURS": "hours", "_BYTES": "bytes"}
+KINDS = {"bool": "`true` or `false`", "list": "list, separated by commas", "path": "path", "str": "text"}
+
+SETTINGS_INTRODUCTION = """\
+<!-- Generated from cdb/variables.py by `make reference`. Do not edit it here. -->
+
+# Settings
+
+A setting is an environment variable, or a line of a file `.env` in the project's root:
+
+```sh
+# .env
+PORT=8001
+DATABASE_URL=postgresql://cdb:secret@db.example.org:5432/cdb
+```
+
+A variable of the environment takes precedence over the file. An empty variable counts as not set.
+A value of the wrong type or out of range stops the start with one line that names the setting.
+Settings that are marked *public* can be read by any client, at
+[`user_settings/<name>`](api.md#routes).
+"""
+
+
+def settings_page() -> str:
+    """The text of docs/settings.md: a table of each group of variables."""
+    sections = [SETTINGS_INTRODUCTION]
+    for group in GROUPS:
+        rows = "".join(_row(variable) for variable in group.variables)
+        sections.append(f"## {group.title}\n\n| setting | type | default | meaning |\n|---|---|---|---|\n{rows}")
+    return "\n".join(sections)
+
+
+def default_of(variable: Variable) -> str:
+    """The default as it would stand in a `.env` file; empty where there is none."""
+    if isinstance(variable.default, bool):
+        return str(variable.default).lower()
+    if isinstance(variable.default, list):
+        return ",".join(variable.default)
+    return str(variable.default)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages, or check them; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m cdb.reference", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is out of date")
+    options = parser.parse_args(arguments)
+    page = settings_page()
+    name = SETTINGS_PAGE.relative_to(ROOT)
+    if not options.check:
+        SETTINGS_PAGE.write_text(page)
+        sys.stdout.write(f"{name} written.\n")
+    elif not SETTINGS_PAGE.exists() or SETTINGS_PAGE.read_text() != page:
+        sys.stderr.write(f"{name} is out of date: run make reference, and commit it\n")
+        return 1
+    return 0
+
+
+def _row(variable: Variable) -> str:
+    default = f"`{text}`" if (text := default_of(variable)) else ""
+    public = " *Public.*" if variable.public else ""
+    return f"| `{variable.name}` | {_type_of(variable)} | {default} | {variable.meaning}{public} |\n"
+
+
+def _type_of(variable: Variable) -> str:
+    """The type with its unit, which the name has, and the values that are allowed."""
+    if isinstance(variable.check, validate.OneOf):
+        return ", ".join(f"`{choice}`" for choice in variable.check.choices)
+    if variable.kind != "int":
+        return KINDS[variable.kind]
+    unit = next((unit for ending, unit in UNITS.items() if variable.name.endswith(ending)), "")
+    return f"{unit or 'integer'}, {_range(variable.check)}"
+
+
+def _range(check: Any) -> str:
+    if check.max is None:
+        return f"at least {check.min:,}"
+    return f"{check.min:,} to {check.max:,}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
