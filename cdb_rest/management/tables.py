@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-# A longer table tells nobody more.
+# Further rows are only counted.
 ROWS_SHOWN = 40
 
 

@@ -113,6 +113,10 @@ def test_sort_fields_and_filters_are_named():
             assert f"`{name}`" in browse, name
 
 
+def test_the_readme_is_short():
+    assert len(read("README.md").splitlines()) <= 120
+
+
 def test_make_help_lists_every_target():
     makefile = read("Makefile")
     targets = re.findall(r"^([a-z-]+):(.*)$", makefile, re.MULTILINE)

@@ -1,0 +1,76 @@
+"""The recipes of CONTRIBUTING.md: each is a real diff that applies to this tree, touches few files, and works."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdb.env import ROOT
+
+RECIPES = Path(__file__).parent
+# The largest number of files that each recipe may touch.
+MOST_FILES = {"setting": 3}
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """Applies a recipe to a copy of the files that git tracks; `run` executes Python in there."""
+
+    class Recipe:
+        def __init__(self, name):
+            tracked = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT).split("\0")
+            for file in filter(lambda name: (ROOT / name).is_file(), filter(None, tracked)):
+                (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / file, tmp_path / file)
+            diff = RECIPES / f"{name}.diff"
+            self.files = re.findall(r"^\+\+\+ b/(.*)$", diff.read_text(), re.MULTILINE)
+            # Without a repository above it, git takes paths as they stand in the diff.
+            _git("apply", "--whitespace=error", str(diff), cwd=tmp_path, GIT_CEILING_DIRECTORIES=str(tmp_path.parent))
+
+        def run(self, *arguments, **settings):
+            done = subprocess.run(
+                [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True,
+                env={"PATH": os.environ["PATH"], "CDB_ENV_FILE": os.devnull} | settings,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
+
+    return Recipe
+
+
+def _git(*arguments, cwd, **variables):
+    if not shutil.which("git"):
+        pytest.skip("git is not installed (apt-get install git)")
+    # The clone may belong to another account than the one that runs the tests.
+    command = ["git", "-c", "safe.directory=*", *arguments]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=os.environ | variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", MOST_FILES)
+def test_a_recipe_touches_few_files_and_keeps_the_style(recipe, name):
+    applied = recipe(name)
+    assert len(applied.files) <= MOST_FILES[name]
+    python = [file for file in applied.files if file.endswith(".py")]
+    applied.run("-m", "ruff", "check", *python)
+    applied.run("-m", "ruff", "format", "--check", *python)
+    applied.run("-m", "cdb.reference", "--check")
+    assert f"tests/recipes/{name}.diff" in (ROOT / "CONTRIBUTING.md").read_text()
+
+
+PRINT_TABLE = """
+import django; django.setup()
+from cdb_rest.management.tables import table
+print(table(["n"], [[str(n)] for n in range(50)]).splitlines()[-1])
+"""
+
+
+@pytest.mark.parametrize(("settings", "last"), [({}, "and 10 more"), ({"CDB_TABLE_ROWS": "45"}, "and 5 more")])
+def test_the_setting_of_the_recipe_works(recipe, settings, last):
+    shown = recipe("setting").run("-c", PRINT_TABLE, DJANGO_SETTINGS_MODULE="cdb.settings", **settings)
+    assert shown.splitlines() == [last]
