@@ -52,7 +52,7 @@ def default_of(variable: Variable) -> str:
         return str(variable.default).lower()
     if isinstance(variable.default, list):
         return ",".join(variable.default)
-    return str(variable.default)
+    return "" if variable.default is None else str(variable.default)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _row(variable: Variable) -> str:
-    default = f"`{text}`" if (text := default_of(variable)) else ""
+    default = variable.default_text or (f"`{text}`" if (text := default_of(variable)) else "")
     public = " *Public.*" if variable.public else ""
     return f"| `{variable.name}` | {_type_of(variable)} | {default} | {variable.meaning}{public} |\n"
 

@@ -113,8 +113,8 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 globals().update(
     {name: value for name, value in _values.items() if name.startswith("CDB_") and name != "CDB_SECRET_KEY"}
 )
-# Decided once, when the routes are made: where it is off, those paths are unknown ones.
-CDB_STRATEGIES = _values["CDB_STRATEGIES"] or DEBUG
+# Decided once, when the routes are made: where it is off, those paths are unknown ones. What the operator says wins.
+CDB_STRATEGIES = DEBUG if _values["CDB_STRATEGIES"] is None else _values["CDB_STRATEGIES"]
 # What `user_settings/<name>` hands out to anyone.
 CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VARIABLES if variable.public}
 

@@ -23,6 +23,7 @@ class Variable:
     meaning: str
     check: Any = None
     public: bool = False  # may be read by any client through user_settings/<name>
+    default_text: str = ""  # the default as the documentation tells it, where it depends on something else
 
 
 @dataclass(frozen=True)
@@ -168,9 +169,10 @@ GROUPS = (
             Variable(
                 "CDB_STRATEGIES",
                 "bool",
-                False,
+                None,
                 "Serve the routes that answer a lookup in other ways, [to compare "
-                "them](operations.md#comparing-the-strategies); always on with `DEBUG`.",
+                "them](operations.md#comparing-the-strategies).",
+                default_text="`true` with `make run` or `DEBUG`, otherwise `false`",
             ),
             Variable(
                 "CDB_MAX_BODY_BYTES",

@@ -12,6 +12,11 @@ from cdb.processes import child, machine, metrics_directory
 LOOK_AFTER_SECONDS = 1
 
 
+def settings_of_run() -> dict[str, str]:
+    """What `make run` sets unless the operator does: it is the way to try the service out, so it serves the strategies."""
+    return {"CDB_STRATEGIES": "true"} if env.read()["CDB_STRATEGIES"] is None else {}
+
+
 class Server:
     """The web server on 127.0.0.1 and the configured port."""
 
@@ -28,7 +33,9 @@ class Server:
         """Start gunicorn and wait until it is ready. Raises `ConfigurationError` if it does not become so."""
         metrics_directory.renew()
         self._process = child.start(
-            [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "deploy" / "gunicorn.conf.py")], cwd=ROOT
+            [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "deploy" / "gunicorn.conf.py")],
+            cwd=ROOT,
+            env=env.for_children(**settings_of_run()),
         )
         try:
             child.wait_until(self._process, lambda: child.is_ready(self.port), "gunicorn")

@@ -54,7 +54,7 @@ def test_the_default_of_the_page_read_from_the_environment_is_the_declared_one(v
         monkeypatch.setattr(env.os, "environ", {"CDB_ENV_FILE": "/dev/null", variable.name: default})
         assert env.read.__wrapped__()[variable.name] == declared
     [row] = [line for line in reference.settings_page().splitlines() if line.startswith(f"| `{variable.name}` |")]
-    assert row.split(" | ")[2].strip() == (f"`{default}`" if default else "")
+    assert row.split(" | ")[2].strip() == (variable.default_text or (f"`{default}`" if default else ""))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))

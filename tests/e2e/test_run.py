@@ -15,7 +15,14 @@ import urllib.request
 import pytest
 
 from cdb.env import ROOT
-from tests.e2e.service import JobClient
+from cdb_rest.lookup.strategies import STRATEGIES
+from tests.e2e.service import JobClient, raw
+
+
+@pytest.fixture
+def fresh_copy(fresh):
+    """Services whose data directory is prepared."""
+    return fresh
 
 
 @pytest.fixture
@@ -76,6 +83,32 @@ def test_when_only_the_command_is_killed_the_rest_does_not_hinder_the_next_start
     assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
     service.stop()
     assert service.family() == []
+
+
+LOOKUP = "?gtName=tiny&majorIOV=5&minorIOV=0"
+STRATEGY_PATHS = ["payloadiovs_strategies/", *(f"payloadiovs_{name}/{LOOKUP}" for name in STRATEGIES)]
+
+
+def test_it_serves_the_strategies_to_compare_orm_and_sql(service):
+    client = JobClient(service.port)
+    expected = client.get(f"payloadiovs/{LOOKUP}")
+    assert len(expected) == 10
+    for name in ("orm_max", "orm_orderby", *STRATEGIES):
+        assert client.get(f"payloadiovs_{name}/{LOOKUP}") == expected, name
+    assert [entry["name"] for entry in client.get("payloadiovs_strategies/")] == list(STRATEGIES)
+    _, headers, _ = raw(service.port, f"GET /api/cdb_rest/payloadiovs_orm_max/{LOOKUP} HTTP/1.0\r\n\r\n".encode())
+    assert headers["x-content-type-options"] == "nosniff" and "content-security-policy" in headers
+
+
+@pytest.mark.parametrize("path", STRATEGY_PATHS)
+def test_the_production_shape_does_not_serve_them(served, path):
+    assert JobClient(served.port).call("GET", path)[0] == 404
+
+
+@pytest.mark.parametrize(("command", "setting", "status"), [("run", "0", 404), ("serve", "1", 200)])
+def test_what_the_operator_says_of_the_strategies_wins(fresh_copy, needs_packages, command, setting, status):
+    service = fresh_copy(command=command, CDB_STRATEGIES=setting).start()
+    assert {JobClient(service.port).call("GET", path)[0] for path in STRATEGY_PATHS} == {status}
 
 
 def test_two_run_side_by_side(fresh, service):

@@ -38,7 +38,14 @@ def test_without_the_setting_nothing_is_there(api, build, path):
 
 
 @pytest.mark.parametrize(
-    ("variables", "served"), [({}, False), ({"CDB_STRATEGIES": "1"}, True), ({"DEBUG": "1"}, True)]
+    ("variables", "served"),
+    [
+        ({}, False),
+        ({"CDB_STRATEGIES": "1"}, True),
+        ({"CDB_STRATEGIES": ""}, False),
+        ({"DEBUG": "1"}, True),
+        ({"DEBUG": "1", "CDB_STRATEGIES": "0"}, False),
+    ],
 )
 def test_the_setting_and_debug_serve_them(variables, served):
     look = (

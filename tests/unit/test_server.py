@@ -1,0 +1,25 @@
+"""What `make run` starts gunicorn with."""
+
+import pytest
+
+from cdb import env, server
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, {"CDB_STRATEGIES": "true"}),
+        ({"CDB_STRATEGIES": ""}, {"CDB_STRATEGIES": "true"}),
+        ({"CDB_STRATEGIES": "0"}, {}),
+        ({"CDB_STRATEGIES": "1"}, {}),
+        ({"CDB_STRATEGIES": "false", "DEBUG": "1"}, {}),
+    ],
+)
+@pytest.mark.parametrize("where", ["environment", "file"])
+def test_strategies_are_served_unless_the_operator_says_otherwise(monkeypatch, tmp_path, where, said, expected):
+    lines = "".join(f"{name}={value}\n" for name, value in said.items()) if where == "file" else ""
+    (tmp_path / "settings").write_text(lines)
+    variables = {"CDB_ENV_FILE": str(tmp_path / "settings")} | (said if where == "environment" else {})
+    monkeypatch.setattr(env.os, "environ", variables)
+    monkeypatch.setattr(env, "read", env.read.__wrapped__)
+    assert server.settings_of_run() == expected
