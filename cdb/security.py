@@ -19,7 +19,7 @@ LOCAL_NAMES = {"localhost", "127.0.0.1", "[::1]"}
 def check_production() -> None:
     """Raise `ConfigurationError` where DEBUG is on."""
     if env.read()["DEBUG"]:
-        raise ConfigurationError("make serve is for production; make run is where DEBUG belongs")
+        raise ConfigurationError("DEBUG must be off with make serve (got true); make run allows it")
 
 
 def secret_key() -> str:
@@ -31,8 +31,9 @@ def secret_key() -> str:
     configured = values["CDB_SECRET_KEY"]
     if configured and not values["DEBUG"] and _is_weak(configured):
         raise ConfigurationError(
-            f"CDB_SECRET_KEY is too easy to guess: {django_checks.SECRET_KEY_MIN_LENGTH} characters at least, drawn at random; "
-            'python3 -c "import secrets; print(secrets.token_urlsafe(50))" makes one'
+            f"CDB_SECRET_KEY is too easy to guess: it must have at least {django_checks.SECRET_KEY_MIN_LENGTH} random characters "
+            f"(got {len(configured)} characters); "
+            'python3 -c "import secrets; print(secrets.token_urlsafe(50))" makes such a key'
         )
     return configured or _kept_key(key_file())
 
@@ -48,8 +49,8 @@ def check_debug() -> None:
     others = sorted(set(values["CDB_ALLOWED_HOSTS"]) - LOCAL_NAMES)
     if values["DEBUG"] and others:
         raise ConfigurationError(
-            "DEBUG shows tracebacks, settings and statements to whoever asks, so it is for this machine alone: turn it off, or "
-            f"take {', '.join(others)} out of CDB_ALLOWED_HOSTS"
+            "with DEBUG, which shows tracebacks, settings and statements to every client, CDB_ALLOWED_HOSTS must name only "
+            f"{', '.join(sorted(LOCAL_NAMES))} (got {', '.join(others)}); remove these names, or turn DEBUG off"
         )
 
 
@@ -59,7 +60,9 @@ def check_debug_listens_here(addresses: Iterable[object]) -> None:
     hosts = [address[0] for address in addresses if isinstance(address, tuple)]
     open_ones = [host for host in hosts if host != "localhost" and not _is_loopback(host)]
     if env.read()["DEBUG"] and open_ones:
-        raise ConfigurationError(f"DEBUG is for this machine alone, and {', '.join(open_ones)} is for others too")
+        raise ConfigurationError(
+            f"with DEBUG, gunicorn must listen on addresses of this machine only (got {', '.join(open_ones)})"
+        )
 
 
 def trusted_origins(hosts: Iterable[str]) -> list[str]:

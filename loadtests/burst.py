@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from cdb_rest.domain.moment import Moment
+from cdb_rest.management.quantities import Duration
 from loadtests import storm
 from loadtests.content.expected import Expected
 from loadtests.recording import clock, outcome
@@ -48,7 +49,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--global-tag", required=True)
     parser.add_argument("--major", type=int, required=True)
     parser.add_argument("--minor", type=int, required=True)
-    parser.add_argument("--patience", type=float, default=PATIENCE_SECONDS, help="seconds to wait for the last answer")
+    parser.add_argument(
+        "--patience", action=Duration, unit="s", above=0, default=PATIENCE_SECONDS, metavar="TIME",
+        help="time to wait for the last answer (default: %(default)ss)",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
     moment = Moment(options.major, options.minor)
     expected = Expected(options.scenario, "random", 1, tag=options.global_tag)

@@ -17,6 +17,8 @@ from collections import Counter
 
 from tqdm import tqdm
 
+from cdb_rest.management.quantities import Duration
+
 WRITERS = 20
 WRITES_EACH = 10
 STEPS_OF_A_HISTORY = 50
@@ -108,7 +110,10 @@ def race(seed: int) -> dict[str, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__.split(":")[0] + ".")
-    parser.add_argument("--minutes", type=float, default=10, help="how long to play (default: 10)")
+    parser.add_argument(
+        "--minutes", action=Duration, unit="min", above=0, default=10, metavar="TIME",
+        help="how long to play (default: 10min)",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of all random choices; default: the time")
     arguments = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")

@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     """Run one command of manage.py; returns the process's exit code. Errors of configuration are one line each."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
     if any(argument.encode(errors="ignore").decode() != argument for argument in arguments):
-        sys.stderr.write("cdb: an argument is not UTF-8\n")
+        sys.stderr.write("cdb: arguments must be UTF-8\n")
         return 1
     try:
         with _database(arguments[1:]):
@@ -39,9 +39,7 @@ def main(arguments: list[str]) -> int:
             raise
         reason = " ".join(str(error).split())
         if isinstance(error.__cause__, UndefinedTable):
-            reason = (
-                "it has no such tables; are CDB_DATA_DIR and DATABASE_URL right? manage.py migrate makes the tables"
-            )
+            reason = "its tables do not exist; check CDB_DATA_DIR and DATABASE_URL, or create the tables with manage.py migrate"
         sys.stderr.write(f"cdb: the database refused: {reason} (--traceback shows where)\n")
         return 1
     except KeyboardInterrupt:

@@ -27,7 +27,7 @@ class ServingCommand(BaseCommand, ABC):
     def handle(self, **options: Any) -> None:
         scenario = env.read()["SCENARIO"]
         if scenario not in {*SCENARIOS, "none"}:
-            raise CommandError(f"SCENARIO must be none or one of {', '.join(SCENARIOS)}, not {scenario}")
+            raise CommandError(f"SCENARIO must be none or one of {', '.join(SCENARIOS)} (got {scenario})")
         try:
             self.serve(**options)
         except ConfigurationError as error:

@@ -18,6 +18,7 @@ from cdb.processes.machine import disk_megabytes
 from cdb.serving import nginx_configuration, pgbouncer, postgresql, templates
 from cdb.serving.pools import Pool, pools
 from cdb.serving.program import find
+from cdb_rest.management.quantities import Duration, Number, Size
 
 # The user that the service has in PgBouncer, too.
 USERS = "users.txt"
@@ -133,10 +134,14 @@ def _parser() -> argparse.ArgumentParser:
 def _describe_gunicorn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pool", choices=list(pools()))
     parser.add_argument("--bind", nargs="+", required=True, help="HOST:PORT or unix:PATH, several of them if need be")
-    parser.add_argument("--workers", type=int, help="processes; by default those of `make serve` with CDB_WORKERS")
     parser.add_argument(
-        "--graceful", type=int, help="seconds for requests in progress when it is stopped; by default 30"
-    )
+        "--workers", action=Number, kind=int, least=0, metavar="N",
+        help="processes (default, and 0: those of `make serve` with CDB_WORKERS)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--graceful", action=Duration, unit="s", kind=int, least=0, metavar="TIME",
+        help="longest time for requests in progress when it is stopped (default, and 0: 30s)",
+    )  # fmt: skip
 
 
 def _describe_nginx(parser: argparse.ArgumentParser) -> None:
@@ -146,21 +151,39 @@ def _describe_nginx(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cache", type=Path, default=DIRECTORY / "cache", help="made anew at each start")
     parser.add_argument("--temporary", type=Path, default=DIRECTORY / "temporary", help="in memory, if possible")
     parser.add_argument("--trust", nargs="*", action="extend", default=[], help="networks of proxies to be believed")
-    parser.add_argument("--processes", type=int, help="processes of nginx; by default one for each core, four at least")
-    parser.add_argument("--threads", type=int, help="all threads that answer lookups, divided by the number of nginxes")
+    parser.add_argument(
+        "--processes", action=Number, kind=int, least=0, metavar="N",
+        help="processes of nginx (default, and 0: one for each core, at least four)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--threads", action=Number, kind=int, least=1, metavar="N",
+        help="all threads that serve lookups, divided by the number of instances of nginx",
+    )  # fmt: skip
 
 
 def _describe_pgbouncer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--listen", default="*", help="TCP addresses")
     for name in pools():
-        parser.add_argument(f"--{name}-connections", type=int, help="to PostgreSQL; by default the threads of the pool")
+        parser.add_argument(
+            f"--{name}-connections", action=Number, kind=int, least=0, metavar="N",
+            help=f"connections of the pool {name} to PostgreSQL (default, and 0: as many as its threads)",
+        )  # fmt: skip
 
 
 def _describe_postgresql(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--directory", type=Path, required=True, help="where postgresql.conf is written")
-    parser.add_argument("--memory", type=int, required=True, help="megabytes of memory that PostgreSQL may use")
-    parser.add_argument("--disk", type=int, help="megabytes of its disk; by default of the disk of the directory")
-    parser.add_argument("--connections", type=int, required=True, help="how many it should take")
+    parser.add_argument(
+        "--memory", action=Size, unit="MiB", kind=int, least=1, required=True, metavar="SIZE",
+        help="memory that PostgreSQL may use",
+    )  # fmt: skip
+    parser.add_argument(
+        "--disk", action=Size, unit="MiB", kind=int, least=0, metavar="SIZE",
+        help="size of its disk (default, and 0: that of the disk of the directory)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--connections", action=Number, kind=int, least=1, required=True, metavar="N",
+        help="largest number of connections (max_connections)",
+    )  # fmt: skip
     parser.set_defaults(only_write=True)
 
 

@@ -77,7 +77,7 @@ def _target(parts: dict[str, str], variable: str) -> dict[str, str]:
     unknown = sorted(set(parts) - HANDLED)
     if unknown:
         raise ConfigurationError(
-            f"make serve: PgBouncer can't be told {', '.join(unknown)} of {variable}; use make run"
+            f"{variable} has parameters that PgBouncer does not support: {', '.join(unknown)}; use make run instead of make serve"
         )
     account = getpass.getuser()
     return {"user": account, "dbname": parts.get("user", account)} | parts

@@ -68,12 +68,14 @@ def reload(timeout_seconds: float) -> None:
         if not layout.is_taken():
             raise ConfigurationError("make serve ended during the reload")
         time.sleep(PAUSE_SECONDS)
-    raise ConfigurationError(f"the reload has not ended after {timeout_seconds:g} s; see what make serve prints")
+    raise ConfigurationError(
+        f"the reload has not ended after {timeout_seconds:g} s (--timeout); see the output of make serve"
+    )
 
 
 def _serving_process() -> int:
     if not layout.is_taken():
-        raise ConfigurationError(f"no make serve runs with {layout.directory()}; is CDB_DATA_DIR right?")
+        raise ConfigurationError(f"no make serve runs with {layout.directory()}; check CDB_DATA_DIR")
     try:
         return int(_file(PID_FILE).read_text())
     except (OSError, ValueError) as error:

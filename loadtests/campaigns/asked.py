@@ -1,26 +1,10 @@
-"""What several campaigns are asked on the command line: numbers within their bounds, and what is in the tag of a deployment."""
+"""Options that several campaigns have: what is in the tag of a deployment."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from cdb_rest.domain.moment import Mode
 from cdb_rest.scenarios.layouts import LAYOUTS
-
-
-def above(least: float, kind: type[int] | type[float] = float) -> Callable[[str], float]:
-    """The type of an option whose number has to be greater than `least`."""
-
-    def read(text: str) -> float:
-        try:
-            number = kind(text)
-        except ValueError:
-            number = None
-        if number is None or not least < number < float("inf"):
-            word = "whole number" if kind is int else "number"
-            raise argparse.ArgumentTypeError(f"{text} is no {word} above {least:g}")
-        return number
-
-    return read
 
 
 def add_content(parser: argparse._ArgumentGroup) -> None:

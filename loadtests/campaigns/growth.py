@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loadtests.campaigns import asked
+from cdb_rest.management.quantities import Number
 from loadtests.campaigns.api import send
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
@@ -53,9 +53,9 @@ class _Block:
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """How far it grows."""
     parser.add_argument(
-        "--blocks", type=asked.above(0, int), metavar="N", help=f"of inserts, and as many of lookups ({BLOCKS})"
+        "--blocks", action=Number, kind=int, least=1, metavar="N", help=f"of inserts, and as many of lookups ({BLOCKS})"
     )
-    parser.add_argument("--block", type=asked.above(0, int), metavar="N", help=f"requests in each ({BLOCK:,})")
+    parser.add_argument("--block", action=Number, kind=int, least=1, metavar="N", help=f"requests in each ({BLOCK:,})")
 
 
 def run(stage: Stage) -> Findings:

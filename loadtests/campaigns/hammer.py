@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cdb_rest.management.quantities import Number
 from loadtests import metrics, schedule
 from loadtests.campaigns import asked
 from loadtests.campaigns.locusts import Load
@@ -87,7 +88,7 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     """How fast, and on what."""
     add = parser.add_argument
     told = f"of the study's offsets between requests; 1 takes more than two hours (default: {SCALE}, --quick: {QUICK_SCALE})"
-    add("--scale", type=asked.above(0), metavar="FACTOR", help=told)
+    add("--scale", action=Number, above=0, metavar="FACTOR", help=told)
     add("--scenario", default="moderate", help="what is in the tag; none: other data (default: moderate)")
     asked.add_content(parser)
 

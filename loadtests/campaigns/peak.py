@@ -10,6 +10,7 @@ import math
 import time
 from dataclasses import dataclass
 
+from cdb_rest.management.quantities import Duration, Number
 from loadtests.campaigns import asked
 from loadtests.campaigns.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns.locusts import Load
@@ -31,19 +32,23 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     add("--scenario", help="what is in the tag; none: other data (default: moderate; tiny with --quick)")
     asked.add_content(parser)
     add("--pattern", default="random", help="the moments that jobs ask about (default: random)")
-    add("--jobs", type=asked.above(0, int), help=f"in all (default: {JOBS:,}; {QUICK_JOBS:,} with --quick)")
+    add("--jobs", action=Number, kind=int, least=1, help=f"in all (default: {JOBS:,}; {QUICK_JOBS:,} with --quick)")
     add(
         "--together",
-        type=asked.above(0, int),
+        action=Number,
+        kind=int,
+        least=1,
         help=f"connections at a time (default: {TOGETHER:,}; {QUICK_TOGETHER} with --quick)",
     )
-    add("--repetitions", type=asked.above(0, int), help="(default: 2; 1 with --quick)")
-    add("--processes", type=asked.above(0, int), default=1, help="of the generator (default: 1)")
+    add("--repetitions", action=Number, kind=int, least=1, help="(default: 2; 1 with --quick)")
+    add("--processes", action=Number, kind=int, least=1, default=1, help="of the generator (default: 1)")
     add(
         "--within",
-        type=asked.above(0),
+        action=Duration,
+        unit="s",
+        above=0,
         default=900.0,
-        metavar="SECONDS",
+        metavar="TIME",
         help="all jobs have to end in time (default: 900)",
     )
 

@@ -7,6 +7,7 @@ rate is raised in steps until it breaks, the place is narrowed down, and what wa
 import argparse
 from dataclasses import dataclass, field, replace
 
+from cdb_rest.management.quantities import Duration, Number
 from loadtests.campaigns import asked
 from loadtests.campaigns.generator import CONSTANT, Generator
 from loadtests.campaigns.locusts import Load
@@ -37,36 +38,65 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     add("--start-jobs", default=CONSTANT, choices=(CONSTANT, "at random"), help="of each user")
     add(
         "--start",
-        type=asked.above(0),
+        action=Number,
+        above=0,
         default=50.0,
         metavar="RATE",
         help="jobs a second of the first step (default: 50)",
     )
-    add("--factor", type=asked.above(1), default=1.4, help="of each step (default: 1.4)")
-    add("--step", type=asked.above(0), default=15.0, metavar="SECONDS", help="length of a step (default: 15)")
+    add("--factor", action=Number, above=1, default=1.4, help="of each step (default: 1.4)")
+    add(
+        "--step",
+        action=Duration,
+        unit="s",
+        above=0,
+        default=15.0,
+        metavar="TIME",
+        help="length of a step (default: 15)",
+    )
     add(
         "--hold",
-        type=asked.above(0),
+        action=Duration,
+        unit="s",
+        above=0,
         default=60.0,
-        metavar="SECONDS",
+        metavar="TIME",
         help="how long the found rate is held (default: 60)",
     )
-    add("--most", type=asked.above(0), default=5_000.0, metavar="RATE", help="the highest rate to try (default: 5000)")
+    add(
+        "--most",
+        action=Number,
+        above=0,
+        default=5_000.0,
+        metavar="RATE",
+        help="the highest rate to try (default: 5000)",
+    )
     add(
         "--bound",
-        type=asked.above(0),
+        action=Duration,
+        unit="ms",
+        above=0,
         default=1_000.0,
-        metavar="MS",
+        metavar="TIME",
         help="what 95 %% of the jobs must keep (default: 1000)",
     )
-    add("--repetitions", type=asked.above(0, int), default=2, help="of the search (default: 2)")
+    add("--repetitions", action=Number, kind=int, least=1, default=2, help="of the search (default: 2)")
     add(
         "--processes",
-        type=asked.above(0, int),
+        action=Number,
+        kind=int,
+        least=1,
         default=1,
         help="of the generator to begin with; more are added when they are full",
     )
-    add("--at-least", type=float, default=1.0, metavar="RATE", help="the sustained rate that passes (default: 1)")
+    add(
+        "--at-least",
+        action=Number,
+        least=0,
+        default=1.0,
+        metavar="RATE",
+        help="the sustained rate that passes (default: 1)",
+    )
 
 
 @dataclass

@@ -14,9 +14,9 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
+from cdb_rest.management.quantities import Number
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests import burst
-from loadtests.campaigns import asked
 from loadtests.campaigns.stage import Stage
 from loadtests.client import Client
 from loadtests.recording import outcome
@@ -83,7 +83,12 @@ class Storm:
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """How large."""
     parser.add_argument(
-        "--jobs", type=asked.above(0, int), metavar="N", help=f"of a storm (default: {JOBS:,}, --quick: {QUICK_JOBS})"
+        "--jobs",
+        action=Number,
+        kind=int,
+        least=1,
+        metavar="N",
+        help=f"of a storm (default: {JOBS:,}, --quick: {QUICK_JOBS})",
     )
     parser.add_argument("--scenario", default="moderate", choices=SCENARIOS, help="what is copied (default: moderate)")
 

@@ -3,7 +3,7 @@
 import argparse
 from itertools import product
 
-from loadtests.campaigns import asked
+from cdb_rest.management.quantities import Number
 from loadtests.campaigns.lookups import COLUMNS, Repeated, in_turns, lookups_alone, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.content.tags import sized_tag
@@ -21,7 +21,7 @@ QUICK_TYPES, QUICK_IOVS = (1, 10), (10, 50)
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """How far it goes."""
     parser.add_argument(
-        "--iovs", type=asked.above(0, int), nargs="+", metavar="N",
+        "--iovs", action=Number, kind=int, least=1, nargs="+", metavar="N",
         help=f"of each payload type ({' '.join(map(str, IOVS))}; {MORE_IOVS} more takes minutes and gigabytes the first time)",
     )  # fmt: skip
 

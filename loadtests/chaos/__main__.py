@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from cdb import env
+from cdb_rest.management.quantities import Duration, Number
 from loadtests.chaos.drawing import draw
 from loadtests.chaos.faults import FAULTS as PLAIN_FAULTS
 from loadtests.chaos.hostile_faults import HOSTILE_FAULTS
@@ -99,9 +100,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", action="append", choices=[fault.name for fault in FAULTS], help="this fault; repeatable"
     )
-    parser.add_argument("--seconds", type=float, help=f"how long faults last that last ({FREEZE_SECONDS:.0f})")
-    parser.add_argument("--quick", action="store_true", help=f"the same with {QUICK_SECONDS:.0f} seconds")
-    parser.add_argument("--port", type=int, help="TCP port of the service; a free one if left out")
+    parser.add_argument(
+        "--seconds", action=Duration, unit="s", above=0, metavar="TIME",
+        help=f"how long a fault lasts that does not end by itself (default: {FREEZE_SECONDS:.0f}s)",
+    )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help=f"the same as --seconds {QUICK_SECONDS:.0f}s")
+    parser.add_argument(
+        "--port", action=Number, kind=int, least=1, most=65535, help="TCP port of the service (default: a free one)"
+    )
     return parser
 
 

@@ -7,6 +7,7 @@ from locust import events
 from locust.argument_parser import LocustArgumentParser
 
 from cdb_rest.domain.moment import Mode
+from cdb_rest.management.quantities import Duration
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
 from loadtests.content.moments import PATTERNS
@@ -19,7 +20,9 @@ UNKNOWN = "none"
 @events.init_command_line_parser.add_listener
 def add_options(parser: LocustArgumentParser) -> None:
     """Each is shown in the UI unless it says otherwise, in this order; `Name (help)` is its label, which has to fit a line."""
-    group = parser.add_argument_group("conditions database")
+    group = parser.add_argument_group(
+        "conditions database", "A TIME is a plain number, or one with a unit: 500ms, 30s, 10min."
+    )
 
     def add(*flags: str, shown: bool = True, **told: Any) -> None:
         # locust marks only what is added to the parser itself, and its --help has no heading for that.
@@ -69,9 +72,12 @@ def _add_jobs(add: Callable[..., None]) -> None:
     add("--jobs-per-second", type=float, default=1.0, help="of each user, where jobs start at a rate or at random")
     add(
         "--pause",
-        type=float,
+        action=Duration,
+        unit="s",
+        brief=True,
+        least=0,
         default=0.0,
-        metavar="SECONDS",
+        metavar="TIME",
         help="seconds after each job, where the next one waits for the last one",
     )
     add("--jobs-per-user", type=int, default=0, metavar="N", help="a user goes after so many; 0: when the test ends")
@@ -85,15 +91,27 @@ def _add_jobs(add: Callable[..., None]) -> None:
     )
     add(
         "--indecision",
-        type=float,
+        action=Duration,
+        unit="s",
+        brief=True,
+        least=0,
         default=1.0,
-        metavar="SECONDS",
+        metavar="TIME",
         help="seconds that Indecisive users keep a tag before they delete it",
     )
 
 
 def _add_limits(add: Callable[..., None]) -> None:
-    add("--patience", type=float, default=60.0, metavar="SECONDS", help="seconds to wait for an answer")
+    add(
+        "--patience",
+        action=Duration,
+        unit="s",
+        brief=True,
+        above=0,
+        default=60.0,
+        metavar="TIME",
+        help="seconds to wait for an answer",
+    )
     add(
         "--most-in-progress",
         type=int,
@@ -126,16 +144,22 @@ def _add_shapes(add: Callable[..., None]) -> None:
     )
     add(
         "--step-seconds",
-        type=float,
+        action=Duration,
+        unit="s",
+        brief=True,
+        above=0,
         default=30.0,
-        metavar="SECONDS",
+        metavar="TIME",
         help="shape Ramp: seconds of each of its ten steps",
     )
     add(
         "--slow-milliseconds",
-        type=float,
+        action=Duration,
+        unit="ms",
+        brief=True,
+        above=0,
         default=1000.0,
-        metavar="MILLISECONDS",
+        metavar="TIME",
         help="shape Ramp: ends when one in 20 answers takes longer",
     )
     add(

@@ -48,7 +48,7 @@ def test_a_sound_database_has_no_faults(build):
     assert ok and "Nothing is wrong" in printed
 
 
-def test_faults_are_found_and_mended_and_no_answer_changes(api, build):
+def test_faults_are_found_and_repaired_and_no_answer_changes(api, build):
     payload_list = spoil(build)
     build.iov(build.list(None), (0, 0), (0, 0), url="in no tag")
     GlobalTagChange.objects.create(
@@ -62,7 +62,7 @@ def test_faults_are_found_and_mended_and_no_answer_changes(api, build):
     assert kinds(printed) == ["empty", "empty", "overlap", "overlap", "revision lags", "wrong count", "wrong count"]
     assert payload_list.name in printed and str(PayloadIOV.objects.get(payload_url="empty").id) in printed
     ok, printed = check("--repair")
-    assert ok and "mended: 7" in printed
+    assert ok and "repaired: 7" in printed
     assert check()[0]
     assert answers(api) == before
     ends = (
@@ -93,7 +93,7 @@ def test_the_lists_of_frozen_tags_are_left_as_they_are(api, build):
     before = api.get("globalTag/tag").json["payload_lists"]
     ok, printed = check("--repair")
     assert not ok and "frozen" in printed
-    assert kinds(printed.split("Left")[1]) == ["empty", "overlap", "overlap"]
+    assert kinds(printed.split("Not repaired")[1]) == ["empty", "overlap", "overlap"]
     assert api.get("globalTag/tag").json["payload_lists"] == before
 
 

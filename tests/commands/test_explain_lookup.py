@@ -105,9 +105,9 @@ def test_scenarios_are_tags_of_their_name(build):
     ("arguments", "message"),
     [
         ((), "There is no global tag nobody."),
-        (("--strategy", "nonsense"), f"There is no strategy nonsense; there are {', '.join(STRATEGIES)}."),
-        (("--moment", "-1", "0"), f"Both halves of a moment are from 0 to {OPEN}."),
-        (("--moment", "0", str(OPEN + 1)), f"Both halves of a moment are from 0 to {OPEN}."),
+        (("--strategy", "nonsense"), f"--strategy must be one of {', '.join(STRATEGIES)} (got nonsense)"),
+        (("--moment", "-1", "0"), "Error: --moment must be at least 0 (got -1)"),
+        (("--moment", "0", str(OPEN + 1)), f"Error: --moment must be at most {OPEN:,} (got {OPEN + 1})"),
     ],
 )
 def test_what_does_not_exist_is_said_in_a_line(arguments, message):

@@ -178,8 +178,8 @@ def test_other_errors_of_the_user_are_one_line(tmp_path):
     with pytest.raises(CommandError, match=r"can't read .*: Is a directory"):
         call_command("import_iovs", str(tmp_path), "--global-tag", "tag")
     for name in ("", "a/b", "x" * 81):
-        assert "The name of a global tag" in refusal(HEADER, tag=name)
-    assert "A comment has at most" in refusal(HEADER, "--comment", "x" * 1001)
+        assert refusal(HEADER, tag=name).startswith("--global-tag must have 1 to 80 characters. ")
+    assert "--comment must have at most 1,000 characters (got 1,001)" in refusal(HEADER, "--comment", "x" * 1001)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -138,7 +138,7 @@ def test_reset_makes_the_tag_anew_but_asks_before(monkeypatch):
         seed("tiny", "--reset")
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr("builtins.input", lambda question: "n")
-    with pytest.raises(CommandError, match="Nothing was changed"):
+    with pytest.raises(CommandError, match="nothing was changed"):
         seed("tiny", "--reset")
     assert GlobalTag.objects.get().id == before.id
     monkeypatch.setattr("builtins.input", lambda question: "y")

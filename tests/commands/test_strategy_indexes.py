@@ -27,17 +27,21 @@ def _dropped():
 def test_they_are_made_once_and_dropped_once():
     assert {MOMENT, ASCENDING}.isdisjoint(indexes())
     assert run("create") == [
-        f"{MOMENT} made in N s: N MiB.", f"{ASCENDING} made in N s: N MiB.", "Indexes made: 2 of 2 (N s).",
+        f"{MOMENT} created in N s: N MiB.", f"{ASCENDING} created in N s: N MiB.", "Indexes created: 2 of 2 (N s).",
     ]  # fmt: skip
     assert {LOOKUP, MOMENT, ASCENDING} <= complete_indexes()
     assert run("create") == [
-        f"{MOMENT} is there already: N MiB.", f"{ASCENDING} is there already: N MiB.", "Indexes made: 0 of 2 (N s).",
+        f"{MOMENT} exists already: N MiB.", f"{ASCENDING} exists already: N MiB.", "Indexes created: 0 of 2 (N s).",
     ]  # fmt: skip
     assert run("drop") == [
         f"{MOMENT} dropped in N s: N MiB are free.", f"{ASCENDING} dropped in N s: N MiB are free.",
         "Indexes dropped: 2 of 2 (N s).",
     ]  # fmt: skip
-    assert run("drop") == [f"{MOMENT} is not there.", f"{ASCENDING} is not there.", "Indexes dropped: 0 of 2 (N s)."]
+    assert run("drop") == [
+        f"{MOMENT} does not exist.",
+        f"{ASCENDING} does not exist.",
+        "Indexes dropped: 0 of 2 (N s).",
+    ]
     assert LOOKUP in indexes()
 
 
@@ -49,7 +53,7 @@ def test_a_half_built_one_is_replaced(build):
         cursor.execute(f'CREATE UNIQUE INDEX CONCURRENTLY {MOMENT} ON "PayloadIOV" (payload_url)')
     assert not indexes()[MOMENT].is_complete
     assert MOMENT not in complete_indexes()
-    assert run("create")[:2] == [f"{MOMENT} is half built, and made anew.", f"{MOMENT} made in N s: N MiB."]
+    assert run("create")[:2] == [f"{MOMENT} is incomplete and is created again.", f"{MOMENT} created in N s: N MiB."]
     assert indexes()[MOMENT].is_complete
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = %s", [MOMENT])

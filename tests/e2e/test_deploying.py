@@ -120,9 +120,7 @@ def test_a_reload_of_nothing_is_one_clear_line(fresh, service):
     for one in (fresh(), service):
         refused = one.manage("reload")
         assert (refused.returncode, refused.stdout) == (1, "Reloading.\n")
-        assert refused.stderr == (
-            f"CommandError: no make serve runs with {one.data / 'serve'}; is CDB_DATA_DIR right?\n"
-        )
+        assert refused.stderr == (f"CommandError: no make serve runs with {one.data / 'serve'}; check CDB_DATA_DIR\n")
 
 
 def test_the_process_to_signal_is_in_a_file_while_it_serves(served, fresh):

@@ -5,7 +5,6 @@ import re
 
 import pytest
 import schemathesis
-from cdb_rest.routes import ROUTES
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
@@ -18,6 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from cdb_rest.api.json import dump
+from cdb_rest.routes import ROUTES
 from tests.conftest import PREFIX
 from tests.e2e.service import JobClient, Service
 from tests.profiles import examples

@@ -108,7 +108,7 @@ def test_a_command_that_waits_in_the_database_ends_when_told_to(running, connect
     assert (creating.returncode, out, err) == (code, "", "")
     wait_until(lambda: value(connection, WAITING) == 0)
     writer.execute("COMMIT")
-    assert "is half built, and made anew" in running.manage("strategy_indexes", "create").stdout
+    assert "is incomplete and is created again" in running.manage("strategy_indexes", "create").stdout
     assert "Indexes dropped: 2 of 2" in running.manage("strategy_indexes", "drop").stdout
 
 
@@ -118,13 +118,13 @@ def test_an_index_that_somebody_makes_is_left_alone(running, connection, writer)
     second = running.manage("strategy_indexes", "create")
     assert second.returncode == 1
     [line] = second.stderr.splitlines()
-    assert "is being made by somebody else" in line
+    assert "is being created by another process" in line
     writer.execute("COMMIT")
     out, err = first.communicate(timeout=30)
-    assert (first.returncode, err) == (0, "") and "Indexes made: 2 of 2" in out
+    assert (first.returncode, err) == (0, "") and "Indexes created: 2 of 2" in out
 
 
 @pytest.mark.parametrize("command", [("seed_scenario", "tiny"), ("explain_lookup",)])
 def test_an_argument_that_is_no_text_is_one_line(running, command):
     odd = running.manage(*command, "--global-tag", os.fsdecode(b"a\xff"))
-    assert (odd.returncode, odd.stdout, odd.stderr) == (1, "", "cdb: an argument is not UTF-8\n")
+    assert (odd.returncode, odd.stdout, odd.stderr) == (1, "", "cdb: arguments must be UTF-8\n")

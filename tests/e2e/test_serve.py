@@ -190,5 +190,5 @@ def test_a_database_elsewhere_gets_the_password_and_what_pgbouncer_cannot_do_is_
     service.stop()
     service.environment["DATABASE_URL"] = f"{url}&target_session_attrs=read-write"
     refused = service.manage("serve")
-    assert refused.returncode == 1 and "can't be told target_session_attrs" in refused.stderr
+    assert refused.returncode == 1 and "PgBouncer does not support: target_session_attrs" in refused.stderr
     server.release()

@@ -153,10 +153,10 @@ def test_what_is_no_address_of_a_deployment(capsys, host):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["saturation", "--factor", "1"], "argument --factor: 1 is no number above 1"),
-        (["saturation", "--start", "fast"], "argument --start: fast is no number above 0"),
-        (["peak", "--together", "0"], "argument --together: 0 is no whole number above 0"),
-        (["hammer", "--scale", "inf"], "argument --scale: inf is no number above 0"),
+        (["saturation", "--factor", "1"], "error: --factor must be above 1 (got 1)"),
+        (["saturation", "--start", "fast"], "error: --start must be a number (got fast)"),
+        (["peak", "--together", "0"], "error: --together must be at least 1 (got 0)"),
+        (["hammer", "--scale", "inf"], "error: --scale must be a number (got inf)"),
     ],
 )
 def test_numbers_with_which_nothing_can_be_measured(capsys, arguments, said):

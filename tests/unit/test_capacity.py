@@ -153,18 +153,27 @@ def test_the_table_and_the_document_say_the_same():
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("option", "text", "allowed"),
     [
-        ["--cores", "0"],
-        ["--memory", "0"],
-        ["--service-time-ms", "0"],
-        ["--users", "-1"],
-        ["--think-time", "-1"],
-        ["--memory", "nan"],
-        ["--memory", "inf"],
-        ["--think-time", "inf"],
+        ("--cores", "0", "at least 1"),
+        ("--cores", "two", "a whole number"),
+        ("--memory", "0", "above 0 GiB"),
+        ("--service-time-ms", "0", "above 0 ms"),
+        ("--users", "-1", "at least 0"),
+        ("--think-time", "-1", "at least 0 s"),
+        ("--memory", "nan", "a number of GiB, or a number with one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB"),
+        ("--memory", "inf", "a number of GiB, or a number with one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB"),
+        ("--think-time", "1e999", "a number of seconds, or a number with one of the units ms, s, min, h, d"),
     ],
 )
-def test_what_is_no_machine_is_refused(arguments):
-    with pytest.raises(CommandError):
-        run(*arguments)
+def test_what_is_no_machine_is_refused(option, text, allowed):
+    with pytest.raises(CommandError) as caught:
+        run(option, text)
+    assert str(caught.value) == f"Error: {option} must be {allowed} (got {text})"
+
+
+def test_sizes_and_times_have_units():
+    arguments = ("--cores", "8", "--users", "20000", "--json")
+    plain = run(*arguments, "--memory", "32", "--service-time-ms", "4", "--think-time", "120")
+    assert run(*arguments, "--memory", "32GiB", "--service-time-ms", "0.004s", "--think-time", "2min") == plain
+    assert json.loads(run(*arguments, "--memory", "500MB"))["memory_megabytes"] == round(500e6 / 2**20)

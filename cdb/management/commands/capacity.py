@@ -1,64 +1,61 @@
 """manage.py capacity"""
 
 import json
-import math
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from cdb.management.capacity import SERVICE_SECONDS, Capacity
 from cdb.processes.machine import memory_megabytes
 from cdb.serving.pools import cores_here
+from cdb_rest.management.quantities import Duration, Number, Size
 from cdb_rest.management.tables import table
 
 
 class Command(BaseCommand):
     help = (
-        "Say what make serve would start on a machine of some size, what each hop takes at once, how many lookups a second that "
-        "makes, what runs out first, and whether so many users fit. An estimate: for one that counts, measure."
+        "Estimate what `make serve` would start on a machine of a given size, how many requests each part handles at a time, "
+        "how many lookups per second that gives, which resource is exhausted first, and whether a number of users fits. "
+        "Nothing is measured; `make bench` measures."
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--cores", type=int, default=cores_here(), help="cores of the machine (this one's: %(default)s)"
-        )
         here = memory_megabytes() / 1024
         parser.add_argument(
-            "--memory", type=float, default=here, metavar="GB", help=f"its memory (this one's: {here:.1f})"
-        )
+            "--cores", action=Number, kind=int, least=1, most=10_000, default=cores_here(), metavar="N",
+            help="cores of the machine (default: those of this one, %(default)s)",
+        )  # fmt: skip
         parser.add_argument(
-            "--service-time-ms",
-            type=float,
+            "--memory", action=Size, unit="GiB", above=0, most=2**20, default=here, metavar="SIZE",
+            help=f"memory of the machine (default: that of this one, {here:.1f}GiB)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--service-time-ms", action=Duration, unit="ms", above=0, most=10**9, metavar="TIME",
             default=round(1000 * SERVICE_SECONDS, 1),
-            metavar="MS",
-            help="time that a lookup takes of the cores, from nginx to PostgreSQL (as measured: %(default)s)",
-        )
-        parser.add_argument("--users", type=int, default=1000, help="jobs that ask again and again (%(default)s)")
+            help="CPU time of a lookup in all programs, from nginx to PostgreSQL (default: %(default)sms, as measured)",
+        )  # fmt: skip
         parser.add_argument(
-            "--think-time",
-            type=float,
-            default=120,
-            metavar="SECONDS",
-            help="between an answer and their next question (%(default)s)",
+            "--users", action=Number, kind=int, least=0, most=10**9, default=1000, metavar="N",
+            help="jobs that ask again and again (default: %(default)s)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--think-time", action=Duration, unit="s", least=0, most=10**9, default=120, metavar="TIME",
+            help="time between a response and the next request of the same user (default: %(default)ss)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--json", action="store_true", help="print a JSON object instead; times in seconds, memory in MiB"
         )
-        parser.add_argument("--json", action="store_true", help="for programs; times in seconds, memory in megabytes")
 
     def handle(
         self, *, cores: int, memory: float, service_time_ms: float, users: int, think_time: float, **options: Any
     ) -> None:
-        if not all(map(math.isfinite, (memory, service_time_ms, think_time))):
-            raise CommandError("Memory and times are finite numbers.")
-        if cores < 1 or memory <= 0 or service_time_ms <= 0 or users < 0 or think_time < 0:
-            raise CommandError(
-                "A machine has cores and memory, a service takes its time, and nobody is less than nobody."
-            )
-        found = Capacity(cores, round(memory * 1024), service_time_ms / 1000, users, think_time)
+        found = Capacity(cores, max(1, round(memory * 1024)), service_time_ms / 1000, users, think_time)
         if options["json"]:
             self.stdout.write(json.dumps(_document(found), indent=2))
             return
-        self.stdout.write(f"{cores} cores, {memory:.1f} GB, {service_time_ms:g} ms of a core for each lookup\n\n")
+        self.stdout.write(f"{cores} cores, {memory:.1f} GiB, {service_time_ms:g} ms of a core for each lookup\n\n")
         rows = [(hop.name, hop.what, f"{hop.count:,}", hop.set_by) for hop in found.hops()]
         self.stdout.write(table(("hop", "what", "count", "set by"), rows) + "\n\n")
         rows = [(bound.resource, f"{bound.answers_per_second:,.0f}") for bound in found.bounds()]

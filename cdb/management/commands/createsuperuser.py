@@ -12,8 +12,8 @@ from cdb import env
 
 class Command(createsuperuser.Command):
     help = (
-        "Create an account for the admin. Without questions (--noinput), the password is that of the variable "
-        "DJANGO_SUPERUSER_PASSWORD, which has to keep the same rules as a password that is typed in."
+        "Create an account for the admin. With --noinput, the password is read from the variable "
+        "DJANGO_SUPERUSER_PASSWORD; the same rules apply to it as to a password that is typed in."
     )
 
     def handle(self, *arguments: Any, **options: Any) -> None:

@@ -36,8 +36,8 @@ migrate.MigrationExecutor = Executor
 
 class Command(migrate.Command):
     help = (
-        f"{migrate.Command.help} A migration that needs a table for itself waits for it "
-        "CDB_MIGRATION_LOCK_TIMEOUT_SECONDS at most, because every lookup has to wait behind it, and tries again a few times."
+        f"{migrate.Command.help} A migration that must lock a table waits for at most CDB_MIGRATION_LOCK_TIMEOUT_SECONDS, "
+        f"because lookups queue behind it, and is tried {ATTEMPTS} times."
     )
 
     def handle(self, *arguments: Any, **options: Any) -> None:
@@ -57,6 +57,6 @@ class Command(migrate.Command):
                 self.stderr.write(f"A table is in use; migrating again in {PAUSE_SECONDS} s ({attempt} of {ATTEMPTS}).")
                 time.sleep(PAUSE_SECONDS)
         raise CommandError(
-            f"a table was in use at each of {ATTEMPTS} attempts; what was migrated before stays. End the transactions that "
-            "pg_stat_activity shows to be old, and migrate again"
+            f"a table was locked at each of {ATTEMPTS} attempts; migrations that were completed remain applied. End the old "
+            "transactions, which pg_stat_activity lists, and migrate again"
         )

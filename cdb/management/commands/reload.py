@@ -7,18 +7,22 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb.env import ConfigurationError
 from cdb.serving import reloads
+from cdb_rest.management.quantities import Duration
 
 
 class Command(BaseCommand):
     help = (
-        "Have the running `make serve` of this CDB_DATA_DIR put new code and new settings in place without losing a request: "
-        "migrate, start new processes, and when they respond, let the old ones finish. Waits until that is done; exits with 1, "
-        "and the old processes go on, if the new ones do not respond."
+        "Have the running `make serve` of this CDB_DATA_DIR load new code and new settings without losing a request: it "
+        "migrates, starts new processes, and lets the old ones finish when the new ones respond. The command waits for that. "
+        "If the new processes do not respond, the old ones continue and the command exits with 1."
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="how long to wait (600)")
+        parser.add_argument(
+            "--timeout", action=Duration, unit="s", above=0, default=600, metavar="TIME",
+            help="longest time to wait (default: 10min)",
+        )  # fmt: skip
 
     def handle(self, *, timeout: float, **options: Any) -> None:
         begin = time.monotonic()

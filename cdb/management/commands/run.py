@@ -10,8 +10,8 @@ from cdb.processes.server import Server
 
 class Command(ServingCommand):
     help = (
-        "Serve: bring the database up to date, seed the scenario of the variable SCENARIO if there is no global tag yet, "
-        "and run gunicorn on 127.0.0.1 and PORT until Ctrl-C or SIGTERM. This is what `make run` does."
+        "Serve on 127.0.0.1 and PORT until Ctrl-C or SIGTERM, as `make run` does: apply migrations, seed the scenario "
+        "SCENARIO if there is no global tag, and run gunicorn. The strategies are served unless CDB_STRATEGIES is off."
     )
 
     def serve(self, **options: Any) -> None:
@@ -27,4 +27,4 @@ class Command(ServingCommand):
             return
         finally:
             server.stop()
-        raise CommandError(f"gunicorn ended by itself with code {code}")
+        raise CommandError(f"gunicorn ended unexpectedly with code {code}")

@@ -19,16 +19,16 @@ LOOK_AFTER_SECONDS = 1
 
 class Command(ServingCommand):
     help = (
-        "Serve as in production: nginx on 127.0.0.1 and PORT, two instances of gunicorn and PgBouncer in front of the "
-        "database, until Ctrl-C or SIGTERM. `manage.py reload` puts new code and new settings in place without losing a request. "
-        "This is what `make serve` does."
+        "Serve as in production until Ctrl-C or SIGTERM, as `make serve` does: nginx on 127.0.0.1 and PORT, two instances of "
+        "gunicorn, and PgBouncer in front of the database. `manage.py reload` loads new code and new settings without losing "
+        "a request."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--prepare",
             action="store_true",
-            help="only bring the database up to date and write the configuration of nginx and PgBouncer, as a reload does",
+            help="only apply migrations and write the configuration of nginx and PgBouncer, as a reload does",
         )
 
     def serve(self, **options: Any) -> None:

@@ -11,12 +11,12 @@ from cdb_rest.services.counts import WrongCount, find_wrong_counts, repair_count
 
 class Command(BaseCommand):
     help = (
-        "Hold the counts that the database keeps (payload lists and IOVs of each global tag, IOVs of each payload list) "
-        "against the rows. Exits with 1 if a wrong count is left."
+        "Compare the counts that the database keeps (payload lists and IOVs of each global tag, IOVs of each payload list) "
+        "with the rows. Exits with 1 if a wrong count remains."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--repair", action="store_true", help="set wrong counts right; writers wait meanwhile")
+        parser.add_argument("--repair", action="store_true", help="correct wrong counts; writes wait meanwhile")
 
     def handle(self, *, repair: bool, **options: Any) -> None:
         begin = time.monotonic()
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         elif repair:
             self.stdout.write(f"{len(wrong)} wrong counts repaired ({took}).")
         else:
-            raise CommandError(f"{len(wrong)} wrong counts ({took}); --repair sets them right.")
+            raise CommandError(f"{len(wrong)} wrong counts ({took}); --repair corrects them")
 
     def _table(self, wrong: list[WrongCount]) -> None:
         if wrong:

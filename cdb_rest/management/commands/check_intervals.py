@@ -14,17 +14,18 @@ from cdb_rest.services.repair import Fault, find_faults, repair_faults
 
 class Command(BaseCommand):
     help = (
-        "Find what breaks the rules of payload lists: empty rows, rows of one list with equal starts, closed intervals that "
-        "overlap the next, revisions that lag behind the change log, wrong counts. Exits with 1 if anything is left."
+        "Find violations of the rules of payload lists: empty rows, rows of one list with equal starts, closed intervals that "
+        "overlap the next, revisions that lag behind the change log, wrong counts. Exits with 1 if a fault remains."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--global-tag", metavar="NAME", help="look at this global tag only")
+        parser.add_argument("--global-tag", metavar="NAME", help="check this global tag only (default: all)")
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="mend it without changing what is valid at any moment: trim overlaps, detach empty and doubled rows, set "
-            "revisions and counts; the lists of frozen tags stay as they are, and count as left; writers wait meanwhile",
+            help="repair faults without changing which payload is valid at any moment: trim overlaps, detach empty and "
+            "duplicate rows, set revisions and counts; the lists of frozen tags are not changed, and their faults remain; "
+            "writes wait meanwhile",
         )
 
     def handle(self, *, global_tag: str | None, repair: bool, **options: Any) -> None:
@@ -41,13 +42,13 @@ class Command(BaseCommand):
         if not found:
             self.stdout.write(f"Nothing is wrong ({took}).")
         elif not repair:
-            raise CommandError(f"Faults: {len(found):,} ({took}); --repair mends them.")
+            raise CommandError(f"faults: {len(found):,} ({took}); --repair repairs them")
         elif left:
-            self.stdout.write("Left, because the tag is frozen:")
+            self.stdout.write("Not repaired, because the tag is frozen:")
             self._table(left)
-            raise CommandError(f"Faults left: {len(left):,} of {len(found):,} ({took}).")
+            raise CommandError(f"faults not repaired: {len(left):,} of {len(found):,} ({took})")
         else:
-            self.stdout.write(f"Faults mended: {len(found):,} ({took}).")
+            self.stdout.write(f"Faults repaired: {len(found):,} ({took}).")
 
     def _table(self, faults: list[Fault]) -> None:
         if faults:

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import OPEN, Moment
 from cdb_rest.lookup.question import Question
+from cdb_rest.management.quantities import Number
 from cdb_rest.management.tables import table
 from cdb_rest.strategies.explain import Explanation, explain
 from cdb_rest.strategies.registry import STRATEGIES, Strategy
@@ -26,28 +27,36 @@ HEADER = (
 
 class Command(BaseCommand):
     help = (
-        "Say how PostgreSQL answers a lookup by each strategy: run its statements twice with EXPLAIN (ANALYZE, BUFFERS) and "
-        "give the verdict on the second time. Numbers are totals over all loops and statements, times are the server's."
+        "Show how PostgreSQL executes a lookup by each strategy: run its statements twice with EXPLAIN (ANALYZE, BUFFERS) and "
+        "summarize the second run. Numbers are totals over all loops and statements; times are measured by PostgreSQL."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         tag = parser.add_mutually_exclusive_group(required=True)
-        tag.add_argument("--scenario", dest="tag", metavar="NAME", help="the global tag that has this scenario's name")
-        tag.add_argument("--global-tag", dest="tag", metavar="NAME", help="any other global tag")
-        parser.add_argument("--strategy", metavar="NAME", help=f"{', '.join(STRATEGIES)} (default: all, as a table)")
+        tag.add_argument("--scenario", dest="tag", metavar="NAME", help="global tag with the name of this scenario")
+        tag.add_argument("--global-tag", dest="tag", metavar="NAME", help="global tag with this name")
+        parser.add_argument(
+            "--strategy", metavar="NAME", help=f"one of {', '.join(STRATEGIES)} (default: all, as a table)"
+        )
         moment = parser.add_mutually_exclusive_group()
         moment.add_argument(
             "--pattern",
             choices=["first", "random", "last"],
             default="random",
-            help="the moment: (0, 0), a random one with halves below 2^31, or (2^31-1, 2^31-1) (default: %(default)s)",
+            help="moment: first is (0, 0), last is (2^31-1, 2^31-1), random has both halves below 2^31 (default: %(default)s)",
         )
-        moment.add_argument("--moment", nargs=2, type=int, metavar=("MAJOR", "MINOR"), help="this moment")
+        moment.add_argument(
+            "--moment", nargs=2, action=Number, kind=int, least=0, most=OPEN, metavar=("MAJOR", "MINOR"),
+            help="this moment",
+        )  # fmt: skip
         parser.add_argument(
-            "--seed", type=int, default=1, help="another number makes another random moment (default: 1)"
+            "--seed", action=Number, kind=int, default=1, metavar="N",
+            help="number that the random moment is derived from (default: %(default)s)",
+        )  # fmt: skip
+        parser.add_argument("--plan", action="store_true", help="print the plans, too, as text")
+        parser.add_argument(
+            "--json", action="store_true", help="print an array of verdicts with their whole plans instead"
         )
-        parser.add_argument("--plan", action="store_true", help="show the plans too, as text")
-        parser.add_argument("--json", action="store_true", help="an array of verdicts with their whole plans instead")
 
     def handle(
         self,
@@ -61,7 +70,7 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         begin = time.monotonic()
-        question = Question(tag, _given(moment) if moment else _moment(pattern, seed))
+        question = Question(tag, Moment(*moment) if moment else _moment(pattern, seed))
         try:
             found = [explain(one, question, with_text=plan) for one in _strategies(strategy)]
         except GlobalTagNotFoundError as error:
@@ -82,14 +91,8 @@ def _strategies(name: str | None) -> list[Strategy]:
     if name is None:
         return list(STRATEGIES.values())
     if name not in STRATEGIES:
-        raise CommandError(f"There is no strategy {name}; there are {', '.join(STRATEGIES)}.")
+        raise CommandError(f"--strategy must be one of {', '.join(STRATEGIES)} (got {name})")
     return [STRATEGIES[name]]
-
-
-def _given(halves: list[int]) -> Moment:
-    if not all(0 <= half <= OPEN for half in halves):
-        raise CommandError(f"Both halves of a moment are from 0 to {OPEN}.")
-    return Moment(*halves)
 
 
 def _moment(pattern: str, seed: int) -> Moment:

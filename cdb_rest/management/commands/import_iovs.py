@@ -21,22 +21,24 @@ from cdb_rest.services.imports import Imported, import_payload_iovs
 
 class Command(BaseCommand):
     help = (
-        "Insert the rows of a CSV file, as GET global-tags/<name>/export writes it, into a global tag, by the rules of bulk: all "
-        "of them or none. The tag is made, unlocked, if it does not exist; so are payload types and lists. Nobody else can "
-        "write to the tag meanwhile."
+        "Insert the rows of a CSV file, as GET global-tags/<name>/export writes it, into a global tag, by the rules of bulk "
+        "requests: all rows or none. If the tag does not exist, it is created, unlocked; so are payload types and payload "
+        "lists. Other writes to the tag wait meanwhile."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", help="the file; - reads standard input")
-        parser.add_argument("--global-tag", metavar="NAME", required=True, help="the tag to insert into")
-        parser.add_argument("--comment", default="", help="why; it goes into the change log")
-        parser.add_argument("--dry-run", action="store_true", help="do all of it, and undo it at the end")
+        parser.add_argument("file", help="path of the file; - reads standard input")
+        parser.add_argument("--global-tag", metavar="NAME", required=True, help="name of the tag to insert into")
+        parser.add_argument("--comment", default="", help="reason for the change log (default: none)")
+        parser.add_argument("--dry-run", action="store_true", help="insert the rows, report, and roll back")
 
     def handle(self, *, file: str, global_tag: str, comment: str, dry_run: bool, **options: Any) -> None:
         if not global_tag or len(global_tag) > NAME_LENGTH or not fits_into_path(global_tag):
-            raise CommandError(f"The name of a global tag has 1 to {NAME_LENGTH} characters. {NAME_RULE}")
+            raise CommandError(
+                f"--global-tag must have 1 to {NAME_LENGTH} characters. {NAME_RULE} (got {global_tag!r})"
+            )
         if len(comment) > COMMENT_LENGTH:
-            raise CommandError(f"A comment has at most {COMMENT_LENGTH} characters.")
+            raise CommandError(f"--comment must have at most {COMMENT_LENGTH:,} characters (got {len(comment):,})")
         begin = time.monotonic()
         origin = Origin(f"import_iovs ({getpass.getuser()})", comment)
         try:

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -11,6 +10,7 @@ from tqdm import tqdm
 from cdb_rest.domain.errors import CdbError, NameTakenError
 from cdb_rest.domain.names import NAME_LENGTH, NAME_RULE, fits_into_path
 from cdb_rest.management.interruption import interruptible
+from cdb_rest.management.quantities import Number
 from cdb_rest.models import GlobalTag
 from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
 from cdb_rest.scenarios.layouts import LAYOUTS
@@ -19,8 +19,8 @@ from cdb_rest.scenarios.writer import refresh_statistics, write, write_clone
 
 class Command(BaseCommand):
     help = (
-        "Fill the database with a global tag of a known size. The same scenario, layout and seed make the same rows. "
-        "A tag that exists already is left alone; one that is interrupted leaves nothing behind. Scenarios: "
+        "Create a global tag of a known size. The same scenario, layout and seed make the same rows. "
+        "A tag that exists is left unchanged; an interrupted command leaves no rows. Scenarios: "
         + "; ".join(
             f"{one.name}: {one.payload_types} payload types x {one.iovs_per_type:,} IOVs" for one in SCENARIOS.values()
         )
@@ -28,8 +28,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("scenario", choices=SCENARIOS)
-        parser.add_argument("--global-tag", metavar="NAME", help="name of the tag (default: the scenario's)")
+        parser.add_argument("scenario", choices=SCENARIOS, help="the size: one of the scenarios above")
+        parser.add_argument("--global-tag", metavar="NAME", help="name of the tag (default: that of the scenario)")
         parser.add_argument(
             "--layout",
             choices=LAYOUTS,
@@ -38,14 +38,18 @@ class Command(BaseCommand):
             "some gaps; random: majors and minors uniform in 0...2^31-1, open ends; "
             "sequential: starts at majors 0, 1, 2..., open ends (default: %(default)s)",
         )
-        parser.add_argument("--seed", type=int, default=1, help="another number makes other payloads (default: 1)")
         parser.add_argument(
-            "--clones", type=_not_negative, default=0, metavar="N", help="also clone the tag, as NAME-clone-1 to -N"
-        )
+            "--seed", action=Number, kind=int, default=1, metavar="N",
+            help="number that the payloads are derived from (default: %(default)s)",
+        )  # fmt: skip
         parser.add_argument(
-            "--reset", action="store_true", help="if the tag or a clone exists, delete it and start anew"
+            "--clones", action=Number, kind=int, least=0, default=0, metavar="N",
+            help="also clone the tag, as NAME-clone-1 to NAME-clone-N (default: %(default)s)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--reset", action="store_true", help="delete the tag and its clones first if they exist, after a question"
         )
-        parser.add_argument("--yes", action="store_true", help="don't ask before --reset deletes")
+        parser.add_argument("--yes", action="store_true", help="let --reset delete without a question")
 
     def handle(
         self,
@@ -62,7 +66,9 @@ class Command(BaseCommand):
         tag = scenario if global_tag is None else global_tag
         names = [tag, *(f"{tag}-clone-{number}" for number in range(1, clones + 1))]
         if not tag or len(names[-1]) > NAME_LENGTH or not fits_into_path(tag):
-            raise CommandError(f"The name of a global tag has 1 to {NAME_LENGTH} characters. {NAME_RULE}")
+            raise CommandError(
+                f"--global-tag must have 1 to {NAME_LENGTH} characters, with the suffixes of clones. {NAME_RULE} (got {tag!r})"
+            )
         existing = GlobalTag.objects.in_bulk(names, field_name="name")
         if reset and existing and not yes:
             self._confirm(list(existing))
@@ -74,7 +80,7 @@ class Command(BaseCommand):
                     self._seed(SCENARIOS[scenario], tag, layout=layout, seed=seed, replace=reset)
                 self._clone(tag, [name for name in names[1:] if reset or name not in existing], replace=reset)
         except NameTakenError as error:
-            raise CommandError(f"Somebody else made {tag} or a clone of it at the same moment.") from error
+            raise CommandError(f"another client created {tag} or a clone of it at the same time") from error
         except CdbError as error:
             raise CommandError(str(error)) from error
 
@@ -96,21 +102,15 @@ class Command(BaseCommand):
             refresh_statistics()
 
     def _confirm(self, names: list[str]) -> None:
-        """Ask before anything is deleted. Raises `CommandError` where the answer is no, or nobody is there to answer."""
+        """Ask before anything is deleted. Raises `CommandError` for the answer no, and without a terminal to ask on."""
         listed = ", ".join(names)
         if not sys.stdin.isatty():
-            raise CommandError(f"--reset would delete {listed}; add --yes if that is meant.")
+            raise CommandError(f"--reset would delete {listed}; without a terminal to ask on, it requires --yes")
         if input(f"Delete {listed} and all their IOVs? [y/N] ").strip().lower() not in ("y", "yes"):
-            raise CommandError("Nothing was changed.")
+            raise CommandError("not confirmed; nothing was changed")
 
     def _say(self, tag: GlobalTag, what: str) -> None:
         tag.refresh_from_db()
         self.stdout.write(
             f"Global tag {tag.name} {what}: {tag.payload_lists_count:,} payload lists, {tag.payload_iov_count:,} IOVs."
         )
-
-
-def _not_negative(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text} is not a number from 0 on")
-    return int(text)

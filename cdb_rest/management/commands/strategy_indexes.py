@@ -11,42 +11,42 @@ from cdb_rest.strategies.indexes import CREATE, create, drop, indexes
 
 class Command(BaseCommand):
     help = (
-        "Make or drop the indexes that strategies of the lookup want for a comparison; the service itself needs none of "
-        "them, and every insert pays for them. The service goes on meanwhile. An index that an interrupted create left "
-        "half built is replaced."
+        "Create or drop the indexes that some strategies of the lookup need for a comparison. The service itself does not "
+        "use them, and they make every insert slower. The service continues meanwhile. An incomplete index, left by an "
+        "interrupted create, is replaced."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", choices=["create", "drop"])
+        parser.add_argument("action", choices=["create", "drop"], help="what to do with all of them")
 
     def handle(self, *, action: str, **options: Any) -> None:
         begin = time.monotonic()
         with interruptible():
             changed = sum(self._create(name) if action == "create" else self._drop(name) for name in CREATE)
-        done = "made" if action == "create" else "dropped"
+        done = "created" if action == "create" else "dropped"
         self.stdout.write(f"Indexes {done}: {changed} of {len(CREATE)} ({time.monotonic() - begin:.1f} s).")
 
     def _create(self, name: str) -> bool:
         begin = time.monotonic()
         found = indexes().get(name)
         if found and found.is_complete:
-            self.stdout.write(f"{name} is there already: {_megabytes(found.size)}.")
+            self.stdout.write(f"{name} exists already: {_megabytes(found.size)}.")
             return False
         if found and found.is_in_the_making:
-            raise CommandError(f"{name} is being made by somebody else right now; wait until that is done.")
+            raise CommandError(f"{name} is being created by another process; wait for its end and try again")
         if found:
-            self.stdout.write(f"{name} is half built, and made anew.")
+            self.stdout.write(f"{name} is incomplete and is created again.")
         create(name)
         took = time.monotonic() - begin
         made = indexes().get(name)
-        self.stdout.write(f"{name} made in {took:.1f} s: {_megabytes(made.size if made else 0)}.")
+        self.stdout.write(f"{name} created in {took:.1f} s: {_megabytes(made.size if made else 0)}.")
         return True
 
     def _drop(self, name: str) -> bool:
         begin = time.monotonic()
         found = indexes().get(name)
         if not found:
-            self.stdout.write(f"{name} is not there.")
+            self.stdout.write(f"{name} does not exist.")
             return False
         drop(name)
         took = time.monotonic() - begin

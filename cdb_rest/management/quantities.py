@@ -1,0 +1,130 @@
+"""Numbers, sizes and times on command lines: 8GiB, 500MB, 30s or 10min, checked against the range of their option.
+
+Each class here is an action of argparse. The error of an option that is out of range has one form:
+"--cores must be at least 1 (got 0)". A plain number is in the option's own unit, and so is the result.
+"""
+
+import argparse
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
+    f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", start=1)
+}
+SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400}
+NAMES = {"ms": "milliseconds", "s": "seconds", "min": "minutes"}
+EXAMPLES = {
+    "ms": "4ms or 2s",
+    "s": "30s or 10min",
+    "min": "30s or 10min",
+    "MiB": "500MB or 8GiB",
+    "GiB": "500MB or 8GiB",
+}
+NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
+
+
+class Number(argparse.Action):
+    """An option that takes a number: at least `least`, more than `above`, at most `most`.
+
+    With `kind` int it is a whole number; what a unit makes of a size or time is then rounded.
+    """
+
+    what = {int: "a whole number", float: "a number"}
+    units: Mapping[str, float] = {}
+    unit = ""
+
+    def __init__(
+        self,
+        option_strings: list[str],
+        dest: str,
+        *,
+        kind: type[int] | type[float] = float,
+        least: float | None = None,
+        above: float | None = None,
+        most: float | None = None,
+        **more: Any,
+    ) -> None:
+        self.kind, self.least, self.above, self.most = kind, least, above, most
+        super().__init__(option_strings, dest, **more)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the number, or the list of them. Raises `argparse.ArgumentError` for what is none or out of range."""
+        name = self.option_strings[-1] if self.option_strings else self.metavar or self.dest
+        read = [self._read(str(name), text) for text in values] if isinstance(values, list) else None
+        setattr(namespace, self.dest, self._read(str(name), values) if read is None else read)
+
+    def _read(self, name: str, text: str) -> float:
+        number = self._parse(text)
+        if number is None:
+            raise argparse.ArgumentError(None, f"{name} must be {self._wanted()} (got {text})")
+        if broken := self._broken_bound(number):
+            raise argparse.ArgumentError(None, f"{name} must be {broken}{self.unit and f' {self.unit}'} (got {text})")
+        return number
+
+    def _parse(self, text: str) -> float | None:
+        """The number in the option's own unit; None for text that is no such number."""
+        found = NUMBER.fullmatch(text)
+        if not found:
+            return None
+        number, unit = found.groups()
+        if not unit:
+            return self._exactly(number)
+        factor = next((factor for name, factor in self.units.items() if name.lower() == unit.lower()), None)
+        return None if factor is None else self._rounded(float(number) * factor / self.units[self.unit])
+
+    def _exactly(self, number: str) -> float | None:
+        try:
+            return self.kind(number) if math.isfinite(float(number)) else None
+        except ValueError:
+            return None
+
+    def _rounded(self, number: float) -> float | None:
+        return self.kind(round(number) if self.kind is int else number) if math.isfinite(number) else None
+
+    def _wanted(self) -> str:
+        return self.what[self.kind]
+
+    def _broken_bound(self, number: float) -> str:
+        """The bound that the number is beyond, in words; empty for a number in range."""
+        if self.least is not None and number < self.least:
+            return f"at least {self.least:,}"
+        if self.above is not None and number <= self.above:
+            return f"above {self.above:,}"
+        if self.most is not None and number > self.most:
+            return f"at most {self.most:,}"
+        return ""
+
+
+class _Quantity(Number):
+    """A number with a unit: `unit` is that of a plain number and of the result. Unless `brief`, the help text says so."""
+
+    def __init__(
+        self, option_strings: list[str], dest: str, *, unit: str, help: str, brief: bool = False, **more: Any
+    ) -> None:
+        self.unit = unit
+        text = help if brief else f"{help}; such as {EXAMPLES[unit]}, or a number of {NAMES.get(unit, unit)}"
+        super().__init__(option_strings, dest, help=text, **more)
+
+    def _wanted(self) -> str:
+        plain = f"{self.what[self.kind]} of {NAMES.get(self.unit, self.unit)}"
+        return f"{plain}, or a number with one of the units {', '.join(self.units)}"
+
+
+class Size(_Quantity):
+    """An option that takes an amount of memory or disk: GB is 1000^3 bytes, GiB is 1024^3."""
+
+    units = BYTES
+
+
+class Duration(_Quantity):
+    """An option that takes a time."""
+
+    units = SECONDS
