@@ -14,13 +14,3 @@ def load(name: str) -> str:
     while lines and (lines[0].startswith("--") or not lines[0].strip()):
         lines.pop(0)
     return "\n".join(lines)
-
-
-def load_lookup_function() -> str:
-    """The lookup's function around its statement, whose ``%(parameters)s`` become the function's variables."""
-
-    class VariableNames(dict):
-        def __missing__(self, name: str) -> str:
-            return name
-
-    return load("lookup_function").replace("{lookup}", load("lookup") % VariableNames())

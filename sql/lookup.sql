@@ -4,7 +4,7 @@
 --   as_objects boolean: a JSON object for each row instead of an array.
 -- Expected plan: for each list one Index Only Scan of payload_iov_lookup that stops at its first row, with an Index Cond
 --   on list and moment and no Filter.
--- It runs inside the function of lookup_function.sql, where the parameters are variables.
+-- The function cdb_lookup, which a migration makes, runs this same statement; there the parameters are variables.
 SELECT '[' || coalesce(string_agg(
     CASE WHEN %(as_objects)s THEN
         json_build_object(

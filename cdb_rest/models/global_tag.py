@@ -11,16 +11,14 @@ from cdb_rest.domain.names import NAME_LENGTH, TEXT_LENGTH
 VERSION_OF_ALL = named_sql.load("global_tags_version")
 
 
-class NextSecond(Func):
-    """The beginning of the second after this transaction began."""
-
-    template = "(date_trunc('second', CURRENT_TIMESTAMP) + interval '1 second')"
-    arity = 0
-    output_field = models.DateTimeField()
+# The beginning of the second after the transaction began, written so that migrations import nothing of the service.
+NEXT_SECOND = Func(
+    template="(date_trunc('second', CURRENT_TIMESTAMP) + interval '1 second')", output_field=models.DateTimeField()
+)
 
 
 class Version(Func):
-    """The state of a global tag as caches know it, a short text; see sql/version_function.sql."""
+    """The state of a global tag as caches know it, a short text: what the function cdb_version returns."""
 
     template = 'cdb_version(%(expressions)s, "GlobalTag".xmin)'
     output_field = models.CharField()
@@ -80,7 +78,7 @@ class GlobalTag(models.Model):
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
     # For the header of that name: whole seconds, and no two states of a name have the same.
-    last_modified = models.DateTimeField(db_default=NextSecond(), editable=False)
+    last_modified = models.DateTimeField(db_default=NEXT_SECOND, editable=False)
     revision = models.BigIntegerField(db_default=0, editable=False)
     payload_lists_count = models.BigIntegerField(db_default=0, editable=False)
     payload_iov_count = models.BigIntegerField(db_default=0, editable=False)

@@ -8,16 +8,16 @@ from cdb_rest.domain.moment import OPEN
 from cdb_rest.domain.names import REVISION_LENGTH, TEXT_LENGTH
 from cdb_rest.models.payload_list import PayloadList
 
-
-class CombinedMoment(Func):
-    """major + minor / 10^19, exact for every pair of 64-bit numbers.
-
-    A product with 10^-19 keeps every digit, where a quotient would be rounded to a scale of PostgreSQL's choice.
-    """
-
-    template = "(%(expressions)s * 0.0000000000000000001)"
-    arg_joiner = " + "
-    output_field = models.DecimalField(max_digits=38, decimal_places=19)
+# major + minor / 10^19, exact for every pair of 64-bit numbers. A product with 10^-19 keeps every digit, where a quotient
+# would be rounded to a scale of PostgreSQL's choice. It is written with Django's own classes alone, so that migrations
+# import nothing of the service.
+COMBINED_MOMENT = Func(
+    F("major_iov"),
+    F("minor_iov"),
+    template="(%(expressions)s * 0.0000000000000000001)",
+    arg_joiner=" + ",
+    output_field=models.DecimalField(max_digits=38, decimal_places=19),
+)
 
 
 class PayloadIOV(models.Model):
@@ -42,7 +42,7 @@ class PayloadIOV(models.Model):
     updated = models.DateTimeField(db_default=Now(), editable=False)
     # Computed by the database alone: Python's default decimal context would round it.
     comb_iov = models.GeneratedField(
-        expression=CombinedMoment("major_iov", "minor_iov"),
+        expression=COMBINED_MOMENT,
         output_field=models.DecimalField(max_digits=38, decimal_places=19),
         db_persist=True,
     )

@@ -36,7 +36,7 @@ TIMES = {"created", "updated", "inserted", "time"}
 @pytest.fixture
 def tiny(transactional_db):
     # As the migration has them, and not the tests.
-    for name, description in import_module("cdb_rest.migrations.0002_statuses").STATUSES.items():
+    for name, description in import_module("cdb_rest.migrations.0001_conditions_database").STATUSES.items():
         GlobalTagStatus.objects.filter(name=name).update(description=description)
     call_command("seed_scenario", "tiny", verbosity=0)
 

@@ -114,3 +114,13 @@ def test_postgresql_takes_sizes_with_units_and_plain_numbers_as_mebibytes(tmp_pa
     refused = write("postgresql", "--directory", tmp_path, "--memory", "0", "--connections", "200")
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[-1].endswith("error: --memory must be at least 1 MiB (got 0)")
+
+
+def test_the_images_have_the_sql_that_migrations_execute():
+    containerfile = (ROOT / "deploy/container/Containerfile").read_text()
+    assert "COPY cdb_rest /srv/cdb/cdb_rest\n" in containerfile
+    rules = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "!cdb_rest" in rules
+    ignored = [rule.removeprefix("**/") for rule in rules[rules.index("!cdb_rest") :] if not rule.startswith("!")]
+    frozen = list((ROOT / "cdb_rest/migrations").rglob("*.sql"))
+    assert frozen and not [file for file in frozen if any(map(file.match, ignored))]

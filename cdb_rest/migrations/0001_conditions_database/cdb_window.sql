@@ -1,10 +1,10 @@
 -- The function that finds the largest interval around a moment in which a lookup's whole answer is the same, as combined
 -- moments: since is null if it begins with time, until is null if it lasts to the end of time. An inclusive end, being the last
--- moment inside, comes out as that moment plus 10^-19, be it that no moment is written like that.
+-- moment inside, comes out as that moment plus 10^-19.
 -- Of each list: the row that is in force (found), the start that may cut it short (following), and the next start after the
 -- moment. Where only valid rows count, empty ones hide what was in force and bring nothing themselves.
 -- Expected plan: for each list up to three Index Only Scans of payload_iov_lookup that stop at their first row.
-CREATE OR REPLACE FUNCTION cdb_window(
+CREATE FUNCTION cdb_window(
     tag_name text, major bigint, minor bigint, only_valid boolean, inclusive boolean, OUT since numeric, OUT until numeric
 )
 LANGUAGE plpgsql STABLE

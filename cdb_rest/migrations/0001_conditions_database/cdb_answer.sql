@@ -3,7 +3,7 @@
 -- has. If one of them still holds, the answer stays null and no list is looked at. All is null if there is no such tag.
 -- modified is null within the second in which the tag was changed: another change may follow in it.
 -- since and until are only looked for with_window.
-CREATE OR REPLACE FUNCTION cdb_answer(
+CREATE FUNCTION cdb_answer(
     tag_name text, major bigint, minor bigint, only_valid boolean, inclusive boolean, as_objects boolean,
     known text[], known_modified timestamptz, with_window boolean,
     OUT version text, OUT status text, OUT modified timestamptz, OUT answer text, OUT since numeric, OUT until numeric

@@ -2,7 +2,7 @@
 -- IOVs are counted by whole statements, so that a bulk insert pays once, and for every writer, this service or not.
 -- A change of a list's count is itself a change of the list, which carries on to its tag, but only when the transaction
 -- commits: until then writers to other lists of the tag need not wait.
-CREATE OR REPLACE FUNCTION cdb_count_iovs() RETURNS trigger LANGUAGE plpgsql AS $function$
+CREATE FUNCTION cdb_count_iovs() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         UPDATE "PayloadList" AS list SET iov_count = list.iov_count + change.iovs
@@ -32,7 +32,7 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION cdb_count_lists() RETURNS trigger LANGUAGE plpgsql AS $function$
+CREATE FUNCTION cdb_count_lists() RETURNS trigger LANGUAGE plpgsql AS $function$
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         UPDATE "GlobalTag" SET payload_lists_count = 0, payload_iov_count = 0
@@ -53,19 +53,15 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE TRIGGER cdb_count_inserted_iovs AFTER INSERT ON "PayloadIOV"
+CREATE TRIGGER cdb_count_inserted_iovs AFTER INSERT ON "PayloadIOV"
     REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
-CREATE OR REPLACE TRIGGER cdb_count_updated_iovs AFTER UPDATE ON "PayloadIOV"
+CREATE TRIGGER cdb_count_updated_iovs AFTER UPDATE ON "PayloadIOV"
     REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
-CREATE OR REPLACE TRIGGER cdb_count_deleted_iovs AFTER DELETE ON "PayloadIOV"
+CREATE TRIGGER cdb_count_deleted_iovs AFTER DELETE ON "PayloadIOV"
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
-CREATE OR REPLACE TRIGGER cdb_count_truncated_iovs AFTER TRUNCATE ON "PayloadIOV"
+CREATE TRIGGER cdb_count_truncated_iovs AFTER TRUNCATE ON "PayloadIOV"
     FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_iovs();
 
--- Dropped first, because triggers that can be deferred know no OR REPLACE.
-DROP TRIGGER IF EXISTS cdb_count_inserted_lists ON "PayloadList";
-DROP TRIGGER IF EXISTS cdb_count_updated_lists ON "PayloadList";
-DROP TRIGGER IF EXISTS cdb_count_deleted_lists ON "PayloadList";
 CREATE CONSTRAINT TRIGGER cdb_count_inserted_lists AFTER INSERT ON "PayloadList"
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (NEW.global_tag_id IS NOT NULL) EXECUTE FUNCTION cdb_count_lists();
@@ -76,5 +72,5 @@ CREATE CONSTRAINT TRIGGER cdb_count_updated_lists AFTER UPDATE ON "PayloadList"
 CREATE CONSTRAINT TRIGGER cdb_count_deleted_lists AFTER DELETE ON "PayloadList"
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (OLD.global_tag_id IS NOT NULL) EXECUTE FUNCTION cdb_count_lists();
-CREATE OR REPLACE TRIGGER cdb_count_truncated_lists AFTER TRUNCATE ON "PayloadList"
+CREATE TRIGGER cdb_count_truncated_lists AFTER TRUNCATE ON "PayloadList"
     FOR EACH STATEMENT EXECUTE FUNCTION cdb_count_lists();

@@ -1,0 +1,97 @@
+"""What is recorded of each migration: checksums of its files, and a database as it was after it.
+
+    python -m tests.migrations.records           record the newest migration
+    python -m tests.migrations.records --again   replace its record, as long as it is on no branch but your own
+
+`sha256sum --check tests/migrations/recorded/SHA256SUMS` compares the checksums as well.
+"""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from cdb import postgres_binaries
+from cdb.embedded_postgres import EmbeddedPostgres
+from cdb.env import ROOT
+
+MIGRATIONS = Path("cdb_rest/migrations")
+RECORDED = Path("tests/migrations/recorded")
+SUMS = RECORDED / "SHA256SUMS"
+# What psql alone understands, comments, and settings, some of which older servers do not know.
+NOT_FOR_EVERY_SERVER = re.compile(r"^(\\|--|SET (?!check_function_bodies)).*\n", re.MULTILINE)
+
+
+def migration_names(root: Path = ROOT) -> list[str]:
+    """The names of the migrations in a tree, in their order."""
+    return sorted(file.stem for file in (root / MIGRATIONS).glob("[0-9]*.py"))
+
+
+def checksums(name: str, root: Path = ROOT) -> dict[str, str]:
+    """The SHA-256 of each file that belongs to a migration: itself, its SQL and its recorded database, by their paths."""
+    frozen_sql = sorted((root / MIGRATIONS / name).rglob("*"))
+    files = [root / MIGRATIONS / f"{name}.py", *frozen_sql, root / RECORDED / f"{name}.sql"]
+    return {
+        str(file.relative_to(root)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()
+    }
+
+
+def recorded_checksums(root: Path = ROOT) -> dict[str, str]:
+    """The checksums of all migrations as they were recorded."""
+    lines = (root / SUMS).read_text().splitlines() if (root / SUMS).exists() else []
+    return {path: digest for digest, path in (line.split("  ", 1) for line in lines)}
+
+
+def edited(root: Path = ROOT) -> list[str]:
+    """The files that differ from what was recorded: changed, removed, or added without a record."""
+    found = {path: digest for name in migration_names(root) for path, digest in checksums(name, root).items()}
+    expected = recorded_checksums(root)
+    return sorted(path for path in found.keys() | expected.keys() if found.get(path) != expected.get(path))
+
+
+def record(name: str) -> None:
+    """Write the database that all migrations together make, with the scenario `tiny` in it, and the checksums of the last one."""
+    with tempfile.TemporaryDirectory() as directory:
+        server = EmbeddedPostgres(Path(directory) / "postgres")
+        server.acquire()
+        try:
+            environment = os.environ | {"DATABASE_URL": server.url, "CDB_ENV_FILE": os.devnull}
+            for command in (["migrate", "--verbosity", "0"], ["seed_scenario", "tiny"]):
+                subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, env=environment, check=True)
+            dump = subprocess.run(
+                [postgres_binaries.BINARIES / "pg_dump", "--inserts", "--no-owner", "--no-privileges", server.url],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        finally:
+            server.release()
+    statements = re.sub(r"\n{3,}", "\n\n", NOT_FOR_EVERY_SERVER.sub("", dump)).strip()
+    (ROOT / RECORDED / f"{name}.sql").write_text(f"{statements}\n")
+    sums = recorded_checksums() | checksums(name)
+    (ROOT / SUMS).write_text("".join(f"{digest}  {path}\n" for path, digest in sorted(sums.items())))
+
+
+def main(arguments: list[str]) -> int:
+    """Record the newest migration; returns the process's exit code."""
+    newest = migration_names()[-1]
+    of_newest = re.compile(rf"/{newest}(/|\.py$|\.sql$)")
+    frozen = [path for path in edited() if not of_newest.search(path)]
+    if frozen:
+        sys.stderr.write(f"earlier migrations are frozen; take back the changes of {', '.join(frozen)}\n")
+        return 1
+    if (ROOT / RECORDED / f"{newest}.sql").exists() and "--again" not in arguments:
+        sys.stderr.write(
+            f"{newest} is recorded already; --again replaces the record of a migration that is only yours\n"
+        )
+        return 1
+    record(newest)
+    sys.stdout.write(f"Recorded {newest} in {RECORDED}.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
