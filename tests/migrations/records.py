@@ -14,8 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cdb import postgres_binaries
 from cdb.embedded_postgres import EmbeddedPostgres
+
+from cdb import postgres_binaries
 from cdb.env import ROOT
 
 MIGRATIONS = Path("cdb_rest/migrations")

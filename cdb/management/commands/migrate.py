@@ -12,6 +12,7 @@ from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from psycopg2.errors import LockNotAvailable
 
+from cdb.management.migration_history import check_history
 from cdb_rest import named_sql
 
 LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
@@ -37,12 +38,18 @@ migrate.MigrationExecutor = Executor
 class Command(migrate.Command):
     help = (
         f"{migrate.Command.help} A migration that must lock a table waits for at most CDB_MIGRATION_LOCK_TIMEOUT_SECONDS, "
-        f"because lookups queue behind it, and is tried {ATTEMPTS} times."
+        f"because lookups queue behind it, and is tried {ATTEMPTS} times. "
+        "A database with migrations that this version does not have is refused and left as it is."
     )
 
     def handle(self, *arguments: Any, **options: Any) -> None:
-        """Migrate as Django does. Raises `CommandError` when a lock could not be had; finished migrations stay."""
+        """Migrate as Django does.
+
+        Raises `CommandError` before it writes anything where other migrations have made the database, and when a lock could
+        not be had; finished migrations stay.
+        """
         connection = connections[options["database"]]
+        check_history(connection)
         for attempt in range(1, ATTEMPTS + 1):
             with connection.cursor() as cursor:
                 seconds = settings.CDB_MIGRATION_LOCK_TIMEOUT_SECONDS

@@ -1,0 +1,66 @@
+"""The check before a migration: whether the database is empty, or was made by migrations that this version has."""
+
+from collections.abc import Iterable
+
+from django.apps import apps
+from django.core.management.base import CommandError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from cdb import database
+
+APP = "cdb_rest"
+NAMES_SHOWN = 3
+
+
+def check_history(connection: BaseDatabaseWrapper) -> None:
+    """Raise `CommandError` with one line for a database that other migrations than this version's have made.
+
+    nopayloaddb has the same app label, names of tables and name of its first migration, so that Django alone would take
+    its database for one of ours. Only reads the database.
+    """
+    with connection.cursor() as cursor:
+        # Before the records: another process that migrates meanwhile commits a table together with its record.
+        tables = {model._meta.db_table for model in apps.get_app_config(APP).get_models()}
+        tables.intersection_update(connection.introspection.table_names(cursor, include_views=True))
+    applied = {name for app, name in MigrationRecorder(connection).applied_migrations() if app == APP}
+    known = _known()
+    unknown = applied - known
+    if unknown and applied & known:
+        raise CommandError(
+            f"a newer version of cdb has migrated the database ({_listed(unknown)}): run that version. Nothing was changed."
+        )
+    if unknown:
+        raise CommandError(
+            f"the database belongs to another application, such as nopayloaddb, or to a development version of cdb: this "
+            f"version has no migration {_listed(unknown)}. Nothing was changed. {_advice()}"
+        )
+    if tables and not applied:
+        raise CommandError(
+            f"the database has tables with names that cdb needs ({_listed(tables)}), and no migration of cdb made them. "
+            f"Nothing was changed. {_advice()}"
+        )
+
+
+def _known() -> set[str]:
+    """The names of this version's migrations, and of those that one of them replaces."""
+    migrations = {
+        name: migration
+        for (app, name), migration in MigrationLoader(None, ignore_no_migrations=True).disk_migrations.items()
+        if app == APP
+    }
+    replaced = {name for migration in migrations.values() for app, name in migration.replaces if app == APP}
+    return migrations.keys() | replaced
+
+
+def _listed(names: Iterable[str]) -> str:
+    first, more = sorted(names)[:NAMES_SHOWN], len(set(names)) - NAMES_SHOWN
+    return ", ".join(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _advice() -> str:
+    server = database.embedded()
+    if server:
+        return f"Remove {server.directory} to start with a new database."
+    return "Set DATABASE_URL to an empty database or to one of cdb."

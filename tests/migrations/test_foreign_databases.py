@@ -1,0 +1,132 @@
+"""Databases that other migrations have made are refused in one line, and left as they are."""
+
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from tests.migrations.records import migration_names
+from tests.migrations.schema import read_rows, read_schema
+
+NOPAYLOADDB = (Path(__file__).parent / "nopayloaddb.sql").read_text()
+TABLES_ONLY = NOPAYLOADDB + "DROP TABLE django_migrations"
+NO_RECORD_OF_OURS = NOPAYLOADDB.replace("'cdb_rest'", "'polls'")
+DEVELOPMENT = (
+    "0001_initial",
+    "0002_statuses",
+    "0003_lookup_and_counts",
+    "0004_revisions_and_changes",
+    "0005_conditional_answers",
+    "0006_database_properties",
+)
+
+
+def contents(database):
+    with database.cursor() as cursor:
+        return read_schema(cursor), read_rows(cursor)
+
+
+def migrate(database, *arguments, **options):
+    call_command("migrate", *arguments, database=database.alias, verbosity=0, interactive=False, **options)
+
+
+def execute(database, statements):
+    with database.cursor() as cursor:
+        cursor.execute(statements)
+
+
+def refusal(database, *arguments, **options):
+    """The line with which a database is refused, after a check that it has not been changed."""
+    before = contents(database)
+    with pytest.raises(CommandError) as refused:
+        migrate(database, *arguments, **options)
+    assert contents(database) == before
+    line = str(refused.value)
+    assert "\n" not in line and "Nothing was changed." in line
+    return line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [((), {}), (("auth",), {}), (("cdb_rest", "zero"), {}), ((), {"fake": True}), ((), {"run_syncdb": True})],
+    ids=["all", "another app", "backwards", "fake", "syncdb"],
+)
+def test_the_database_of_nopayloaddb(new_database, arguments, options):
+    execute(database := new_database(), NOPAYLOADDB)
+    assert refusal(database, *arguments, **options).startswith(
+        "the database belongs to another application, such as nopayloaddb, or to a development version of cdb: this version has "
+        "no migration 0001_initial. Nothing was changed. Set DATABASE_URL to an empty database"
+    )
+
+
+@pytest.mark.parametrize("statements", [TABLES_ONLY, NO_RECORD_OF_OURS], ids=["none at all", "none of ours"])
+def test_tables_of_our_names_without_a_record(new_database, statements):
+    execute(database := new_database(), statements)
+    assert refusal(database).startswith(
+        "the database has tables with names that cdb needs (GlobalTag, GlobalTagStatus, PayloadIOV and 2 more), and no "
+        "migration of cdb made them."
+    )
+
+
+def test_a_view_of_such_a_name_counts_as_a_table(new_database):
+    execute(database := new_database(), 'CREATE VIEW "KeptAnswer" AS SELECT 1 AS id')
+    assert "(KeptAnswer)" in refusal(database)
+
+
+def record(database, names):
+    recorder = MigrationRecorder(database)
+    recorder.ensure_schema()
+    for name in names:
+        recorder.record_applied("cdb_rest", name)
+
+
+def test_a_database_of_the_migrations_before_the_first_release(new_database):
+    record(database := new_database(), DEVELOPMENT)
+    assert "this version has no migration 0001_initial, 0002_statuses, 0003_lookup_and_counts and 3 more" in refusal(
+        database
+    )
+
+
+def test_a_database_of_a_newer_version(new_database):
+    migrate(database := new_database())
+    record(database, ["9998_newer"])
+    assert refusal(database) == (
+        "a newer version of cdb has migrated the database (9998_newer): run that version. Nothing was changed."
+    )
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "SELECT",
+        "CREATE TABLE other (id bigint)",
+        # As a first migration that was interrupted leaves it.
+        "CREATE TABLE django_migrations (id bigserial, app varchar(255), name varchar(255), applied timestamptz)",
+        'CREATE SCHEMA elsewhere; CREATE TABLE elsewhere."GlobalTag" (id bigint)',
+    ],
+    ids=["empty", "another table", "no migrations yet", "another schema"],
+)
+def test_a_database_without_anything_of_these_names_is_migrated_and_migrated_again(new_database, statements):
+    execute(database := new_database(), statements)
+    migrate(database)
+    migrated = contents(database)
+    migrate(database)
+    assert contents(database) == migrated
+    migrate(database, "cdb_rest", "zero")
+    migrate(database)
+
+
+def test_a_migration_that_replaces_earlier_ones_knows_them(new_database, monkeypatch):
+    migrate(database := new_database())
+    record(database, ["0000_replaced"])
+    assert "0000_replaced" in refusal(database)
+    load = MigrationLoader.load_disk
+
+    def load_with_replacement(self):
+        load(self)
+        self.disk_migrations["cdb_rest", migration_names()[-1]].replaces = [("cdb_rest", "0000_replaced")]
+
+    monkeypatch.setattr(MigrationLoader, "load_disk", load_with_replacement)
+    migrate(database, plan=True)
