@@ -6,13 +6,13 @@ from django.core.management.base import BaseCommand
 
 from cdb_rest.management.quantities import Number
 
-OWN = [name for name, app in get_commands().items() if app == "cdb_rest"]
+OWN = {name: app for name, app in get_commands().items() if app in ("cdb", "cdb_rest")}
 OF_DJANGO = {"help", *(action.dest for action in BaseCommand().create_parser("manage.py", "any")._actions)}
 
 
 def options_of(name):
     """What a command adds itself; what it inherits from a command of Django is Django's."""
-    command = load_command_class("cdb_rest", name)
+    command = load_command_class(OWN[name], name)
     if "add_arguments" not in vars(type(command)):
         return []
     parser = command.create_parser("manage.py", name)
@@ -36,7 +36,7 @@ def test_there_are_numbers_to_check():
 
 @pytest.mark.parametrize("name", OWN)
 def test_every_command_has_a_help_text_of_sentences(name):
-    command = load_command_class("cdb_rest", name)
+    command = load_command_class(OWN[name], name)
     assert command.help and command.help[0].isupper() and command.help.rstrip().endswith(".")
     # argparse fills in placeholders and takes % for one, so a text may fail to be shown.
     shown = " ".join(command.create_parser("manage.py", name).format_help().split())

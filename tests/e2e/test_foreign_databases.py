@@ -6,9 +6,9 @@ import subprocess
 
 import psycopg2
 import pytest
-from cdb.embedded_postgres import EmbeddedPostgres
 
-from cdb import postgres_binaries
+from cdb.embedded import postgres_binaries
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 
 NOPAYLOADDB = (ROOT / "tests/migrations/nopayloaddb.sql").read_text()

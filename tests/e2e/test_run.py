@@ -13,9 +13,9 @@ import time
 import urllib.request
 
 import pytest
-from cdb_rest.lookup.strategies import STRATEGIES
 
 from cdb.env import ROOT
+from cdb_rest.strategies.registry import STRATEGIES
 from tests.e2e.service import JobClient, raw
 
 

@@ -14,9 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cdb.embedded_postgres import EmbeddedPostgres
-
-from cdb import postgres_binaries
+from cdb.embedded import postgres_binaries
+from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 
 MIGRATIONS = Path("cdb_rest/migrations")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cdb import env, server
+from cdb import env
+from cdb.processes import server
 
 
 @pytest.mark.parametrize(
