@@ -8,10 +8,9 @@ import psutil
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from cdb.env import ConfigurationError
-from cdb.serving.program import PACKAGES, find
 from tests.e2e.behind_nginx import AccessLog
 from tests.e2e.service import JobClient, Service
+from tests.programs import require
 
 
 def pytest_collection_modifyitems(items):
@@ -45,11 +44,7 @@ def service(new_directory):
 @pytest.fixture(scope="session")
 def needs_packages():
     """Skips where nginx or PgBouncer is missing."""
-    for name in PACKAGES:
-        try:
-            find(name)
-        except ConfigurationError as error:
-            pytest.skip(str(error))
+    require("nginx", "pgbouncer")
 
 
 @pytest.fixture(scope="session")
@@ -88,14 +83,12 @@ def fresh(new_directory):
 @pytest.fixture(scope="module")
 def browser():
     """Chromium without a window; none of its processes stays."""
-    chromium = shutil.which("chromium")
-    if not chromium:
-        pytest.skip("chromium is not installed (apt-get install chromium)")
+    require("chromium")
     earlier = set(psutil.Process().children())
     flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
     expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=flags)
+        running = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
         drivers = set(psutil.Process().children()) - earlier
         started = {*drivers, *(process for driver in drivers for process in driver.children(recursive=True))}
         yield running

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from cdb.env import ROOT
 from cdb.processes import directories
 from tests.e2e.pooler import pooler
 from tests.e2e.service import JobClient, free_port
+from tests.programs import needs
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 
@@ -104,7 +104,7 @@ def test_a_replica_counts_by_itself(gunicorn, service, small):
 
 
 @pytest.mark.parametrize("admin", ["cdb", "nobody"])
-@pytest.mark.skipif(not shutil.which("pgbouncer"), reason="pgbouncer is not installed (apt-get install pgbouncer)")
+@needs("pgbouncer")
 def test_behind_a_pool_its_size_counts_if_it_tells(gunicorn, service, new_directory, admin):
     settings = f"admin_users = {admin}\nignore_startup_parameters = extra_float_digits,options"
     with pooler(service, new_directory(), of_database="pool_size=5", settings=settings) as url:

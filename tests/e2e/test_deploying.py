@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
+from tests.programs import needs
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
 
@@ -144,12 +144,12 @@ def test_a_service_manager_is_told_when_it_serves_and_when_it_stops(fresh):
         assert manager.recv(100) == b"STOPPING=1"
 
 
+@needs("systemd-analyze")
 def test_systemd_accepts_the_unit(tmp_path):
-    analyze = shutil.which("systemd-analyze")
-    if not analyze:
-        pytest.skip("systemd-analyze is not installed (apt-get install systemd)")
     unit = tmp_path / "cdb.service"
     text = (ROOT / "deploy" / "systemd" / "cdb.service").read_text()
     unit.write_text(text.replace("/srv/cdb", str(ROOT)).replace("User=cdb", "User=daemon"))
-    verified = subprocess.run([analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False)
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False
+    )
     assert (verified.returncode, verified.stderr) == (0, "")

@@ -15,6 +15,7 @@ import pytest
 from cdb.env import ROOT
 from tests.e2e.faults import LOOKUP
 from tests.e2e.service import JobClient
+from tests.programs import needs
 
 
 def commands(page, heading):
@@ -40,6 +41,7 @@ def paste(service, text, tmp_path):
     return done.stdout
 
 
+@needs("curl")
 def test_the_examples_of_the_api(fresh, tmp_path):
     service = fresh().start()
     for heading in ("# The REST API", "## From an empty tag to an answer", "### Inserting in one call", "## Exporting"):
@@ -53,6 +55,7 @@ def test_the_examples_of_the_api(fresh, tmp_path):
     assert JobClient(service.port).get("globalTag/restored?light")["payload_iov_count"] == 1
 
 
+@needs("curl")
 def test_a_request_is_followed_with_the_commands_of_the_page(fresh, needs_packages, tmp_path):
     service = fresh(command="serve").start()
     paste(service, commands("monitoring.md", "### Statements")[0], tmp_path)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import socket
 import ssl
 import subprocess
@@ -15,6 +14,7 @@ from cdb.env import ROOT
 from cdb.serving.program import find
 from tests.e2e.cookies import Browser
 from tests.e2e.service import Service, free_port
+from tests.programs import require
 
 HOST = "cdb.example.org"
 PASSWORD = "correct horse battery"
@@ -24,8 +24,7 @@ LOOKUP = "/api/cdb_rest/payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 @pytest.fixture(scope="module")
 def secured(needs_packages, new_directory):
     """The production shape behind the nginx with HTTPS that docs/security.md shows; the port of that one, and the service."""
-    if not shutil.which("openssl"):
-        pytest.skip("openssl is not installed (apt-get install openssl)")
+    require("openssl")
 
     directory = new_directory()
     directory.chmod(0o755)

@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import json
-import shutil
 import signal
 import subprocess
 import time
@@ -16,6 +15,7 @@ import pytest
 from cdb.env import ROOT
 from tests.e2e.counting import LOOKUP, Load, Metrics, eventually, workers
 from tests.e2e.service import JobClient, Service, raw
+from tests.programs import require
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
 FUNNEL = ("cdb_lookups_reached_total", "cdb_lookups_started_total", "cdb_lookups_finished_total")
@@ -130,8 +130,7 @@ def test_the_text_is_as_prometheus_wants_it(three):
     assert len(series) == len(set(series))
     for name in ("database", "pgbouncer", "nginx"):
         assert metrics.sum(f"cdb_{name}_up") == 1
-    if not shutil.which("promtool"):
-        pytest.skip("promtool is not installed (apt-get install prometheus)")
+    require("promtool")
     checked = subprocess.run(["promtool", "check", "metrics"], input=metrics.text, capture_output=True, text=True)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 

@@ -1,6 +1,5 @@
 """The service behind a real PgBouncer in transaction mode, where statements of one client meet many server connections."""
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -8,10 +7,9 @@ import pytest
 from tests.e2e.exporting import TAG, Watcher, begun, wait_until
 from tests.e2e.pooler import pooler
 from tests.e2e.service import JobClient
+from tests.programs import needs
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("pgbouncer"), reason="pgbouncer is not installed (apt-get install pgbouncer)"
-)
+pytestmark = needs("pgbouncer")
 
 
 @pytest.fixture

@@ -13,13 +13,9 @@ import yaml
 from cdb.env import ROOT
 from tests.e2e.counting import Load, Metrics, eventually
 from tests.e2e.service import JobClient, Service, free_port
+from tests.programs import needs
 
-pytestmark = [
-    pytest.mark.usefixtures("needs_packages"),
-    pytest.mark.skipif(
-        not shutil.which("prometheus"), reason="Prometheus is not installed (apt-get install prometheus)"
-    ),
-]
+pytestmark = needs("nginx", "pgbouncer", "prometheus")
 DEPLOY = ROOT / "deploy" / "prometheus"
 # Nobody replicates here, and no node_exporter runs.
 AWAY = re.compile(r"(cdb_replica|cdb_standby|node)_\w+")

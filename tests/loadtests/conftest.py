@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cdb.env import ConfigurationError
-from cdb.serving.program import PACKAGES, find
 from tests.e2e.service import Service
+from tests.programs import require
 
 BODY = b"[]"
 
@@ -49,8 +48,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    if shutil.which("wrk") is None:
-        pytest.skip("wrk is not installed")
+    require("wrk")
     with CountingServer() as counting:
         thread = threading.Thread(target=counting.serve_forever)
         thread.start()
@@ -62,11 +60,7 @@ def server():
 @pytest.fixture(scope="session")
 def needs_packages():
     """Skips where nginx or PgBouncer is missing."""
-    for name in PACKAGES:
-        try:
-            find(name)
-        except ConfigurationError as error:
-            pytest.skip(str(error))
+    require("nginx", "pgbouncer")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 from cdb.env import ROOT
 from loadtests.bench.__main__ import PARTS, _parser, main
+from tests.programs import require
 
 
 def start(directory, *arguments):
@@ -48,8 +48,7 @@ def children_of(process):
 
 @pytest.fixture
 def directory(tmp_path):
-    if shutil.which("wrk") is None:
-        pytest.skip("wrk is not installed")
+    require("wrk")
     return tmp_path / "bench"
 
 

@@ -31,6 +31,7 @@ from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.verdict import Row, judge, table
 from loadtests.chaos.wire import Asker, DroppedError, Reply
 from tests.loadtests.small_service import DOCUMENT, SmallService
+from tests.programs import needs
 
 
 def reply(said, status=200, **headers):
@@ -136,10 +137,7 @@ def test_a_row_of_the_table_says_what_was_met():
     assert not judge(Row("a", "", ""), Log(records[:3]), returned=8.9, lost=0).is_good
 
 
-@pytest.mark.skipif(
-    any(shutil.which(name, path="/usr/sbin:/usr/bin:/bin") is None for name in ("nginx", "pgbouncer")),
-    reason="nginx or pgbouncer is not installed",
-)
+@needs("nginx", "pgbouncer")
 def test_a_few_faults_in_the_real_service():
     # Outside of pytest's own directories, which are closed to PostgreSQL's account.
     directory = Path(tempfile.mkdtemp(prefix="cdb-chaos-"))

@@ -1,13 +1,13 @@
 """What wrk counts is what a server counts that it asks."""
 
 import re
-import shutil
 import socket
 
 import pytest
 
 from loadtests import wrk
 from loadtests.bench.parts.crosscheck import statuses_in
+from tests.programs import needs
 
 CONNECTIONS = 3
 
@@ -44,7 +44,7 @@ def test_refusals_are_errors_also_when_they_are_not_told_apart(server):
     assert load.refused == load.errors == load.requests > 0
 
 
-@pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
+@needs("wrk")
 def test_nobody_there_is_no_silent_success():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

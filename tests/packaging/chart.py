@@ -1,35 +1,25 @@
 """The chart, rendered by Helm, and what Kubernetes would say about it."""
 
 import functools
-import shutil
 import subprocess
 from typing import Any
 
 import jsonschema
 import kubernetes_validate
-import pytest
 import yaml
 
 from cdb.env import ROOT
+from tests.programs import fetched
 
 CHART = ROOT / "deploy" / "helm" / "cdb"
-TOOLS = ROOT / ".tools"
 KUBERNETES = "1.30"
 VALUE_SETS = sorted(path.name.removesuffix("-values.yaml") for path in (CHART / "ci").glob("*-values.yaml"))
-
-
-def tool(name: str) -> str:
-    """The path of a tool that `make package-tools` fetches, or that is installed; skips where it is neither."""
-    found = shutil.which(name, path=TOOLS) or shutil.which(name)
-    if not found:
-        pytest.skip(f"{name} is not here (make package-tools, which needs Go)")
-    return found
 
 
 def helm(*arguments: str, values: str | None = None) -> subprocess.CompletedProcess:
     """Run Helm on the chart with a value set of `ci/`."""
     file = [f"--values={CHART}/ci/{values}-values.yaml"] if values else []
-    return subprocess.run([tool("helm"), *arguments, *file], capture_output=True, text=True, timeout=120)
+    return subprocess.run([fetched("helm"), *arguments, *file], capture_output=True, text=True, timeout=120)
 
 
 def render(values: str, *more: str) -> str:
@@ -62,11 +52,8 @@ def refusals(manifests: str) -> list[str]:
 @functools.cache
 def _schemas_of_others() -> dict[str, Any]:
     """By kind, with unknown fields refused, as Kubernetes' own are."""
-    files = list((TOOLS / "crds").glob("*.yaml"))
-    if not files:
-        pytest.skip("no schemas of other resources here (make package-tools, which needs Go)")
     found = {}
-    for definition in (yaml.safe_load(file.read_text())["spec"] for file in files):
+    for definition in (yaml.safe_load(file.read_text())["spec"] for file in fetched("crds").glob("*.yaml")):
         [version] = [version for version in definition["versions"] if version["storage"]]
         schema = version["schema"]["openAPIV3Schema"]
         # Kubernetes' own fields.

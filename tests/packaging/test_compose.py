@@ -10,15 +10,13 @@ import pytest
 import yaml
 
 from cdb.env import ROOT
-from tests.packaging.chart import TOOLS
 from tests.packaging.compose import ENDING, ORDER, SECRETS
+from tests.programs import fetched, needs
 
 
 def test_the_file_is_as_the_specification_of_compose_has_it():
-    schema = TOOLS / "compose-spec.json"
-    if not schema.exists():
-        pytest.skip("no schema of compose here (make package-tools, which needs Go)")
-    validator = jsonschema.validators.validator_for(json.loads(schema.read_text()))(json.loads(schema.read_text()))
+    schema = json.loads(fetched("compose-spec.json").read_text())
+    validator = jsonschema.validators.validator_for(schema)(schema)
     document = yaml.safe_load((ROOT / "compose.yaml").read_text())
     assert list(validator.iter_errors(document)) == []
     document["services"]["nginx"]["healthchek"] = {}
@@ -35,6 +33,7 @@ def test_the_order_of_the_test_is_that_of_the_file():
             assert how["condition"] == completed
 
 
+@needs("podman")
 @pytest.mark.parametrize("secret", SECRETS)
 def test_nothing_starts_without_a_secret(secret):
     environment = {name: value for name, value in (os.environ | SECRETS).items() if name != secret}

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-from cdb.env import ROOT, ConfigurationError
+from cdb.env import ROOT
 from cdb.serving.nginx_configuration import configuration
 from cdb.serving.program import find
+from tests.programs import require
 
 URL = "postgresql://cdb@primary:5432/cdb"
 
@@ -44,11 +45,8 @@ def test_nginx_accepts_its_configuration(tmp_path):
     )
     assert text.count("server 127.0.0.1:1 max_fails=0 max_conns=") == 3
     assert "set_real_ip_from 10.0.0.0/8; set_real_ip_from 192.168.0.0/16;" in text
-    try:
-        program = find("nginx")
-    except ConfigurationError as error:
-        pytest.skip(str(error))
-    command = [program, "-t", "-q", "-p", f"{tmp_path}/", "-c", "nginx.conf", "-e", "stderr"]
+    require("nginx")
+    command = [find("nginx"), "-t", "-q", "-p", f"{tmp_path}/", "-c", "nginx.conf", "-e", "stderr"]
     tested = subprocess.run(command, capture_output=True, text=True)
     assert tested.returncode == 0, tested.stderr
 
