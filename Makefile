@@ -1,6 +1,6 @@
 # make help lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load lint format reference requirements package-tools image-check
+.PHONY: help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load lint format reference requirements package-tools image-check fresh-machine
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -55,6 +55,9 @@ package-tools: ## fetch what the tests of the chart and of compose.yaml need, in
 
 image-check: setup-dev ## build the container images from Debian's packages, and run compose.yaml with them; needs root and podman
 	@.venv/bin/python -m pytest -s tests/packaging/image_check.py $(ARGS)
+
+fresh-machine: ## run make run and make test in a minimal Debian made for it; ARGS='--suite trixie', needs root and mmdebstrap
+	@tests/packaging/fresh_machine.sh $(ARGS)
 
 lint: setup-dev ## check style, the layers of the packages, and that no migration is missing
 	@.venv/bin/ruff check .

@@ -10,6 +10,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     echo "listen_addresses = '*'" >>"$PGDATA/postgresql.conf"
     pg_ctl --pgdata "$PGDATA" --wait --options "-c listen_addresses=''" start
     for script in /docker-entrypoint-initdb.d/*.sh; do
+        # shellcheck source=/dev/null
         . "$script"
     done
     pg_ctl --pgdata "$PGDATA" --wait --mode fast stop
