@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run `make run` and `make test` in a minimal Debian system that is made for the purpose, as root and as an ordinary user.
+# Run `make run` and `make test` in a minimal Debian system made for the purpose, as root and as an ordinary user.
 set -euo pipefail
 
 usage() {
@@ -59,8 +59,8 @@ while [ $# -gt 0 ]; do
         *) fail "unknown option $1; --help lists them" ;;
     esac
 done
-case $only in '' | run | test) ;; *) fail "--only must be run or test (got $only)" ;; esac
-case $accounts in root | user | root,user | user,root) ;; *) fail "--as must be root, user or root,user (got $accounts)" ;; esac
+[[ $only =~ ^(|run|test)$ ]] || fail "--only must be run or test (got $only)"
+[[ $accounts =~ ^(root|user|root,user|user,root)$ ]] || fail "--as must be root, user or root,user (got $accounts)"
 [[ $suite =~ ^[a-z]+$ ]] || fail "--suite must be the name of a Debian suite, such as bookworm (got $suite)"
 [ "$(id -u)" = 0 ] || fail "root is needed, to make a system and its namespaces"
 for program in mmdebstrap:mmdebstrap git:git unshare:util-linux chroot:coreutils tar:tar; do
@@ -74,10 +74,11 @@ remove_system() {
     trap '' INT TERM
     # Its death ends every process of the namespace, and with the last one its mounts are gone.
     [ -z "$namespace" ] || { kill -KILL "$namespace" && wait "$namespace"; } 2>/dev/null || true
-    local attempt
-    for attempt in 1 2 3 4 5; do
+    local deadline=$((SECONDS + 30))
+    # The last of them may still write.
+    while [ "$SECONDS" -lt "$deadline" ]; do
         rm -rf --one-file-system "$directory" 2>/dev/null && return
-        sleep "$attempt"
+        sleep 0.2
     done
     echo "fresh_machine.sh: $directory could not be removed" >&2
 }
@@ -89,8 +90,9 @@ if [ -z "${CDB_FRESH_MACHINE:-}" ]; then
     trap remove_system EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
-    # In the background, because a trap would wait for the end of a command in the foreground.
-    CDB_FRESH_MACHINE=$directory unshare --mount --pid --fork --kill-child --mount-proc -- bash "${BASH_SOURCE[0]}" ${original[@]+"${original[@]}"} &
+    # In the background, because a trap would wait for the end of a command in the foreground. It ends when we are killed.
+    CDB_FRESH_MACHINE=$directory setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc -- \
+        bash "${BASH_SOURCE[0]}" ${original[@]+"${original[@]}"} &
     namespace=$!
     status=0
     wait "$namespace" || status=$?
@@ -119,13 +121,17 @@ make_system() {
         tar --extract --file "$base" --directory "$root" --numeric-owner --exclude='./dev/*'
     else
         local options=()
-        mapfile -t options < <(apt-config dump | sed -nE 's/^(Acquire::(https?|Check-|Retries)[^ ]* ".+";)$/--aptopt=\1/p')
+        mirror=${mirror:-$(mirror_of_this_machine)}
+        mapfile -t options < <(
+            apt-config dump | sed -nE 's/^(Acquire::(https?|Check-|Retries)[^ ]* ".+";)$/--aptopt=\1/p'
+        )
         say "Making a minimal Debian $suite with python3, python3-venv, make and ca-certificates"
         mmdebstrap --quiet --variant=minbase --include=python3,python3-venv,make,ca-certificates \
             ${options[@]+"${options[@]}"} "$suite" "$root" ${mirror:+"$mirror"}
         [ -z "$base" ] || tar --create --file "$base" --directory "$root" --numeric-owner --exclude='./dev/*' .
     fi
-    chroot "$root" python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "$suite has no Python 3.11 or newer"
+    chroot "$root" python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        fail "--suite must be one that has Python 3.11 or newer (got $suite)"
     chroot "$root" useradd --create-home --shell /bin/sh "$user"
 }
 
@@ -179,7 +185,7 @@ share_network() {
         cat "${configurations[@]}" 2>/dev/null | sed -nE 's/^ *(cert|client-cert|find-links) *[=:] *//p'
     )
     while IFS= read -r -d '' value; do
-        if [[ $value =~ ^(PIP_[A-Z_]+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|(HTTPS?|NO|ALL|https?|no|all)_(PROXY|proxy))= ]]; then
+        if [[ $value =~ ^(PIP_[A-Z_]+|SSL_CERT_FILE|REQUESTS_CA_BUNDLE)= || ${value,,} =~ ^(https?|no|all)_proxy= ]]; then
             network+=("$value")
         fi
     done < <(env --null)
@@ -187,6 +193,7 @@ share_network() {
 
 clone() {
     local home
+    commit=$(git -C "$repository" rev-parse --short HEAD)
     [ -z "$(git -C "$repository" status --porcelain)" ] || say "Leaving out what is not committed"
     for home in /root "/home/$user"; do
         git clone --quiet --no-hardlinks "$repository" "$root$home/cdb"
@@ -200,7 +207,8 @@ become() {
     shift
     [ "$account" = root ] || home=/home/$account path=/usr/local/bin:/usr/bin:/bin
     # shellcheck disable=SC2016  # The shell inside replaces these names.
-    exec chroot --userspec="$account" "$root" /usr/bin/env -i HOME="$home" USER="$account" LOGNAME="$account" PATH="$path" \
+    exec chroot --userspec="$account" "$root" \
+        /usr/bin/env -i HOME="$home" USER="$account" LOGNAME="$account" PATH="$path" \
         ${network[@]+"${network[@]}"} /bin/sh -c 'cd "$HOME/cdb" && exec "$@"' sh "$@"
 }
 
@@ -238,10 +246,12 @@ with build_opener(ProxyHandler({})).open(url, timeout=10) as response:
 END
 }
 
+FREE_PORT='import socket; probe = socket.socket(); probe.bind(("127.0.0.1", 0)); print(probe.getsockname()[1])'
+
 # Serve, ask for a lookup and stop. Sets `result`.
 make_run() {
     local account=$1 log=$2 pid port url started=$SECONDS ready
-    port=$(become root /usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    port=$(become root /usr/bin/python3 -c "$FREE_PORT")
     url=http://127.0.0.1:$port
     become "$account" make run "PORT=$port" >"$log" 2>&1 </dev/null &
     pid=$!
@@ -275,7 +285,7 @@ make_test() {
     (become "$account" make test ${arguments:+"ARGS=$arguments"}) >"$log" 2>&1 </dev/null || status=$?
     result=$(grep -E '^=+ .* in [0-9.]+s' "$log" | tail -n 1 | sed -E 's/^=+ | =+$//g')
     if [ "$status" != 0 ]; then
-        result="failed: ${result:-no tests ran}"
+        result=${result:-no tests ran}
         return 1
     elif ! all_ended >>"$log"; then
         result="$result, but processes were left"
@@ -308,7 +318,7 @@ for account in ${accounts//,/ }; do
 done
 # shellcheck source=/dev/null
 version=$(. "$root/etc/os-release" && echo "$PRETTY_NAME")
-printf '\n%s, %s, commit %s\n' "$version" "$(chroot "$root" python3 -V)" "$(git -C "$repository" rev-parse --short HEAD)"
+printf '\n%s, %s, commit %s\n' "$version" "$(chroot "$root" python3 -V)" "$commit"
 printf '%-10s %-10s %7s  %s\n' account command seconds result
 printf '%s\n' "${table[@]}"
 [ "$failures" = 0 ]

@@ -10,7 +10,7 @@ import pytest
 from cdb.env import ROOT
 from cdb.serving.nginx_configuration import configuration
 from cdb.serving.program import find
-from tests.programs import require
+from tests.programs import needs, require
 
 URL = "postgresql://cdb@primary:5432/cdb"
 
@@ -66,6 +66,7 @@ def test_an_earlier_cache_is_thrown_away(tmp_path):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+@needs("pgbouncer")
 def test_pgbouncer_asks_for_a_password_and_knows_every_pool(tmp_path):
     replicas = "postgresql://cdb@standby:5432/cdb"
     sizes = ("--lookups-connections=24", "--others-connections=16")
