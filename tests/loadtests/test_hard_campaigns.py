@@ -16,7 +16,7 @@ JOBS = 60
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
+def stage(needs_packages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("hard")
     stage = Stage(directory / "data", output=directory, quick=True, options={"scenario": "tiny"})
     stage.data.mkdir()

@@ -311,6 +311,9 @@ for account in ${accounts//,/ }; do
             # What may still run would disturb the next one.
             all_ended >>"$log" || true
             tail -n 200 "$log"
+        else
+            # What was skipped, and why.
+            sed -n '/^=* skipped tests =*$/,/^=* .* in .*s/p' "$log"
         fi
         say "make $command as $account: $result"
         table+=("$(printf '%-10s %-10s %7d  %s' "$account" "make $command" $((SECONDS - begun)) "$result")")
