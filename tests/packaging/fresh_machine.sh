@@ -14,8 +14,8 @@ each; the exit status is 1 when one failed. Needs root, Debian or a relative of 
   --suite NAME      the suite of Debian: bookworm (default), trixie or a later one
   --mirror URL      where to get the suite; default: where apt on this machine gets Debian from
   --as LIST         accounts, separated by a comma, of: root, user; default: root,user
-  --only COMMAND    run or test; default: both
-  --args WORDS      ARGS of `make test`, such as 'tests/unit -k moment'; default: the whole of `make test`
+  --only COMMAND    run, test or test-all; default: run and test
+  --args WORDS      ARGS of the tests, such as 'tests/unit -k moment'; default: all of them
   --base FILE       keep the minimal system in this tar archive, and take it from there when the file exists
   --logs DIRECTORY  keep the output of the commands there
   --help            this text
@@ -59,7 +59,7 @@ while [ $# -gt 0 ]; do
         *) fail "unknown option $1; --help lists them" ;;
     esac
 done
-[[ $only =~ ^(|run|test)$ ]] || fail "--only must be run or test (got $only)"
+[[ $only =~ ^(|run|test|test-all)$ ]] || fail "--only must be run, test or test-all (got $only)"
 [[ $accounts =~ ^(root|user|root,user|user,root)$ ]] || fail "--as must be root, user or root,user (got $accounts)"
 [[ $suite =~ ^[a-z]+$ ]] || fail "--suite must be the name of a Debian suite, such as bookworm (got $suite)"
 [ "$(id -u)" = 0 ] || fail "root is needed, to make a system and its namespaces"
@@ -279,10 +279,10 @@ make_run() {
     result="ready after $ready s, a lookup answered, ended $((SECONDS - started)) s after SIGTERM"
 }
 
-# Run the tests. Sets `result`.
+# Run `make test` or `make test-all`. Sets `result`.
 make_test() {
-    local account=$1 log=$2 status=0
-    (become "$account" make test ${arguments:+"ARGS=$arguments"}) >"$log" 2>&1 </dev/null || status=$?
+    local account=$1 log=$2 target=$3 status=0
+    (become "$account" make "$target" ${arguments:+"ARGS=$arguments"}) >"$log" 2>&1 </dev/null || status=$?
     result=$(grep -E '^=+ .* in [0-9.]+s' "$log" | tail -n 1 | sed -E 's/^=+ | =+$//g')
     if [ "$status" != 0 ]; then
         result=${result:-no tests ran}
@@ -305,7 +305,7 @@ for account in ${accounts//,/ }; do
         log=${logs:-$directory}/$suite-$account-$command.log
         say "make $command as $account"
         begun=$SECONDS
-        if ! "make_$command" "$account" "$log"; then
+        if ! "make_${command%-all}" "$account" "$log" "$command"; then
             failures=$((failures + 1))
             result="FAILED: $result"
             # What may still run would disturb the next one.
@@ -316,12 +316,12 @@ for account in ${accounts//,/ }; do
             sed -n '/^=* skipped tests =*$/,/^=* .* in .*s/p' "$log"
         fi
         say "make $command as $account: $result"
-        table+=("$(printf '%-10s %-10s %7d  %s' "$account" "make $command" $((SECONDS - begun)) "$result")")
+        table+=("$(printf '%-10s %-13s %7d  %s' "$account" "make $command" $((SECONDS - begun)) "$result")")
     done
 done
 # shellcheck source=/dev/null
 version=$(. "$root/etc/os-release" && echo "$PRETTY_NAME")
 printf '\n%s, %s, commit %s\n' "$version" "$(chroot "$root" python3 -V)" "$commit"
-printf '%-10s %-10s %7s  %s\n' account command seconds result
+printf '%-10s %-13s %7s  %s\n' account command seconds result
 printf '%s\n' "${table[@]}"
 [ "$failures" = 0 ]

@@ -1,16 +1,16 @@
 """Prometheus' own tool reads the rules and the configuration, and plays the trials of the alerts."""
 
-import shutil
 import subprocess
 
 import pytest
 
 from cdb.env import ROOT
+from tests.programs import needs
 
 DEPLOY = ROOT / "deploy" / "prometheus"
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (apt-get install prometheus)")
+@needs("promtool")
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -34,7 +34,7 @@ def test_the_scripts_are_found():
         (["--suite"], "--suite needs a value"),
         (["--suite", "13"], "--suite must be the name of a Debian suite, such as bookworm (got 13)"),
         (["--as", "daemon"], "--as must be root, user or root,user (got daemon)"),
-        (["--only", "lint"], "--only must be run or test (got lint)"),
+        (["--only", "lint"], "--only must be run, test or test-all (got lint)"),
         (["--bad"], "unknown option --bad; --help lists them"),
     ],
 )
