@@ -13,7 +13,7 @@ from tests.profiles import examples
 STEPS = examples(2000)
 MOST_STEPS = 5000
 # Histories of up to fifty steps in small portions, until there are enough.
-PORTION = settings(max_examples=examples(5), stateful_step_count=50, suppress_health_check=list(HealthCheck))
+PORTION = settings(max_examples=5, stateful_step_count=max(20, examples(50)), suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.django_db
@@ -22,7 +22,7 @@ def test_every_history_agrees_with_the_oracle(world, settings):
     machine, settings.CDB_IOV_MODE = WORLDS[world]
     begin = Counter(played)
     wanted = STEPS / len(WORLDS)
-    # Until there were refusals of each kind too, which a short run may happen to be without.
+    # In the full profile until there were refusals of each kind too, which a short run may happen to be without.
     while not _is_enough(seen := played - begin, wanted):
         assert seen["steps"] < MOST_STEPS, seen
         run_state_machine_as_test(machine, settings=PORTION)
@@ -30,4 +30,4 @@ def test_every_history_agrees_with_the_oracle(world, settings):
 
 def _is_enough(seen: Counter, wanted: float) -> bool:
     refused = seen["OverlapError"] and seen["TagLockedError"] + seen["TagFrozenError"]
-    return seen["steps"] >= wanted and bool(refused)
+    return seen["steps"] >= wanted and bool(refused or STEPS < 2000)
