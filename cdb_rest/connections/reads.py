@@ -2,7 +2,8 @@
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
 
@@ -30,14 +31,16 @@ def choose() -> Replica | None:
     return ready[next(_turn) % len(ready)] if ready else None
 
 
-def ask(statement: str, parameters: dict, note_start: Callable[[], None] | None = None) -> list[tuple]:
+def ask(
+    statement: str, parameters: Mapping[str, Any], note_start: Callable[[], None] | None = None
+) -> list[tuple[Any, ...]]:
     """The rows of a query in one round trip, without the health check that would be a second one.
 
     `note_start` is called each time that there is a connection and the query is sent.
 
     Asking twice is harmless, so a connection that turns out to be lost is replaced and the question asked again.
     """
-    connection.health_check_done = True
+    connection.health_check_done = True  # type: ignore[attr-defined]  # the types lack it
     try:
         return _execute(statement, parameters, note_start)
     except Error:
@@ -53,9 +56,12 @@ def _start_watches() -> None:
             _watches[:] = [watch.start(replica) for replica in REPLICAS]
 
 
-def _execute(statement: str, parameters: dict, note_start: Callable[[], None] | None) -> list[tuple]:
+def _execute(
+    statement: str, parameters: Mapping[str, Any], note_start: Callable[[], None] | None
+) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         if note_start:
             note_start()
         cursor.execute(statement, parameters)
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows

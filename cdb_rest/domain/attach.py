@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from cdb_rest.domain.errors import OverlapError
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
@@ -20,18 +20,21 @@ class Row(Protocol):
     interval: Interval
 
 
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Generic[AnyRow]):
     """What an attached interval leaves of a row that had the interval `was`: nothing (it is detached), one interval (it
     is trimmed, or its start moves) or two (it is split).
     """
 
-    row: Any
+    row: AnyRow
     was: Interval
     rest: tuple[Interval, ...]
 
 
-def plan_attach(new: Interval, rows: Sequence[Row]) -> list[Cut]:
+def plan_attach(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
     """The cuts after which the payload attached with `new` is valid in all of it, and all else is as it was.
 
     `rows`, by start, are those that start in `new` or at its end, the last one before and, if need be, later ones.
@@ -43,7 +46,7 @@ def plan_attach(new: Interval, rows: Sequence[Row]) -> list[Cut]:
     ]
 
 
-def plan_since_only(new: Interval, rows: Sequence[Row]) -> list[Cut]:
+def plan_since_only(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
     """The cuts for a row that starts with `new` and is valid up to the next start of its list, whatever stands there.
 
     A row with the same start is hidden as a whole and goes. The one before, if it is open, stays so: it is hidden from
@@ -58,14 +61,14 @@ def up_to_next(new: Interval, rows: Sequence[Row]) -> Interval:
     return Interval(new.start, next(following, AFTER_ALL))
 
 
-class Defined:
+class Defined(Generic[AnyRow]):
     """What is defined in a list, in a protected tag: it stays."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[AnyRow]) -> None:
         self._rows = [(row, row.interval, Interval(row.interval.start, until)) for row, until in _visible_ends(rows)]
         self._starts = [row.interval.start for row in rows]
 
-    def check_kept(self, new: Interval, effective: Interval, name: Callable[[Any], str]) -> None:
+    def check_kept(self, new: Interval, effective: Interval, name: Callable[[AnyRow], str]) -> None:
         """Raise `OverlapError`, with both intervals, if `new`, valid in `effective`, would change what is defined.
 
         Online running may go on: an open interval may follow an open last one. `name` gives a row's name for the message.
@@ -85,7 +88,7 @@ class Defined:
             )
 
 
-def _visible_ends(rows: Sequence[Row]) -> list[tuple[Row, Moment]]:
+def _visible_ends(rows: Sequence[AnyRow]) -> list[tuple[AnyRow, Moment]]:
     """Each row with the end of its visible part: its own, or the start of the next row if that is earlier."""
     ends = [min(row.interval.end, following.interval.start) for row, following in pairwise(rows)]
     return list(zip(rows, [*ends, *(row.interval.end for row in rows[-1:])], strict=True))

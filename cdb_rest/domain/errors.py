@@ -13,7 +13,7 @@ class CdbError(Exception):
     code = "error"
 
     def __init__(
-        self, message: str, fields: dict[str, list[str]] | None = None, rows: list[dict] | None = None
+        self, message: str, fields: dict[str, list[str]] | None = None, rows: list[dict[str, object]] | None = None
     ) -> None:
         super().__init__(message)
         self.fields = fields or {}

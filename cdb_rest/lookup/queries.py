@@ -5,6 +5,7 @@ Functions whose names end in `_here` ask on the current connection, wherever tha
 """
 
 from dataclasses import replace
+from typing import Any
 
 from django.db import Error
 
@@ -52,7 +53,7 @@ def look_up_here(question: Question, known: Known = NOTHING, *, with_window: boo
     return Answer(State(version, status, modified), text, window)
 
 
-def parameters_of(question: Question) -> dict:
+def parameters_of(question: Question) -> dict[str, Any]:
     """What a question says besides its tag, as the statements name it."""
     return {
         "major": question.moment.major,

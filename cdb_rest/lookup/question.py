@@ -20,6 +20,9 @@ COLUMNS = (
 # All tags together have no status; anybody may change them.
 ALL_TAGS = "all tags"
 
+# A row with these columns.
+Row = tuple[str, str, str, int, int, int, int, int, str | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -35,7 +38,7 @@ class Question:
     as_objects: bool = False
     mode: Mode = Mode.CONTINUOUS
 
-    def wants(self, row: tuple) -> bool:
+    def wants(self, row: Row) -> bool:
         """Whether a row that was found, with the columns of `COLUMNS`, belongs into the answer, for all that its end says."""
         since, until = Moment(*row[4:6]), Moment(*row[6:8])
         return not self.only_valid or Interval.from_wire(since, until, self.mode).contains(self.moment)

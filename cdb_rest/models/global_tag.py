@@ -52,7 +52,7 @@ class GlobalTagStatus(models.Model):
         return self.name
 
 
-class GlobalTagQuerySet(models.QuerySet):
+class GlobalTagQuerySet(models.QuerySet["GlobalTag"]):
     """Questions that the table answers alone."""
 
     def with_version(self) -> "GlobalTagQuerySet":

@@ -29,12 +29,13 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
         return 0
     lists = lock_payload_lists(list(dict.fromkeys(row["payload_list"] for row in rows)))
     placements: list[Placement] = []
-    first_with_start: dict[tuple, int] = {}
+    first_with_start: dict[tuple[int, int, int], int] = {}
 
     def read(numbered: tuple[int, dict[str, Any]]) -> None:
         placement = _placement(*numbered, lists)
         iov = placement.iov
-        first = first_with_start.setdefault((iov.payload_list_id, iov.major_iov, iov.minor_iov), placement.number)
+        start = placement.payload_list.id, iov.major_iov, iov.minor_iov
+        first = first_with_start.setdefault(start, placement.number)
         if first != placement.number:
             message = f"Row {first} has the same start in the same payload list."
             raise InvalidInputError(message, {"major_iov": [message]})

@@ -72,8 +72,9 @@ class Changes:
 
     def add_list(self, payload_list: PayloadList) -> None:
         """Note that an empty list comes into a tag."""
-        lists = self.of_tag(payload_list.global_tag_id).after.facts.setdefault("payload_lists", {})
-        lists[payload_list.payload_type.name] = payload_list.name
+        if payload_list.global_tag_id is not None:
+            lists = self.of_tag(payload_list.global_tag_id).after.facts.setdefault("payload_lists", {})
+            lists[payload_list.payload_type.name] = payload_list.name
 
     def record(self, action: ChangeAction, origin: Origin) -> dict[str, int]:
         """Raise the revision of each changed tag and write the log; returns the revisions by name of the tag.

@@ -82,7 +82,9 @@ def line_of(number: int) -> int:
     """The line of the file on which the row of this number ends."""
     with connection.cursor() as cursor:
         cursor.execute(LINE, {"number": number})
-        return cursor.fetchone()[0]
+        line: int
+        [(line,)] = cursor.fetchall()
+        return line
 
 
 def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]:

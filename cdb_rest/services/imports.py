@@ -60,10 +60,10 @@ def import_payload_iovs(
         payload_list = lists[name]
         is_new = payload_list in new_lists
         if rows.log_bytes <= ENTRY_BYTES and (is_new or not payload_list.payload_iovs.exists()):
-            _fill(payload_list, name, rows.count, origin, is_new=is_new)
+            _fill(tag, payload_list, name, rows.count, origin, is_new=is_new)
             progress(rows.count, total)
         else:
-            for done in _attach(payload_list, name, origin, is_new=is_new):
+            for done in _attach(tag, payload_list, name, origin, is_new=is_new):
                 progress(done, total)
     if dry_run:
         transaction.set_rollback(True)
@@ -97,18 +97,22 @@ def _lists(tag: GlobalTag, types: list[PayloadType]) -> tuple[dict[str, PayloadL
     return lists | {one.payload_type.name: one for one in new}, new
 
 
-def _fill(payload_list: PayloadList, payload_type: str, count: int, origin: Origin, *, is_new: bool) -> None:
-    """Insert the rows of a type into its empty list, all by one statement: nothing is there that the rule would cut."""
+def _fill(
+    tag: GlobalTag, payload_list: PayloadList, payload_type: str, count: int, origin: Origin, *, is_new: bool
+) -> None:
+    """Insert the rows of a type into the tag's empty list, all by one statement: nothing is there that the rule would cut."""
     import_file.insert_into_empty_list(payload_type, payload_list.id)
     payload_list.iov_count = count
     changes = _begin_changes(payload_list, is_new=is_new)
-    changes.of_tag(payload_list.global_tag_id).after.whole_list = payload_list
+    changes.of_tag(tag.id).after.whole_list = payload_list
     changes.record(ChangeAction.BULK, origin)
 
 
-def _attach(payload_list: PayloadList, payload_type: str, origin: Origin, *, is_new: bool) -> Iterator[int]:
-    """Attach the rows of a type to its list by the rule; yields how many, part by part."""
-    if is_protected(payload_list.global_tag.status.name):
+def _attach(
+    tag: GlobalTag, payload_list: PayloadList, payload_type: str, origin: Origin, *, is_new: bool
+) -> Iterator[int]:
+    """Attach the rows of a type to the tag's list by the rule; yields how many, part by part."""
+    if is_protected(tag.status.name):
         # All of them before any goes in: what one part brings would be defined for the next one, and is not for bulk.
         for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
             _plan(rows, payload_list, protecting=True)

@@ -113,7 +113,7 @@ def _lock_or_create_lists(
     near = PayloadList.objects.filter(global_tag__in=tag_ids, payload_type__in=type_ids)
     ids = [list_id for list_id, *key in near.values_list("id", "global_tag", "payload_type") if tuple(key) in wanted]
     locked = PayloadList.objects.filter(id__in=ids).order_by("id").select_for_update(no_key=True)
-    lists = {(found.global_tag_id, found.payload_type_id): found for found in locked}
+    lists = {(found.global_tag_id, found.payload_type_id): found for found in locked if found.global_tag_id is not None}
     for key, found in lists.items():
         found.global_tag, found.payload_type = wanted[key].tag, wanted[key].payload_type
     # Whoever makes the same lists at the same time does it in the same order, and loses at the constraint.

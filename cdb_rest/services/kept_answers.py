@@ -31,6 +31,8 @@ def answer_once(*, key: str, request_digest: str, make: Callable[[], str]) -> st
             kept = cursor.fetchone()
             if kept is None:
                 raise ConcurrentChangeError(f"The answer for the idempotency key {key} was just forgotten; try again.")
+            known_digest: str
+            answer: str
             known_digest, answer = kept
             if known_digest != request_digest:
                 raise KeyReusedError(f"The idempotency key {key} was used with another request; use a new one.")

@@ -22,7 +22,7 @@ HOLD_GLOBAL_TAGS = named_sql.load("hold_global_tags")
 def lock_global_tag(name: str) -> GlobalTag:
     """Lock a tag against every other writer, by name. Raises `GlobalTagNotFoundError`."""
     tag_id = GlobalTag.objects.filter(name=name).values_list("id", flat=True).first()
-    tag = lock_global_tags({tag_id} - {None}).get(tag_id)
+    tag = None if tag_id is None else lock_global_tags({tag_id}).get(tag_id)
     if tag is None:
         raise GlobalTagNotFoundError(name)
     return tag
@@ -59,9 +59,10 @@ def lock_payload_lists(names: Collection[str]) -> dict[str, PayloadList]:
     locked = PayloadList.objects.filter(name__in=names).order_by("id").select_for_update(of=("self",), no_key=True)
     lists = {payload_list.name: payload_list for payload_list in locked.select_related("payload_type")}
     for name, payload_list in lists.items():
-        if payload_list.global_tag_id != ids_of_tags.get(name):
+        tag_id = payload_list.global_tag_id
+        if tag_id != ids_of_tags.get(name):
             raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
-        payload_list.global_tag = tags.get(payload_list.global_tag_id)
+        payload_list.global_tag = None if tag_id is None else tags.get(tag_id)
     return lists
 
 

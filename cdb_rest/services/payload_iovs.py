@@ -12,6 +12,7 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
+from cdb_rest.domain.timeline import TimelineRow
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.intervals import check_interval
@@ -34,7 +35,7 @@ class Attachment:
     """An attached IOV, and what attaching it cut of the others in its list."""
 
     iov: PayloadIOV
-    cuts: list[Cut]
+    cuts: list[Cut[TimelineRow[PayloadIOV]]]
 
 
 @write
@@ -58,7 +59,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     source = next((one for one in lists.values() if one.id == iov.payload_list_id), None)
     if iov.payload_list_id is not None and source is None:
         raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
-    check_tag(source and source.global_tag, Action.REMOVE_IOV)
+    check_tag(source.global_tag if source else None, Action.REMOVE_IOV)
     check_tag(target.global_tag, Action.ADD_IOV)
     check_interval(iov)
     changes = Changes()

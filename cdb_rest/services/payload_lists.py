@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from django.db import connection
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from cdb_rest import named_sql
@@ -117,7 +118,7 @@ def _get(list_id: int) -> PayloadList:
     return PayloadList.objects.select_related("global_tag", "payload_type").get(id=list_id)
 
 
-def _lists_of_type(tag_id: int, list_id: int):
+def _lists_of_type(tag_id: int, list_id: int) -> QuerySet[PayloadList]:
     """The list `list_id`, and those of its type that are attached to the tag, by id."""
     same_type = PayloadList.objects.filter(id=list_id).values("payload_type")
     return (

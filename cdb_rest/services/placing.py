@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connection
 
@@ -27,14 +28,14 @@ INSERT = named_sql.load("insert_payload_iovs")
 class Placement:
     """An IOV on its way into a list: `since_only` means up to the next start of the list, `number` is its place in a request.
 
-    `cuts` are what was in its way, once it is planned; their rows' `iov` is a `PayloadIOV`.
+    `cuts` are what was in its way, once it is planned.
     """
 
     iov: PayloadIOV
     payload_list: PayloadList
     since_only: bool = False
     number: int = 0
-    cuts: list[Cut] = field(default_factory=list)
+    cuts: list[Cut[TimelineRow[PayloadIOV]]] = field(default_factory=list)
 
 
 class Plan:
@@ -64,16 +65,21 @@ class Plan:
             except OverlapError as error:
                 self.refusals.append((placement.number, error))
 
-    def _make_timelines(self, protecting: bool) -> dict[int, Timeline]:
-        rows: dict[int, list[TimelineRow]] = {list_id: [] for list_id in self._lists}
+    def _make_timelines(self, protecting: bool) -> dict[int, Timeline[PayloadIOV]]:
+        rows: dict[int, list[TimelineRow[PayloadIOV]]] = {list_id: [] for list_id in self._lists}
         for row in self._stored:
-            rows[row.iov.payload_list_id].append(row)
+            rows[_list_id(row.iov)].append(row)
         return {
             list_id: Timeline(found, protected=protecting and _is_protected(self._lists[list_id]))
             for list_id, found in rows.items()
         }
 
-    def _play(self, placement: Placement, row: TimelineRow, taken: dict[tuple, TimelineRow]) -> None:
+    def _play(
+        self,
+        placement: Placement,
+        row: TimelineRow[PayloadIOV],
+        taken: dict[tuple[int, Moment], TimelineRow[PayloadIOV]],
+    ) -> None:
         payload_list = placement.payload_list
         other = taken.get((payload_list.id, row.interval.start))
         if other is not None:
@@ -83,7 +89,7 @@ class Plan:
         timeline = self._timelines[payload_list.id]
         placement.cuts = timeline.attach(row, since_only=placement.since_only, name=self._name)
 
-    def _name(self, row: TimelineRow) -> str:
+    def _name(self, row: TimelineRow[PayloadIOV]) -> str:
         """What messages call a row: by its id, or by its number in the request."""
         number = self._numbers.get(id(row.iov))
         return f"{f'payload IOV {row.iov.id}' if number is None else f'row {number}'} ({row.iov.payload_url})"
@@ -104,7 +110,7 @@ class Plan:
         _insert(created)
         for row in [*self._new, *rests]:
             if row.attached:
-                changes.add_iov(self._lists[row.iov.payload_list_id], row.iov)
+                changes.add_iov(self._lists[_list_id(row.iov)], row.iov)
 
 
 def _is_protected(payload_list: PayloadList) -> bool:
@@ -112,24 +118,32 @@ def _is_protected(payload_list: PayloadList) -> bool:
     return tag is not None and is_protected(tag.status.name)
 
 
-def settle_rows(rows: Sequence[TimelineRow], lists: Mapping[int, PayloadList], changes: Changes) -> None:
+def settle_rows(rows: Sequence[TimelineRow[PayloadIOV]], lists: Mapping[int, PayloadList], changes: Changes) -> None:
     """Write stored rows of `lists` as they are now, with their intervals or detached, and note it in `changes`."""
     for row in rows:
-        changes.remove_iov(lists[row.iov.payload_list_id], row.iov)
+        payload_list = lists[_list_id(row.iov)]
+        changes.remove_iov(payload_list, row.iov)
         _set_columns(row)
         if row.attached:
-            changes.add_iov(lists[row.iov.payload_list_id], row.iov)
+            changes.add_iov(payload_list, row.iov)
     _place([row.iov for row in rows])
 
 
-def _set_columns(row: TimelineRow) -> None:
+def _set_columns(row: TimelineRow[PayloadIOV]) -> None:
     set_interval(row.iov, row.interval)
     if not row.attached:
         row.iov.payload_list = None
 
 
-def _start(row: TimelineRow) -> tuple[int, Moment]:
-    return row.iov.payload_list_id, row.interval.start
+def _start(row: TimelineRow[PayloadIOV]) -> tuple[int, Moment]:
+    return _list_id(row.iov), row.interval.start
+
+
+def _list_id(iov: PayloadIOV) -> int:
+    """The id of the list that an attached IOV is in."""
+    if iov.payload_list_id is None:
+        raise AssertionError(f"payload IOV {iov.id} is in no payload list")
+    return iov.payload_list_id
 
 
 def _neighbours(placements: Sequence[Placement]) -> list[PayloadIOV]:
@@ -203,7 +217,7 @@ def _insert(iovs: Sequence[PayloadIOV]) -> None:
         )
 
 
-def _places(iovs: Sequence[PayloadIOV]) -> dict[str, list]:
+def _places(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:
     return {
         "payload_list_ids": [iov.payload_list_id for iov in iovs],
         "major_iovs": [iov.major_iov for iov in iovs],

@@ -11,7 +11,7 @@ Row = TypeVar("Row")
 ROWS_NAMED = 100
 
 
-def wrong_rows(rows: list[dict], total: int) -> InvalidInputError:
+def wrong_rows(rows: list[dict[str, object]], total: int) -> InvalidInputError:
     """The error for the wrong rows of a bulk request of `total` rows; it names the first ones."""
     count = len(rows) if len(rows) < ROWS_NAMED else f"{ROWS_NAMED} or more"
     return InvalidInputError(f"Wrong rows: {count} of {total}; nothing was stored.", rows=rows[:ROWS_NAMED])

@@ -5,7 +5,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import Error, connection, transaction
@@ -36,7 +36,7 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
     """
 
     @functools.wraps(service)
-    def in_transaction(*arguments: Any, **values: Any) -> Result:
+    def in_transaction(*arguments: Parameters.args, **values: Parameters.kwargs) -> Result:
         # A part of a larger write is played again with the whole.
         attempts = 1 if connection.in_atomic_block else ATTEMPTS
         for attempt in range(1, attempts + 1):
@@ -54,7 +54,7 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
     return in_transaction
 
 
-def _run(service: Callable, *arguments: Any, **values: Any) -> Any:
+def _run(service: Callable[Parameters, Result], *arguments: Parameters.args, **values: Parameters.kwargs) -> Result:
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:

@@ -1,6 +1,6 @@
 """EXPLAIN of the statements that a strategy really sends, with the parameters of a question."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from cdb_rest.lookup.question import Question
 from cdb_rest.strategies import own
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import OWN, Strategy
-from cdb_rest.strategies.verdicts import Verdict, judge
+from cdb_rest.strategies.verdicts import Plan, Verdict, judge
 
 EXPLAIN = named_sql.load("explain")
 ADOPT_SETTINGS = named_sql.load("adopt_lookup_settings")
@@ -35,7 +35,7 @@ class Explanation:
     """A verdict, the plans it stands on as JSON, and, where asked for, the same statements' plans as text."""
 
     verdict: Verdict
-    plans: list[dict]
+    plans: list[Plan]
     texts: list[str]
 
 
@@ -56,7 +56,7 @@ def _sent(strategy: Strategy, question: Question) -> tuple[list[tuple[str, Any]]
     """The statements of an answer with their parameters, and how many rows it has."""
     statements = []
 
-    def note(execute: Any, sql: str, parameters: Any, many: bool, context: dict) -> Any:
+    def note(execute: Callable[..., Any], sql: str, parameters: Any, many: bool, context: dict[str, Any]) -> Any:
         statements.append((sql, parameters))
         return execute(sql, parameters, many, context)
 
@@ -81,16 +81,19 @@ def _explainable(
         cursor.execute(FORGET)
 
 
-def _warm_plan(sql: str, parameters: Any) -> dict:
+def _warm_plan(sql: str, parameters: Any) -> Plan:
     _explain("JSON", sql, parameters)
-    return _explain("JSON", sql, parameters)[0][0][0]
+    plan: Plan
+    [([plan],)] = _explain("JSON", sql, parameters)
+    return plan
 
 
 def _text(sql: str, parameters: Any) -> str:
     return "\n".join(line for (line,) in _explain("TEXT", sql, parameters))
 
 
-def _explain(form: str, sql: str, parameters: Any) -> list[tuple]:
+def _explain(form: str, sql: str, parameters: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(EXPLAIN.replace("{format}", form).replace("{statement}", sql), parameters)
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from django.db.models import F, Max
+from django.db.models import F, Max, QuerySet
 
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.lookup.question import Question
+from cdb_rest.lookup.question import Question, Row
 from cdb_rest.models import GlobalTag, PayloadIOV
 
 PATHS = (
@@ -21,7 +21,7 @@ PATHS = (
 )
 
 
-def order_by(question: Question) -> list[tuple]:
+def order_by(question: Question) -> list[Row]:
     """Sort each list's candidates by start, latest first, and keep the first of each list (DISTINCT ON).
 
     Returns the rows of the answer as tuples. Raises `GlobalTagNotFoundError`.
@@ -30,7 +30,7 @@ def order_by(question: Question) -> list[tuple]:
     return _rows(question, latest.values_list(*PATHS))
 
 
-def maximum(question: Question) -> list[tuple]:
+def maximum(question: Question) -> list[Row]:
     """Find the latest start of each list by GROUP BY, then the rows that have it.
 
     Returns the rows of the answer as tuples. Raises `GlobalTagNotFoundError`.
@@ -44,12 +44,12 @@ def maximum(question: Question) -> list[tuple]:
     return _rows(question, map(tuple, latest))
 
 
-def _candidates(question: Question):
+def _candidates(question: Question) -> QuerySet[PayloadIOV]:
     tag = GlobalTag.objects.filter(name=question.tag).first()
     if tag is None:
         raise GlobalTagNotFoundError(question.tag)
     return PayloadIOV.objects.filter(payload_list__global_tag=tag, comb_iov__lte=question.moment.combined)
 
 
-def _rows(question: Question, rows: Iterable[tuple]) -> list[tuple]:
+def _rows(question: Question, rows: Iterable[Row]) -> list[Row]:
     return sorted(row for row in rows if question.wants(row))

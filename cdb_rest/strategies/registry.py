@@ -12,7 +12,7 @@ from django.conf import settings
 from cdb_rest import named_sql
 from cdb_rest.connections.reads import ask
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.lookup.question import COLUMNS, Question
+from cdb_rest.lookup.question import COLUMNS, Question, Row
 from cdb_rest.models import GlobalTag
 from cdb_rest.strategies import orm, own
 from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
@@ -32,7 +32,7 @@ class Strategy:
     queries: int = 1
 
 
-def _by_rows(find: Callable[[Question], Iterable[tuple]]) -> Callable[[Question], bytes]:
+def _by_rows(find: Callable[[Question], Iterable[Row]]) -> Callable[[Question], bytes]:
     """Make JSON of the rows that `find` returns."""
 
     def answer(question: Question) -> bytes:
@@ -46,9 +46,9 @@ def _by_sql(file: str) -> Callable[[Question], bytes]:
     """Make JSON of the rows of a statement under ``sql/``. Only an empty answer takes a second one, to look for the tag."""
     statement = named_sql.load(file)
 
-    def find(question: Question) -> list[tuple]:
-        moment = {"major": question.moment.major, "minor": question.moment.minor}
-        rows = ask(statement, {"tag": question.tag} | moment)
+    def find(question: Question) -> list[Row]:
+        parameters = {"tag": question.tag, "major": question.moment.major, "minor": question.moment.minor}
+        rows = ask(statement, parameters)
         if not rows and not GlobalTag.objects.filter(name=question.tag).exists():
             raise GlobalTagNotFoundError(question.tag)
         return [row for row in rows if question.wants(row)]

@@ -2,8 +2,33 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 TABLE = "PayloadIOV"
+
+# The parts of EXPLAIN's JSON that are read here; most nodes have only some of them.
+Node = TypedDict(
+    "Node",
+    {
+        "Node Type": str,
+        "Parallel Aware": bool,
+        "Scan Direction": str,
+        "Relation Name": str,
+        "Index Name": str,
+        "Index Cond": str,
+        "Filter": str,
+        "Actual Loops": int,
+        "Actual Rows": float,
+        "Rows Removed by Filter": float,
+        "Rows Removed by Index Recheck": float,
+        "Heap Fetches": int,
+        "Shared Hit Blocks": int,
+        "Shared Read Blocks": int,
+        "Plans": "list[Node]",
+    },
+    total=False,
+)
+Plan = TypedDict("Plan", {"Plan": Node, "Planning Time": float, "Execution Time": float})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +105,7 @@ class Verdict:
         return f"its index {self.missing_index} is missing: manage.py strategy_indexes create"
 
 
-def judge(strategy: str, plans: Sequence[dict], *, rows: int, missing_index: str | None = None) -> Verdict:
+def judge(strategy: str, plans: Sequence[Plan], *, rows: int, missing_index: str | None = None) -> Verdict:
     """The verdict on `strategy`, whose statements have these plans and whose answer has this many rows."""
     return Verdict(
         strategy,
@@ -93,12 +118,12 @@ def judge(strategy: str, plans: Sequence[dict], *, rows: int, missing_index: str
     )
 
 
-def scans(plan: dict) -> list[Scan]:
+def scans(plan: Node) -> list[Scan]:
     """How a plan reads the table of IOVs, in the plan's order."""
     return [_scan(node) for node in _nodes(plan) if node.get("Relation Name") == TABLE]
 
 
-def _scan(node: dict) -> Scan:
+def _scan(node: Node) -> Scan:
     kind = node["Node Type"]
     if node.get("Parallel Aware"):
         kind = f"Parallel {kind}"
@@ -126,7 +151,7 @@ def _condition(has_index_cond: bool, has_filter: bool) -> str:
     return "Filter alone" if has_filter else "no condition"
 
 
-def _nodes(plan: dict) -> Iterator[dict]:
+def _nodes(plan: Node) -> Iterator[Node]:
     yield plan
     for child in plan.get("Plans", []):
         yield from _nodes(child)
