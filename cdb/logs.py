@@ -28,7 +28,7 @@ def configuration() -> dict[str, Any]:
     lines = Lines(Path(path) if path not in ("", "-") else None)
     processors = _processors(values["CDB_LOG_FORMAT"], is_for_people=values["DEBUG"] or _is_read_by_people(path))
     structlog.configure(
-        processors=[*processors, _as_bytes],
+        processors=[*processors, _as_bytes],  # type: ignore[list-item]  # behind the renderer an event is a line
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,

@@ -40,7 +40,8 @@ def secret_key() -> str:
 
 def key_file() -> Path:
     """Where the key is kept that is used when none is configured."""
-    return env.read()["CDB_DATA_DIR"] / "secret_key"
+    data: Path = env.read()["CDB_DATA_DIR"]
+    return data / "secret_key"
 
 
 def check_debug() -> None:

@@ -1,12 +1,13 @@
 """The WSGI application that gunicorn serves."""
 
 import os
+from wsgiref.types import WSGIApplication
 
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
 
-application = get_wsgi_application()
+application: WSGIApplication = get_wsgi_application()
 
 from django.conf import settings  # noqa: E402 -- once Django is set up, as all below
 

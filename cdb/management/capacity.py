@@ -68,7 +68,7 @@ class Capacity:
             yield Hop(name, "processes", pool.workers, "CDB_WORKERS" if env.read()["CDB_WORKERS"] else "cores")
             yield Hop("", "threads in all", pool.connections, "CDB_THREADS")
         yield Hop("gunicorn -> PgBouncer", "connections", lookups.connections + others.connections, "threads")
-        yield Hop("", "connections at most", *_numbers(r"^max_client_conn = (\d+)", ini), "max_client_conn")
+        yield Hop("", "connections at most", _numbers(r"^max_client_conn = (\d+)", ini)[0], "max_client_conn")
         for pool in (lookups, others):
             yield Hop(f"PgBouncer -> PostgreSQL ({pool.database})", "connections", pool.connections, "pool_size")
         yield Hop("PostgreSQL", "max_connections", int(self._postgresql()["max_connections"]), "pools, and some")

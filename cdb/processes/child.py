@@ -19,7 +19,7 @@ PAUSE_SECONDS = 0.05
 PR_SET_PDEATHSIG = 1
 
 
-def start(command: Sequence[str], **more: Any) -> subprocess.Popen:
+def start(command: Sequence[str], **more: Any) -> subprocess.Popen[bytes]:
     """Start a program that is told to end when we die; `more` as `subprocess.Popen` takes it."""
     return subprocess.Popen(  # noqa: S603
         command,
@@ -30,7 +30,7 @@ def start(command: Sequence[str], **more: Any) -> subprocess.Popen:
     )
 
 
-def wait_until(process: subprocess.Popen, ready: Callable[[], bool], name: str) -> None:
+def wait_until(process: subprocess.Popen[bytes], ready: Callable[[], bool], name: str) -> None:
     """Wait until a started program is ready. Raises `ConfigurationError` if it ends before, or takes too long."""
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while not ready():

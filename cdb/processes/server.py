@@ -23,7 +23,7 @@ class Server:
     def __init__(self) -> None:
         self.port = env.read()["PORT"]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def check_port_free(self) -> None:
         """Raise `ConfigurationError` if another program has the port."""
@@ -44,6 +44,8 @@ class Server:
 
     def wait(self, look_after: Callable[[], None]) -> int:
         """Wait for gunicorn's end, calling `look_after` every second; returns gunicorn's exit code."""
+        if self._process is None:
+            raise AssertionError("gunicorn was not started")
         while True:
             try:
                 return self._process.wait(LOOK_AFTER_SECONDS)

@@ -55,7 +55,7 @@ class Gunicorn(Program):
         self.process = self._launch()
 
     def wait_until_ready(self) -> None:
-        self._wait_until_ready(self.process)
+        self._wait_until_ready(self.started)
 
     def replace(self) -> None:
         """Start a master of the present code, and when it is ready, let the old one finish and end.
@@ -69,8 +69,8 @@ class Gunicorn(Program):
             new.send_signal(self.at_once)
             self._leaving.append(new)
             raise
-        self._leaving.append(self.process)
-        self.process.terminate()
+        self._leaving.append(self.started)
+        self.started.terminate()
         self.process = new
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Gunicorn(Program):
         for listener in self._listeners:
             listener.close()
 
-    def _launch(self) -> subprocess.Popen:
+    def _launch(self) -> subprocess.Popen[bytes]:
         probe = listen(self._probe)
         descriptors = [listener.fileno() for listener in (*self._listeners, probe)]
         pool = pools()[self._pool]
@@ -104,7 +104,7 @@ class Gunicorn(Program):
         finally:
             probe.close()
 
-    def _wait_until_ready(self, process: subprocess.Popen) -> None:
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         try:
             child.wait_until(process, lambda: child.is_ready(self._probe), self.name)
         except ConfigurationError as error:

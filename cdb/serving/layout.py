@@ -23,7 +23,8 @@ NOT_PLAIN = "[^A-Za-z0-9/._-]"
 
 def directory() -> Path:
     """What `make serve` keeps: configuration, logs, the cache."""
-    return env.read()["CDB_DATA_DIR"] / "serve"
+    data: Path = env.read()["CDB_DATA_DIR"]
+    return data / "serve"
 
 
 def sockets() -> Path:

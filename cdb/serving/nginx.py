@@ -73,7 +73,7 @@ class Nginx(Program):
 
     def wait_until_ready(self) -> None:
         try:
-            child.wait_until(self.process, lambda: child.is_ready(self._port), "nginx")
+            child.wait_until(self.started, lambda: child.is_ready(self._port), "nginx")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; see {self._directory / 'error.log'}") from error
 
@@ -96,15 +96,15 @@ class Nginx(Program):
             return False
         self._has_crashed = False
         self._renewed = time.monotonic()
-        old = self.process
+        old = self.started
         # A signal that arrives meanwhile is for both.
         self._leaving.append(old)
         self.start()
         try:
-            child.wait_until(self.process, self._has_workers, "nginx")
+            child.wait_until(self.started, self._has_workers, "nginx")
         except ConfigurationError:
             # The old one goes on, with limits that are too low.
-            self._leaving[self._leaving.index(old)], self.process = self.process, old
+            self._leaving[self._leaving.index(old)], self.process = self.started, old
             self._leaving[-1].kill()
             return False
         old.send_signal(self.gently)
@@ -146,4 +146,4 @@ class Nginx(Program):
         return new
 
     def _has_workers(self) -> bool:
-        return bool(psutil.Process(self.process.pid).children())
+        return bool(psutil.Process(self.started.pid).children())

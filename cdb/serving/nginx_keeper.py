@@ -31,10 +31,10 @@ def main(directory: Path, address: str) -> int:
         signal.signal(number, pass_on)
     nginx.start()
     while nginx.running():
-        if not stops and nginx.process.poll() is None and nginx.renew_after_crash():
+        if not stops and nginx.started.poll() is None and nginx.renew_after_crash():
             sys.stderr.write("cdb: a worker of nginx crashed; nginx was started anew\n")
         time.sleep(LOOK_SECONDS)
-    return nginx.process.returncode
+    return nginx.started.returncode
 
 
 def _bind(address: str) -> socket.socket:

@@ -147,7 +147,7 @@ class PgBouncer(Program):
 
     def wait_until_ready(self) -> None:
         try:
-            child.wait_until(self.process, self._answers, "PgBouncer")
+            child.wait_until(self.started, self._answers, "PgBouncer")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; see {layout.directory() / LOG}") from error
 

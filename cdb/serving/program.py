@@ -45,15 +45,22 @@ class Program(ABC):
     at_once = signal.SIGQUIT
 
     def __init__(self) -> None:
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         # Processes that were replaced and finish what they have.
-        self._leaving: list[subprocess.Popen] = []
+        self._leaving: list[subprocess.Popen[bytes]] = []
         # Groups of processes whose first one was killed: the others finish what they have.
         self._orphans: set[int] = set()
 
     @abstractmethod
     def start(self) -> None:
         """Start it; it may not be ready by the return."""
+
+    @property
+    def started(self) -> subprocess.Popen[bytes]:
+        """The process that `start` has left."""
+        if self.process is None:
+            raise AssertionError(f"{self.name} was not started")
+        return self.process
 
     @abstractmethod
     def wait_until_ready(self) -> None:
@@ -70,7 +77,7 @@ class Program(ABC):
         self.start()
         return True
 
-    def running(self) -> list[subprocess.Popen]:
+    def running(self) -> list[subprocess.Popen[bytes]]:
         """Its processes that have not ended."""
         processes = [self.process, *self._leaving] if self.process else self._leaving
         return [process for process in processes if process.poll() is None]

@@ -4,7 +4,7 @@ import contextlib
 import resource
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 from cdb import env
@@ -120,7 +120,7 @@ class Supervisor:
             self._reloads.end()
 
     @staticmethod
-    def _end(group: list[Program], deadline: float) -> None:
+    def _end(group: Sequence[Program], deadline: float) -> None:
         for program in group:
             program.send(program.gently)
         while any(program.running() for program in group) and time.monotonic() < deadline:

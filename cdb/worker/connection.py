@@ -3,6 +3,7 @@
 from time import monotonic
 from typing import Any
 
+from gunicorn.http import RequestParser
 from gunicorn.workers.gthread import TConn
 
 from cdb import env
@@ -19,6 +20,10 @@ class Connection(TConn):
     `waits_since` is when its request was complete. `refusal` is set when the worker has refused the
     request: the response to send. `discarded` counts bytes that were read and thrown away.
     """
+
+    sock: ClientSocket
+    # Its other protocols are off.
+    parser: RequestParser
 
     def __init__(self, cfg: Any, sock: ClientSocket, client: Any, server: Any, reader: RequestReader) -> None:
         super().__init__(cfg, sock, client, server)

@@ -38,12 +38,13 @@ SENT_TOGETHER_BYTES = 256 * 1024
 def install() -> None:
     """Answer refused requests in JSON, accept paths that arrive unescaped, and send small responses in one piece."""
     gunicorn.util.write_error = write_json_error
-    Request.parse_request_line = _escaping(Request.parse_request_line)
-    Request.parse_headers = _recording_refused(Request.parse_headers)
-    Response.write = _sending_together(Response.write)
+    # mypy takes no assignment to a method, which these are meant to be.
+    Request.parse_request_line = _escaping(Request.parse_request_line)  # type: ignore[method-assign, assignment]
+    Request.parse_headers = _recording_refused(Request.parse_headers)  # type: ignore[method-assign]
+    Response.write = _sending_together(Response.write)  # type: ignore[method-assign, assignment]
 
 
-def write_json_error(connection: socket, status_int: int, reason: str, mesg: str) -> None:
+def write_json_error(sock: socket, status_int: int, reason: str, mesg: str) -> None:
     """Send the response to a request that gunicorn refuses: 400 for every error of the client."""
     # Imported late: the directory of the counts is known only after the application is loaded.
     from cdb_rest.metrics import counts
@@ -59,7 +60,7 @@ def write_json_error(connection: socket, status_int: int, reason: str, mesg: str
         f"{HEADER}: {exchange.request_id}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
-    gunicorn.util.write_nonblock(connection, (head + body).encode("latin1"))
+    gunicorn.util.write_nonblock(sock, (head + body).encode("latin1"))
 
 
 def escape_target(line: bytes) -> bytes:
@@ -96,7 +97,7 @@ def _recording_refused(parse: Callable[..., Any]) -> Callable[..., Any]:
     return parse_headers
 
 
-class _Gathered(list):
+class _Gathered(list[bytes]):
     """What a response would have sent, in the place of its socket."""
 
     sendall = list.append
@@ -108,7 +109,8 @@ def _sending_together(write: Callable[[Response, bytes], None]) -> Callable[[Res
             write(self, piece)
             return
         connection = self.sock
-        self.sock = gathered = _Gathered()
+        gathered = _Gathered()
+        self.sock = gathered  # type: ignore[assignment]  # a response calls sendall alone
         try:
             write(self, piece)
         finally:

@@ -11,11 +11,11 @@ from cdb.worker.connection import Connection
 from cdb_rest.metrics.slots import here
 
 VALUES = env.read()
-MOST_BYTES = VALUES["CDB_MAX_BODY_BYTES"]
+MOST_BYTES: int = VALUES["CDB_MAX_BODY_BYTES"]
 # A body of this size or more is large: all large ones in progress together are no larger than one may be. The others wait,
 # which holds no thread, and which clients that send so much expect.
 LARGE_BYTES = 1024 * 1024
-QUEUE_SECONDS = VALUES["CDB_QUEUE_TIMEOUT_SECONDS"]
+QUEUE_SECONDS: float = VALUES["CDB_QUEUE_TIMEOUT_SECONDS"]
 LARGE_QUEUE_SECONDS = 3 * QUEUE_SECONDS
 # Requests of one address may take longer than this to arrive, so many at a time. With one more, the oldest is refused.
 SLOW_SECONDS, SLOW_OF_AN_ADDRESS = 2, 64
@@ -120,8 +120,12 @@ class Limits:
     def _fits(self, share: Share) -> bool:
         return (
             self._large_bytes + share.large_bytes <= MOST_BYTES
-            and (not share.is_long_read or self._reads < self._most_reads)
-            and (share.address is None or self._at_work[share.address] < self._most_of_an_address)
+            and (self._most_reads is None or not share.is_long_read or self._reads < self._most_reads)
+            and (
+                self._most_of_an_address is None
+                or share.address is None
+                or self._at_work[share.address] < self._most_of_an_address
+            )
         )
 
     def _share_of(self, conn: Connection) -> Share:

@@ -161,6 +161,7 @@ class RequestReader(SocketUnreader):
             self._read_head(len(data))
         else:
             self._take_body(data)
+            self._missing -= len(data)
         if self._missing == 0:
             self._complete()
 
@@ -200,7 +201,6 @@ class RequestReader(SocketUnreader):
             self._arrived += data
         else:
             self._file.append(data)
-        self._missing -= len(data)
 
     def _end(self) -> None:
         self._is_ended = True

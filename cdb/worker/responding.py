@@ -21,7 +21,7 @@ from cdb_rest.metrics import counts
 from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import Buckets, add
 from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.wsgi.observed import INSTEAD
+from cdb_rest.wsgi.observed import INSTEAD, Observed
 
 # How long a thread waits for the next request of a connection before it gives the connection back.
 LINGER_MILLISECONDS = 5
@@ -37,6 +37,8 @@ class RespondingWorker(ThreadWorker):
     as much as the Python code of a lookup.
     """
 
+    wsgi: Observed  # type: ignore[assignment]  # gunicorn's types say MutableMapping where WSGI says dict
+
     def run(self) -> None:
         """Run the main loop until the worker is told to stop."""
         self._limits = Limits(self.cfg.threads)
@@ -44,7 +46,7 @@ class RespondingWorker(ThreadWorker):
         self._refused = counts.REFUSALS.labels(here.pool)
         super().run()
 
-    def handle(self, conn: Connection) -> Any:
+    def handle(self, conn: Connection) -> bool:  # type: ignore[override]  # `accept` makes no other connections
         """Answer the connection's requests, in a thread, as long as it may stay there."""
         while True:
             # Whatever this thread did before is over.
@@ -62,7 +64,7 @@ class RespondingWorker(ThreadWorker):
                 return keeps
             conn.waits_since = monotonic()
 
-    def handle_request(self, req: Request, conn: Connection) -> bool:
+    def handle_request(self, req: Request, conn: Connection) -> bool:  # type: ignore[override]  # as above
         """Answer a request; returns whether the connection may be kept."""
         conn.sock.begin_response(0 if self._is_crowded else PATIENCE_SECONDS)
         if conn.reader.is_unread or conn.reader.is_cut:
@@ -77,7 +79,7 @@ class RespondingWorker(ThreadWorker):
         else:
             keeps = super().handle_request(req, conn)
         conn.refusal = None
-        while keeps and conn.reader.length and req.body.read(PIECE_BYTES):
+        while keeps and conn.reader.length and req.body is not None and req.body.read(PIECE_BYTES):
             # The next request comes after the body, which the application may not have read.
             pass
         return keeps
@@ -85,7 +87,8 @@ class RespondingWorker(ThreadWorker):
     @property
     def _is_crowded(self) -> bool:
         """Whether there are more connections than threads."""
-        return self.nr_conns > self.cfg.threads
+        is_crowded: bool = self.nr_conns > self.cfg.threads
+        return is_crowded
 
     def _asks_again(self, conn: Connection) -> bool:
         """Whether another request to which no limit applies is complete, or arrives within a moment."""
@@ -107,7 +110,8 @@ class RespondingWorker(ThreadWorker):
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
         if not self.alive or len(self.keepalived_conns) >= self.max_keepalived:
             response.force_close()
-        body = self.wsgi(environ | {INSTEAD: substitute}, response.start_response)
+        # gunicorn's types want the third argument without the form of "no error" that is three times None.
+        body = self.wsgi({**environ, INSTEAD: substitute}, response.start_response)  # type: ignore[arg-type]
         try:
             for piece in body:
                 response.write(piece)

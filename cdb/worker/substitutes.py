@@ -1,8 +1,8 @@
 """Responses that the worker gives instead of the application."""
 
 import json
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from cdb_rest.http import security
 
@@ -14,7 +14,7 @@ class Substitute(NamedTuple):
     code: str
     detail: str
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> list[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """Respond, as a WSGI application."""
         body = json.dumps({"detail": self.detail, "code": self.code}).encode()
         headers = [

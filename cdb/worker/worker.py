@@ -43,7 +43,7 @@ class BufferingWorker(RespondingWorker):
         self._spool = of_this_process()
         self._waits = Waits(self.poller)
         self._looked = 0.0
-        self._queued: deque[tuple[Connection, Future]] = deque()
+        self._queued: deque[tuple[Connection, Future[bool]]] = deque()
         # After max_requests, gunicorn would stop accepting connections while clients still receive responses.
         self._most_requests, self.max_requests = self.max_requests, sys.maxsize
         super().run()
@@ -59,12 +59,13 @@ class BufferingWorker(RespondingWorker):
         reader = RequestReader(client, self._spool, MOST_BYTES)
         self.enqueue_req(Connection(self.cfg, client, address, listener.getsockname(), reader))
 
-    def enqueue_req(self, conn: Connection) -> None:
+    # `accept` makes no other connections, which gunicorn's types can't say.
+    def enqueue_req(self, conn: Connection) -> None:  # type: ignore[override]
         """Read the next request of a connection, and give it to a thread when it is complete."""
         conn.init()
         self._read(conn)
 
-    def finish_request(self, conn: Connection, future: Future) -> None:
+    def finish_request(self, conn: Connection, future: Future[bool]) -> None:  # type: ignore[override]  # as above
         """Let a connection go on after a thread has answered a request."""
         for admitted in self._limits.release(conn):
             self._queue(admitted)
@@ -144,16 +145,16 @@ class BufferingWorker(RespondingWorker):
             conn.reader.leave_body()
         self._start(self._refusing, conn)
 
-    def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> Future:
+    def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> Future[bool]:
         future = pool.submit(self.handle, conn)
         future.add_done_callback(partial(self._hand_back, conn))
         return future
 
-    def _hand_back(self, conn: Connection, future: Future) -> None:
+    def _hand_back(self, conn: Connection, future: Future[bool]) -> None:
         if not future.cancelled():
             self.method_queue.defer(self.finish_request, conn, future)
 
-    def _finish(self, conn: Connection, _socket: Any = None, *, future: Future) -> None:
+    def _finish(self, conn: Connection, _socket: Any = None, *, future: Future[bool]) -> None:
         """Send the rest of the response, then keep the connection or close it."""
         try:
             conn.sock.flush()
@@ -207,7 +208,7 @@ class BufferingWorker(RespondingWorker):
         conn.close()
 
 
-def _still_waits(future: Future) -> bool:
+def _still_waits(future: Future[bool]) -> bool:
     return not (future.running() or future.done())
 
 

@@ -31,12 +31,12 @@ class Source:
     def __init__(self, name: str, read: Callable[[], list[Metric]]) -> None:
         self.name = name
         self._read = read
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread()
         self._found: list[Metric] = []
 
     def begin(self) -> None:
         """Ask, unless the last answer is still due."""
-        if self._thread is None or not self._thread.is_alive():
+        if not self._thread.is_alive():
             self._found = []
             self._thread = threading.Thread(target=self._ask, name=f"scrape-{self.name}", daemon=True)
             self._thread.start()

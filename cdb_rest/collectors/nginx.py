@@ -16,6 +16,8 @@ _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 def read() -> list[Metric]:
     """nginx's connections by state, and how many there were. Raises `OSError` where it does not answer."""
+    if here.nginx is None:
+        raise FileNotFoundError("there is no nginx around this process")
     with _open(here.nginx, timeout=SECONDS) as answer:
         numbers = [int(found) for found in re.findall(r"\d+", answer.read(1000).decode())]
     _active, accepted, handled, requests, *by_state = numbers

@@ -32,9 +32,9 @@ def read() -> list[Metric]:
         # It may have ended meanwhile.
         with suppress(psutil.Error):
             process = psutil.Process(owner.pid)
-            figures = (1, owner.threads, process.memory_info().rss, process.num_fds())
-            totals[owner.pool] = [total + figure for total, figure in zip(totals[owner.pool], figures, strict=True)]
+            own = (1, owner.threads, process.memory_info().rss, process.num_fds())
+            totals[owner.pool] = [total + figure for total, figure in zip(totals[owner.pool], own, strict=True)]
     for pool, figures in sorted(totals.items()):
         for family, figure in zip(families, figures, strict=True):
             family.add_metric([pool], figure)
-    return families
+    return [*families]

@@ -4,6 +4,8 @@ What is only looked at when somebody asks, such as the sizes of tags, is in `cdb
 routes are patterns of paths, never paths.
 """
 
+from typing import Literal
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 
 from cdb_rest.metrics.values import Number, number_of
@@ -22,7 +24,9 @@ def _counter(name: str, meaning: str, *labels: str) -> Counter:
     return Counter(name, meaning, labels, registry=REGISTRY)
 
 
-def _gauge(name: str, meaning: str, *labels: str, together: str = "livesum") -> Gauge:
+def _gauge(
+    name: str, meaning: str, *labels: str, together: Literal["livesum", "livemin", "livemax"] = "livesum"
+) -> Gauge:
     """`together` is how the values of living processes make one: livesum, livemin, livemax."""
     return Gauge(name, meaning, labels, registry=REGISTRY, multiprocess_mode=together)
 

@@ -69,7 +69,7 @@ class Slots:
         self._pid = 0
         self._number = -1
         # Kept open: whoever closes a file gives up the locks on it.
-        self._locks: int | None = None
+        self._locks = -1
         # The process has a lock or not, whichever of its threads asked for it.
         self._looking = threading.Lock()
 

@@ -40,7 +40,7 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self._entries = MmapedDict(str(path))
-        self.numbers = memoryview(self._entries._m).cast("d")
+        self.numbers: memoryview[float] = memoryview(self._entries._m).cast("d")
 
     def place_of(self, key: str) -> int:
         """Where the number of that key is among `numbers`; it is 0 if it was not there."""
@@ -48,7 +48,8 @@ class _File:
         # The file may have had to grow. What is written by way of the old mapping still goes into it.
         if self.numbers.nbytes != len(self._entries._m):
             self.numbers = memoryview(self._entries._m).cast("d")
-        return self._entries._positions[key] // DOUBLE_BYTES
+        position: int = self._entries._positions[key]
+        return position // DOUBLE_BYTES
 
 
 class Number:
@@ -153,7 +154,8 @@ def add(amounts: Iterable[tuple[Number, float]]) -> None:
 
 def number_of(metric: Counter | Gauge) -> Number:
     """The number behind a metric that has values for its labels."""
-    return metric._value
+    number: Number = metric._value
+    return number
 
 
 class Buckets:
@@ -162,8 +164,8 @@ class Buckets:
     __slots__ = ("_bounds", "_counts", "sum")
 
     def __init__(self, histogram: Histogram) -> None:
-        self._bounds = histogram._upper_bounds
-        self._counts = histogram._buckets
+        self._bounds: list[float] = histogram._upper_bounds
+        self._counts: list[Number] = histogram._buckets
         self.sum: Number = histogram._sum
 
     def count_of(self, amount: float) -> Number:

@@ -47,8 +47,8 @@ class Exchange:
         self.begin = perf_counter()
         named = environ.get("HTTP_X_REQUEST_ID", "")
         self.request_id = named if REQUEST_ID.fullmatch(named) else os.urandom(16).hex()
-        self.method = environ.get("REQUEST_METHOD", "")
-        self.path = environ.get("PATH_INFO", "")
+        self.method: str = environ.get("REQUEST_METHOD", "")
+        self.path: str = environ.get("PATH_INFO", "")
         self.route: str | None = None
         self.actor = actor_of(environ)
         self.status = 0
@@ -57,7 +57,9 @@ class Exchange:
         self.names_known = "HTTP_IF_NONE_MATCH" in environ
         self.is_named = False
 
-    def __call__(self, execute: Callable, sql: Any, parameters: Any, many: bool, context: dict) -> Any:
+    def __call__(
+        self, execute: Callable[..., Any], sql: Any, parameters: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
         """Run a statement and add its time, as one of Django's wrappers around the execution of statements."""
         with self.query():
             return execute(sql, parameters, many, context)
@@ -101,7 +103,7 @@ def actor_of(environ: Mapping[str, Any]) -> str:
     Headers are believed of a peer on a Unix socket, which is our own proxy, and of every peer if the settings say that all
     requests come through a proxy.
     """
-    address = environ.get("REMOTE_ADDR")
+    address: str | None = environ.get("REMOTE_ADDR")
     if address and not settings.CDB_BEHIND_PROXY:
         return address
     return environ.get("HTTP_X_FORWARDED_USER") or environ.get("HTTP_X_FORWARDED_FOR") or address or "local"
@@ -109,7 +111,7 @@ def actor_of(environ: Mapping[str, Any]) -> str:
 
 def exchange_of(environ: dict[str, Any]) -> Exchange:
     """The exchange that a request's WSGI environment belongs to: the one under way, or where nobody looks on, a new one."""
-    exchange = environ.get(KEY)
+    exchange: Exchange | None = environ.get(KEY)
     if exchange is None:
         exchange = environ[KEY] = Exchange(environ)
     return exchange

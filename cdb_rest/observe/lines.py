@@ -34,7 +34,7 @@ class Lines:
     def msg(self, line: bytes) -> None:
         """Write a line that ends as lines do."""
         if self._path and monotonic() >= self._next_look:
-            self._look()
+            self._look(self._path)
         if self._descriptor == STANDARD_ERROR and self._is_stuck():
             return
         try:
@@ -53,20 +53,20 @@ class Lines:
         self._was_stuck = not poller.poll(0 if self._was_stuck else LATE_MILLISECONDS)
         return self._was_stuck
 
-    def _look(self) -> None:
+    def _look(self, path: Path) -> None:
         """Open the file, if the path does not lead to the one that is open."""
         with self._lock, contextlib.suppress(OSError):
             if monotonic() < self._next_look:
                 return
             try:
-                if self._descriptor == STANDARD_ERROR or not self._is_in_place():
-                    self._open()
+                if self._descriptor == STANDARD_ERROR or not self._is_in_place(path):
+                    self._open(path)
             finally:
                 # Others wait for this one to be done.
                 self._next_look = monotonic() + LOOK_SECONDS
 
-    def _open(self) -> None:
-        opened = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    def _open(self, path: Path) -> None:
+        opened = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         if self._descriptor == STANDARD_ERROR:
             self._descriptor = opened
             return
@@ -74,9 +74,9 @@ class Lines:
         os.dup2(opened, self._descriptor, inheritable=False)
         os.close(opened)
 
-    def _is_in_place(self) -> bool:
+    def _is_in_place(self, path: Path) -> bool:
         try:
-            return os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+            return os.path.samestat(path.stat(), os.fstat(self._descriptor))
         except FileNotFoundError:
             return False
 

@@ -5,16 +5,16 @@ unusual, the request goes the usual way.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from cdb_rest.api import errors
 from cdb_rest.http.caching import Subject, answer_if_kept
 from cdb_rest.observe.exchange import exchange_of
 from cdb_rest.parsing.parameters import is_light
 from cdb_rest.wsgi.lookup_first import is_plain, send
-from cdb_rest.wsgi.observed import Application
 
 # Paths as WSGI has them, below the API's own; names that are not ASCII go the usual way.
 ALL = re.compile(r"(?:globalTags|global-tags)/?")
@@ -25,11 +25,11 @@ LISTS = re.compile(r"(?:gtPayloadLists/(?P<name>[!-.0-~ ]+)|global-tags/(?P<othe
 class ConditionalFirst:
     """A WSGI application that answers 304 itself and leaves all other requests to another application."""
 
-    def __init__(self, application: Application, prefix: str) -> None:
+    def __init__(self, application: WSGIApplication, prefix: str) -> None:
         self._application = application
         self._prefix = prefix
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         asked = self._asked(environ)
         if asked is None:
             return self._application(environ, start_response)
@@ -56,11 +56,11 @@ class ConditionalFirst:
             light = is_light([value for name, value in parse_qsl(query, keep_blank_values=True) if name == "light"])
             return Subject.tag(found["name"], light=light), self._route(path, found)
         if found := LISTS.fullmatch(path):
-            return Subject.payload_lists(found[found.lastgroup]), self._route(path, found)
+            return Subject.payload_lists(found["name"] or found["other"]), self._route(path, found)
         return None
 
-    def _route(self, path: str, found: re.Match | None = None) -> str:
+    def _route(self, path: str, found: re.Match[str] | None = None) -> str:
         """The name of the route: its path, without the name that was found in it."""
-        if found:
+        if found and found.lastgroup:
             path = f"{path[: found.start(found.lastgroup)]}<name>{path[found.end(found.lastgroup) :]}"
         return self._prefix + path.rstrip("/")

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from django.db import Error
 
@@ -11,7 +12,7 @@ from cdb_rest import named_sql
 from cdb_rest.connections.reads import ask, choose
 from cdb_rest.connections.replicas.replica import Replica
 from cdb_rest.wsgi.lookup_first import is_plain
-from cdb_rest.wsgi.observed import Application, Body
+from cdb_rest.wsgi.observed import Body
 
 logger = logging.getLogger(__name__)
 
@@ -22,18 +23,23 @@ class FromReplica:
     """A WSGI application that lets another one answer GETs below `prefix` from a replica which has all that was committed
     when the request came, and from the primary where there is none, or it fails."""
 
-    def __init__(self, application: Application, prefix: str) -> None:
+    def __init__(self, application: WSGIApplication, prefix: str) -> None:
         self._application = application
         self._prefix = prefix
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         replica = choose() if environ["PATH_INFO"].startswith(self._prefix) and is_plain(environ) else None
         if replica is None or not _is_up_to_date(replica):
             return self._application(environ, start_response)
-        begun: list[tuple] = []
+        begun: list[tuple[Any, ...]] = []
+
+        def begin(*beginning: Any) -> Callable[[bytes], object]:
+            begun.append(beginning)
+            return _write
+
         with ExitStack() as block:
             block.enter_context(replica.reading())
-            body = self._application(environ, lambda *beginning: begun.append(beginning))
+            body = self._application(environ, begin)
             status = int(begun[0][0][:3])
             if not _is_the_servers_fault(status):
                 replica.count("served")
@@ -41,11 +47,18 @@ class FromReplica:
                 # A large answer is read while it is sent.
                 leave = block.pop_all().close
                 return Body(body, lambda _error: leave())
-            body.close()
+            close = getattr(body, "close", None)
+            if close:
+                close()
         # That may be the fault of this read alone: whether others may go there is for the watch to say.
         replica.count("failed")
         logger.info("%s answered with %s; now the primary is asked", replica.alias, status)
         return self._application(environ, start_response)
+
+
+def _write(piece: bytes) -> None:
+    """The old way of WSGI to send a body, which no application under this one uses."""
+    raise NotImplementedError
 
 
 def _is_up_to_date(replica: Replica) -> bool:

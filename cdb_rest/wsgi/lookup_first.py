@@ -5,11 +5,12 @@ Only what is plainly a lookup is answered here; whatever else comes goes the usu
 and word errors by the same functions, and a test holds their answers against each other.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from http.client import responses
 from typing import Any
 from urllib.parse import parse_qsl
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
@@ -22,17 +23,16 @@ from cdb_rest.http.lookup import Extras, answer_lookup, read_lookup
 from cdb_rest.lookup.question import Question
 from cdb_rest.observe.exchange import Exchange, exchange_of
 from cdb_rest.observe.timing import HEADER, server_timing
-from cdb_rest.wsgi.observed import Application
 
 
 class LookupFirst:
     """A WSGI application that answers lookups at `paths` and leaves all other requests to another application."""
 
-    def __init__(self, application: Application, paths: Iterable[str]) -> None:
+    def __init__(self, application: WSGIApplication, paths: Iterable[str]) -> None:
         self._application = application
         self._paths = frozenset(paths)
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         asked = self._asked(environ)
         if asked is None:
             return self._application(environ, start_response)
@@ -71,7 +71,7 @@ def is_plain(environ: dict[str, Any]) -> bool:
 
 
 def send(
-    start_response: Callable, exchange: Exchange, status: int, headers: dict[str, str], body: bytes
+    start_response: StartResponse, exchange: Exchange, status: int, headers: dict[str, str], body: bytes
 ) -> Iterable[bytes]:
     """Send an answer with its times; one without a body is sent without its length."""
     headers |= security.HEADERS

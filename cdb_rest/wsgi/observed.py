@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from cdb_rest.observe.exchange import KEY, ClientGoneError, Exchange, Observer, current
 
@@ -9,21 +10,19 @@ HEADER = "X-Request-ID"
 # The WSGI variable by which a server has another application answer a request, such as one that it can't take.
 INSTEAD = "cdb.instead"
 
-Application = Callable[[dict[str, Any], Callable], Iterable[bytes]]
-
 
 class Observed:
     """A WSGI application that lets observers look on while another one answers, and names each request in its answer."""
 
-    def __init__(self, application: Application, observers: Sequence[Observer]) -> None:
+    def __init__(self, application: WSGIApplication, observers: Sequence[Observer]) -> None:
         self._application = application
         self._observers = observers
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> "Body":
         exchange = environ[KEY] = Exchange(environ)
         self._begin(exchange)
 
-        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable:
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Callable[[bytes], object]:
             exchange.status = int(status[:3])
             exchange.is_named = "ETag" in dict(headers)
             return start_response(status, [*headers, (HEADER, exchange.request_id)], *error)

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections import deque
 from time import monotonic, sleep
+from typing import Any
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, connections
@@ -58,6 +59,7 @@ class Watch:
         """The position of the primary's log, or None where it does not answer."""
         seen = monotonic()
         try:
+            position: int
             position, self._system = self._ask(DEFAULT_DB_ALIAS, PRIMARY_STATE)
         except Error:
             return None
@@ -75,11 +77,12 @@ class Watch:
             self.replica.enter()
 
     @staticmethod
-    def _ask(alias: str, statement: str) -> tuple:
+    def _ask(alias: str, statement: str) -> tuple[Any, ...]:
         try:
             with hurry(ANSWER_SECONDS), connections[alias].cursor() as cursor:
                 cursor.execute(statement)
-                return cursor.fetchone()
+                row: tuple[Any, ...] = cursor.fetchone()
+                return row
         except Error:
             connections[alias].close()
             raise
