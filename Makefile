@@ -59,10 +59,11 @@ image-check: setup-dev ## build the container images from Debian's packages, and
 fresh-machine: ## run make run and make test in a minimal Debian made for it; ARGS='--suite trixie', needs root and mmdebstrap
 	@tests/packaging/fresh_machine.sh $(ARGS)
 
-lint: setup-dev ## check style, the layers of the packages, and that no migration is missing
+lint: setup-dev ## check style, the layers of the packages, types, and that no migration is missing
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports
+	@.venv/bin/mypy
 	@$(MANAGE) makemigrations --check --dry-run
 	@CDB_STRATEGIES=1 $(MANAGE) spectacular --validate --fail-on-warn --file /dev/null
 

@@ -1,16 +1,24 @@
 """Django's admin: the change log to look at. Tags are changed by the API alone, which keeps the rules."""
 
+from typing import TYPE_CHECKING
+
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from cdb_rest.models import GlobalTagChange
 
 admin.site.site_header = admin.site.site_title = "cdb"
 
+if TYPE_CHECKING:
+    ChangeAdmin = admin.ModelAdmin[GlobalTagChange]
+else:
+    # Django's class takes no parameter when it runs.
+    ChangeAdmin = admin.ModelAdmin
+
 
 @admin.register(GlobalTagChange)
-class GlobalTagChangeAdmin(admin.ModelAdmin):
+class GlobalTagChangeAdmin(ChangeAdmin):
     """Who changed which tag, when and why, and what exactly."""
 
     list_display = (
@@ -29,10 +37,11 @@ class GlobalTagChangeAdmin(admin.ModelAdmin):
     # The list does without the rows, which may be many.
     show_full_result_count = False
 
-    def get_queryset(self, request: HttpRequest):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GlobalTagChange]:
         changes = super().get_queryset(request)
         match = request.resolver_match
-        return changes.defer("before", "after") if match and match.url_name.endswith("_changelist") else changes
+        is_list = match is not None and (match.url_name or "").endswith("_changelist")
+        return changes.defer("before", "after") if is_list else changes
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -53,7 +53,7 @@ def _accepted(parts: dict[str, str]) -> tuple[float, str, str]:
     """How many connections there are for the service, why no more, and what to raise for more."""
     with _connected(parts) as connection, connection.cursor() as cursor:
         cursor.execute(LIMITS)
-        most, reserved, of_role, of_database, process = cursor.fetchone()
+        [(most, reserved, of_role, of_database, process)] = cursor.fetchall()
         # A pool in between has given the connection a number of its own; what stands behind it is the pool's concern.
         if connection.get_backend_pid() != process:
             size = _pool_size(parts)
@@ -69,7 +69,7 @@ def _pool_size(parts: dict[str, str]) -> float:
     try:
         with _connected(parts | {"dbname": CONSOLE}) as connection, connection.cursor() as cursor:
             cursor.execute(POOLS)
-            columns = [column.name for column in cursor.description]
+            columns = [column.name for column in cursor.description or ()]
             found = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     except psycopg2.Error:
         return math.inf

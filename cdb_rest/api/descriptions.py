@@ -1,6 +1,6 @@
 """Parameters and examples of the OpenAPI description, as the views declare them."""
 
-from typing import Any
+from typing import Any, Literal
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
@@ -31,5 +31,7 @@ def response_example(value: Any, name: str = "In the scenario tiny") -> OpenApiE
     return OpenApiExample(name, value, response_only=True)
 
 
-def _parameter(name: str, place: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:
+def _parameter(
+    name: str, place: Literal["query", "path"], kind: dict[str, Any], description: str, example: str | int
+) -> OpenApiParameter:
     return OpenApiParameter(name, kind | {"example": example}, place, required=True, description=description)

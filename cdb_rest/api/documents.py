@@ -13,22 +13,24 @@ from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
 
 Document = dict[str, Any]
+# The framework's class; its rows may be of any model.
+Shape = serializers.Serializer[Any]
 
 
-class Statement(serializers.Serializer):
+class Statement(Shape):
     """The answer to a delete."""
 
     detail = serializers.CharField()
 
 
-class BulkResult(serializers.Serializer):
+class BulkResult(Shape):
     """The answer to a bulk insert."""
 
     detail = serializers.CharField()
     count = serializers.IntegerField()
 
 
-class Error(serializers.Serializer):
+class Error(Shape):
     """Any error; further keys may name wrong fields or rows."""
 
     detail = serializers.CharField()
@@ -36,7 +38,7 @@ class Error(serializers.Serializer):
     rows = serializers.ListField(child=serializers.DictField(), required=False)
 
 
-class NamedDocument(serializers.Serializer):
+class NamedDocument(Shape):
     """A status or a payload type."""
 
     id = serializers.IntegerField()
@@ -44,7 +46,7 @@ class NamedDocument(serializers.Serializer):
     created = serializers.DateTimeField()
 
 
-class StatusDocument(serializers.Serializer):
+class StatusDocument(Shape):
     """A status inside a nested global tag."""
 
     id = serializers.IntegerField()
@@ -53,7 +55,7 @@ class StatusDocument(serializers.Serializer):
     created = serializers.DateTimeField()
 
 
-class GlobalTagDocument(serializers.Serializer):
+class GlobalTagDocument(Shape):
     """A global tag as a write returns it."""
 
     id = serializers.IntegerField()
@@ -64,7 +66,7 @@ class GlobalTagDocument(serializers.Serializer):
     updated = serializers.DateTimeField()
 
 
-class GlobalTagItem(serializers.Serializer):
+class GlobalTagItem(Shape):
     """A global tag in a list, with its counts."""
 
     id = serializers.IntegerField()
@@ -77,7 +79,7 @@ class GlobalTagItem(serializers.Serializer):
     updated = serializers.DateTimeField()
 
 
-class PayloadIOVDocument(serializers.Serializer):
+class PayloadIOVDocument(Shape):
     """A payload IOV; `comb_iov` is a string because no JSON number holds all its digits."""
 
     id = serializers.IntegerField()
@@ -94,7 +96,7 @@ class PayloadIOVDocument(serializers.Serializer):
     inserted = serializers.DateTimeField(source="created")
 
 
-class PayloadListDocument(serializers.Serializer):
+class PayloadListDocument(Shape):
     """A payload list as a write returns it."""
 
     id = serializers.IntegerField()
@@ -110,7 +112,7 @@ class PayloadListItem(PayloadListDocument):
     iov_count = serializers.IntegerField()
 
 
-class NestedPayloadList(serializers.Serializer):
+class NestedPayloadList(Shape):
     """A payload list with all its IOVs, by start."""
 
     id = serializers.IntegerField()
@@ -121,7 +123,7 @@ class NestedPayloadList(serializers.Serializer):
     created = serializers.DateTimeField()
 
 
-class NestedGlobalTag(serializers.Serializer):
+class NestedGlobalTag(Shape):
     """A global tag with all its payload lists and their IOVs."""
 
     id = serializers.IntegerField()
@@ -133,7 +135,7 @@ class NestedGlobalTag(serializers.Serializer):
     updated = serializers.DateTimeField()
 
 
-class ChangeItem(serializers.Serializer):
+class ChangeItem(Shape):
     """A change of a global tag in a list, with the numbers of the IOVs that it took away and added."""
 
     global_tag = serializers.CharField()
@@ -153,26 +155,26 @@ class ChangeDocument(ChangeItem):
     after = serializers.JSONField()
 
 
-def documents(shape: type[serializers.Serializer], rows: QuerySet, also: tuple[str, ...] = ()) -> list[Document]:
+def documents(shape: type[Shape], rows: QuerySet[Model], also: tuple[str, ...] = ()) -> list[Document]:
     """The rows as documents of that shape, in one query, and with the columns `also`. Nested arrays stay empty."""
     layout = _layout(shape) + tuple((column, column) for column in also)
     return [_assemble(layout, iter(row)) for row in rows.values_list(*_paths(layout))]
 
 
-def stream_documents(shape: type[serializers.Serializer], rows: QuerySet) -> Iterator[Document]:
+def stream_documents(shape: type[Shape], rows: QuerySet[Model]) -> Iterator[Document]:
     """As `documents`, but fetched piece by piece by a cursor in the database, so that memory stays bounded."""
     layout = _layout(shape)
     for row in rows.values_list(*_paths(layout)).iterator():
         yield _assemble(layout, iter(row))
 
 
-def document(shape: type[serializers.Serializer], rows: QuerySet) -> Document | None:
+def document(shape: type[Shape], rows: QuerySet[Model]) -> Document | None:
     """The first of the rows as a document of that shape, or None."""
     found = documents(shape, rows[:1])
     return found[0] if found else None
 
 
-def document_of(shape: type[serializers.Serializer], row: Model) -> Document:
+def document_of(shape: type[Shape], row: Model) -> Document:
     """A row that a write has returned as a document of that shape. It is not read again: it may be gone by now."""
     layout = _layout(shape)
     return _assemble(layout, (_follow(row, path) for path in _paths(layout)))
@@ -184,11 +186,14 @@ def _follow(row: Any, path: str) -> Any:
     return row
 
 
-def one_of(*shapes: serializers.BaseSerializer) -> PolymorphicProxySerializer:
+def one_of(*shapes: Shape | serializers.ListSerializer[Any]) -> PolymorphicProxySerializer:
     """An answer that has one of several shapes, for the OpenAPI description."""
     names = (getattr(shape, "child", shape).__class__.__name__ for shape in shapes)
     return PolymorphicProxySerializer(
-        component_name="Or".join(names), serializers=list(shapes), resource_type_field_name=None, many=False
+        component_name="Or".join(names),
+        serializers=list(shapes),  # type: ignore[arg-type]  # it takes arrays of a shape as well
+        resource_type_field_name=None,
+        many=False,
     )
 
 
@@ -198,10 +203,10 @@ Layout = tuple[tuple[str, "str | Layout | None"], ...]
 
 
 @cache
-def _layout(shape: type[serializers.Serializer], prefix: str = "") -> Layout:
+def _layout(shape: type[Shape], prefix: str = "") -> Layout:
     parts: list[tuple[str, str | Layout | None]] = []
     for key, field in shape().fields.items():
-        path = prefix + field.source.replace(".", "__")
+        path = prefix + str(field.source).replace(".", "__")
         if isinstance(field, serializers.ListSerializer):
             parts.append((key, None))
         elif isinstance(field, serializers.Serializer):

@@ -126,8 +126,13 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
 
     Raises `TooManyRowsError`, or `InvalidInputError`, also where some rows are a dry run and others not.
     """
-    data = request.data
-    rows = _read_rows(request, InsertInput) if isinstance(data, list) else [read_body(request, InsertInput)]
+    # The framework's types know no body but an object.
+    data: Any = request.data
+    rows = (
+        _read_rows(data, InsertInput, strict=is_own_path(request))
+        if isinstance(data, list)
+        else [read_body(request, InsertInput)]
+    )
     dry_runs = {row.pop("dry_run") for row in rows}
     if len(dry_runs) > 1:
         message = "Either all rows are a dry run or none is; ?dry_run=1 is for all of them."
@@ -137,13 +142,13 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
 
 def read_bulk(request: Request) -> list[dict[str, Any]]:
     """The rows of a bulk request. Raises `TooManyRowsError`, or `InvalidInputError` with the first wrong rows by index."""
-    if not isinstance(request.data, list):
+    data: Any = request.data
+    if not isinstance(data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")
-    return _read_rows(request, BulkPayloadIOVInput)
+    return _read_rows(data, BulkPayloadIOVInput, strict=is_own_path(request))
 
 
-def _read_rows(request: Request, form_class: type[Input]) -> list[dict[str, Any]]:
-    data, context = request.data, {"strict": is_own_path(request)}
+def _read_rows(data: list[Any], form_class: type[Input], *, strict: bool) -> list[dict[str, Any]]:
     if len(data) > settings.CDB_MAX_BULK_ROWS:
         raise TooManyRowsError(
             f"The body has {len(data)} rows; at most {settings.CDB_MAX_BULK_ROWS} are accepted at once."
@@ -152,7 +157,7 @@ def _read_rows(request: Request, form_class: type[Input]) -> list[dict[str, Any]
     wrong: list[dict[str, Any]] = []
     # In parts, so that a body with nothing right in it costs little more than one.
     for first in range(0, len(data), ROWS_VALIDATED_AT_ONCE):
-        form = form_class(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True, context=context)
+        form = form_class(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True, context={"strict": strict})
         if form.is_valid():
             rows += (dict(row) for row in form.validated_data)
             continue

@@ -1,5 +1,6 @@
 """JSON out: the encoding, the renderer, and a negotiation that never ends in anything else."""
 
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -29,7 +30,9 @@ class JSONRenderer(BaseRenderer):
     format = "json"
     charset = None
 
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: dict | None = None) -> bytes:
+    def render(
+        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
+    ) -> bytes:
         with rendering((renderer_context or {}).get("request")):
             return dump(data)
 
@@ -37,9 +40,12 @@ class JSONRenderer(BaseRenderer):
 class AlwaysJSON(BaseContentNegotiation):
     """Takes a body without a content type for JSON, and answers in JSON whatever the client says it accepts."""
 
-    def select_parser(self, request: Any, parsers: list[BaseParser]) -> BaseParser | None:
+    def select_parser(self, request: Any, parsers: Iterable[BaseParser]) -> BaseParser | None:
         media_type = (request.content_type or "").split(";")[0].strip().lower()
         return next((parser for parser in parsers if media_type in ("", parser.media_type)), None)
 
-    def select_renderer(self, request: Any, renderers: list[BaseRenderer], format_suffix: str | None = None) -> tuple:
-        return renderers[0], renderers[0].media_type
+    def select_renderer(
+        self, request: Any, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str | None]:
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type

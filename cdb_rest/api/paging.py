@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers
-from rest_framework.serializers import Serializer
 
-from cdb_rest.api.documents import Document, documents, one_of
+from cdb_rest.api.documents import Document, Shape, documents, one_of
 from cdb_rest.connections.snapshot import unhurried
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN
@@ -29,22 +28,22 @@ class Browser:
     them, where nothing is searched for. `newest_first` turns the order around unless the query string says one.
     """
 
-    shape: type[Serializer]
-    rows: Callable[[], QuerySet]
+    shape: type[Shape]
+    rows: Callable[[], QuerySet[Model]]
     search: tuple[str, ...]
     sort: Mapping[str, str]
     filters: Mapping[str, str] = field(default_factory=dict)
     count: Callable[[dict[str, str]], int] | None = None
     newest_first: bool = False
 
-    def page(self, query: QueryDict, rows: QuerySet | None = None) -> Document:
+    def page(self, query: QueryDict, rows: QuerySet[Model] | None = None) -> Document:
         """The page that the query string asks for, of all rows or of these; past the end its results are empty.
 
         Raises `InvalidInputError` if the page or its size is no number in range.
         """
         number = _number(query, "page", default=1, largest=OPEN)
         size = _number(query, "page_size", default=PAGE_SIZE, largest=LARGEST_PAGE_SIZE)
-        selected = {name: query[name] for name in self.filters if query.get(name)}
+        selected = {name: value for name in self.filters if (value := query.get(name))}
         rows = (self.rows() if rows is None else rows).filter(
             **{self.filters[name]: value for name, value in selected.items()}
         )
@@ -83,11 +82,11 @@ class Browser:
         } | {name: (str, f"Only rows with this {name.replace('_', ' ')}, by name.") for name in self.filters}
         return [OpenApiParameter(name, kind, description=text) for name, (kind, text) in described.items()]
 
-    def list_or_page(self, item: type[Serializer]) -> PolymorphicProxySerializer:
+    def list_or_page(self, item: type[Shape]) -> PolymorphicProxySerializer:
         """The answers of a list route for the OpenAPI description: all items, or a page."""
         return one_of(item(many=True), self.page_shape())
 
-    def page_shape(self) -> Serializer:
+    def page_shape(self) -> Shape:
         """A page, for the OpenAPI description."""
         return _page_of(self.shape)()
 
@@ -98,7 +97,7 @@ def wants_page(query: QueryDict) -> bool:
 
 
 @cache
-def _page_of(shape: type[Serializer]) -> type[Serializer]:
+def _page_of(shape: type[Shape]) -> type[Shape]:
     members = {
         "count": serializers.IntegerField(),
         "page": serializers.IntegerField(),
@@ -106,7 +105,7 @@ def _page_of(shape: type[Serializer]) -> type[Serializer]:
         "total_pages": serializers.IntegerField(),
         "results": shape(many=True),
     }
-    return type(f"{shape.__name__}Page", (Serializer,), members)
+    return type(f"{shape.__name__}Page", (Shape,), members)
 
 
 def _number(query: QueryDict, name: str, *, default: int, largest: int) -> int:

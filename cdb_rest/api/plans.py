@@ -6,10 +6,12 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from cdb_rest.api.documents import PayloadIOVDocument
+from cdb_rest.api.documents import PayloadIOVDocument, Shape
 from cdb_rest.domain.attach import Cut
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import Interval, Mode
+from cdb_rest.domain.timeline import TimelineRow
+from cdb_rest.models import PayloadIOV
 from cdb_rest.services.insertion import Insertion
 from cdb_rest.services.intervals import interval_of
 from cdb_rest.services.placing import Placement
@@ -17,7 +19,7 @@ from cdb_rest.services.placing import Placement
 MOMENT = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
 
 
-class IntervalDocument(serializers.Serializer):
+class IntervalDocument(Shape):
     """An interval: two moments as on the wire; `until` is "open" or "next" where there is no second one."""
 
     since = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
@@ -31,7 +33,7 @@ class AddedDocument(IntervalDocument):
     payload_url = serializers.CharField()
 
 
-class CutDocument(serializers.Serializer):
+class CutDocument(Shape):
     """A row that was in the way: its interval before, and what is left of it."""
 
     id = serializers.IntegerField(allow_null=True)
@@ -40,7 +42,7 @@ class CutDocument(serializers.Serializer):
     after = IntervalDocument(many=True)
 
 
-class CutsDocument(serializers.Serializer):
+class CutsDocument(Shape):
     """What an IOV that is put into a payload list does to the others: rows that end earlier, start later, become two, or are
     removed from the list."""
 
@@ -65,7 +67,7 @@ class PlanRow(CutsDocument):
     added = AddedDocument()
 
 
-class Refusal(serializers.Serializer):
+class Refusal(Shape):
     """Why a dry run's request would be refused."""
 
     code = serializers.CharField()
@@ -73,7 +75,7 @@ class Refusal(serializers.Serializer):
     rows = serializers.ListField(child=serializers.JSONField())
 
 
-class InsertionResult(serializers.Serializer):
+class InsertionResult(Shape):
     """The answer to an insertion; `refused` is null unless it is a dry run that finds so."""
 
     detail = serializers.CharField()
@@ -116,7 +118,7 @@ def _row(placement: Placement, created: bool, dry_run: bool) -> dict[str, Any]:
     payload_list, iov = placement.payload_list, placement.iov
     return {
         "row": placement.number,
-        "global_tag": payload_list.global_tag.name,
+        "global_tag": payload_list.global_tag and payload_list.global_tag.name,
         "payload_type": payload_list.payload_type.name,
         "payload_list": None if created and dry_run else payload_list.name,
         "list_created": created,
@@ -126,7 +128,7 @@ def _row(placement: Placement, created: bool, dry_run: bool) -> dict[str, Any]:
     } | cuts_document(placement.cuts)
 
 
-def cuts_document(cuts: Sequence[Cut]) -> dict[str, Any]:
+def cuts_document(cuts: Sequence[Cut[TimelineRow[PayloadIOV]]]) -> dict[str, Any]:
     """Cuts as `CutsDocument` has them."""
     return {
         "trimmed": [_cut(cut) for cut in cuts if len(cut.rest) == 1 and cut.rest[0].start == cut.was.start],
@@ -136,7 +138,7 @@ def cuts_document(cuts: Sequence[Cut]) -> dict[str, Any]:
     }
 
 
-def _cut(cut: Cut) -> dict[str, Any]:
+def _cut(cut: Cut[TimelineRow[PayloadIOV]]) -> dict[str, Any]:
     iov = cut.row.iov
     return {
         "id": iov.id,

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ComponentRegistry
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from rest_framework.views import APIView
 
-from cdb_rest.api.documents import Error
+from cdb_rest.api.documents import Error, Shape
 
 PREFIX = "/api/cdb_rest/"
 LEGACY = "Legacy paths"
@@ -26,7 +27,7 @@ ERROR = OpenApiResponse(
     [OpenApiExample("An unknown global tag", {"detail": "There is no global tag x.", "code": "global_tag_not_found"})],
 )
 
-Endpoint = tuple[str, str, str, Callable]
+Endpoint = tuple[str, str, str, Callable[..., Any]]
 
 
 class RouteSchema(AutoSchema):
@@ -39,14 +40,16 @@ class RouteSchema(AutoSchema):
     def get_tags(self) -> list[str]:
         return [group_of(type(self.view))[0]]
 
-    def get_override_parameters(self) -> list[OpenApiParameter]:
+    def get_override_parameters(self) -> list[OpenApiParameter | Shape | type[Shape]]:
         return [*getattr(self.view, "query", ())]
 
-    def get_operation(self, *arguments: object) -> dict[str, Any] | None:
-        operation = super().get_operation(*arguments)
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: ComponentRegistry
+    ) -> dict[str, Any] | None:
+        operation = super().get_operation(path, path_regex, path_prefix, method, registry)
         if operation is None:
             return None
-        operation["responses"]["default"] = self._get_response_for_code(ERROR, "default")
+        operation["responses"]["default"] = self._get_response_for_code(ERROR, "default")  # type: ignore[no-untyped-call]  # the library's
         if "parameters" in operation:
             # A view with several paths declares the parameters of all of them.
             operation["parameters"] = [

@@ -8,22 +8,23 @@ import itertools
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from rest_framework.serializers import Serializer
 
 from cdb_rest.api.documents import (
     Document,
     NestedGlobalTag,
     NestedPayloadList,
     PayloadIOVDocument,
+    Shape,
     documents,
     stream_documents,
 )
 from cdb_rest.api.json import dump
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import NotFoundError
-from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models.global_tag import GlobalTagQuerySet
 
 # Size of the pieces that go to the client; each costs a system call or two.
 PIECE_BYTES = 64 * 1024
@@ -48,33 +49,33 @@ def can_detect_truncation(request: HttpRequest) -> bool:
     return request.META.get("SERVER_PROTOCOL") != "HTTP/1.0" and not OLD_HOP.search(request.META.get("HTTP_VIA", ""))
 
 
-def payload_iovs(rows: QuerySet) -> HttpResponseBase:
+def payload_iovs(rows: QuerySet[PayloadIOV]) -> HttpResponseBase:
     """A JSON array of IOVs by id."""
     return _respond(_array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
 
 
-def payload_lists(rows: QuerySet) -> HttpResponseBase:
+def payload_lists(rows: QuerySet[PayloadList]) -> HttpResponseBase:
     """A JSON array of payload lists by id, each with its IOVs by start."""
     return _respond(_array(_payload_lists(rows)))
 
 
-def payload_list(rows: QuerySet, missing: NotFoundError) -> HttpResponseBase:
+def payload_list(rows: QuerySet[PayloadList], missing: NotFoundError) -> HttpResponseBase:
     """The first of these payload lists with its IOVs. Raises `missing` if there is none."""
     return _respond(_first(_payload_lists(rows), missing))
 
 
-def global_tags(rows: QuerySet) -> HttpResponseBase:
+def global_tags(rows: QuerySet[GlobalTag]) -> HttpResponseBase:
     """A JSON array of global tags by id, each with its payload lists and their IOVs."""
     return _respond(_array(_global_tags(rows)))
 
 
-def global_tag(rows: QuerySet, missing: NotFoundError) -> HttpResponseBase:
+def global_tag(rows: QuerySet[GlobalTag], missing: NotFoundError) -> HttpResponseBase:
     """The first of these global tags with its payload lists and their IOVs. Raises `missing` if there is none."""
     return _respond(_first(_global_tags(rows), missing))
 
 
 def conditional_global_tag(
-    rows: QuerySet, missing: NotFoundError, headers_of: Callable[[Document], Mapping[str, str]]
+    rows: GlobalTagQuerySet, missing: NotFoundError, headers_of: Callable[[Document], Mapping[str, str]]
 ) -> HttpResponseBase:
     """The same with headers made from the tag's document, which has `version` and `modified` too, all of one state."""
     headers: dict[str, str] = {}
@@ -97,7 +98,7 @@ def conditional_global_tag(
 class _ByParent:
     """A stream of documents that is sorted by parent, handed out parent by parent."""
 
-    def __init__(self, shape: type[Serializer], rows: QuerySet, parent_key: str) -> None:
+    def __init__(self, shape: type[Shape], rows: QuerySet[Model], parent_key: str) -> None:
         self._documents = stream_documents(shape, rows)
         self._parent_key = parent_key
         self._next = next(self._documents, None)
@@ -109,11 +110,12 @@ class _ByParent:
             self._next = next(self._documents, None)
 
 
-def _global_tags(rows: QuerySet, note: Callable[[Document], None] | None = None) -> Iterator[Element]:
+def _global_tags(rows: QuerySet[GlobalTag], note: Callable[[Document], None] | None = None) -> Iterator[Element]:
     also = ("version", "modified", "payload_iov_count") if note else ()
     tags = documents(NestedGlobalTag, rows.order_by("id"), also)
-    for tag in tags if note else []:
-        note(tag)
+    if note:
+        for tag in tags:
+            note(tag)
     ids = [tag["id"] for tag in tags]
     lists = _ByParent(
         NestedPayloadList,
@@ -131,7 +133,7 @@ def _global_tags(rows: QuerySet, note: Callable[[Document], None] | None = None)
         yield _nested(tag, "payload_lists", (_with_iovs(found, iovs) for found in lists.of(tag)))
 
 
-def _payload_lists(rows: QuerySet) -> Iterator[Element]:
+def _payload_lists(rows: QuerySet[PayloadList]) -> Iterator[Element]:
     lists = stream_documents(NestedPayloadList, rows.order_by("id"))
     iovs = _ByParent(
         PayloadIOVDocument,
@@ -157,7 +159,7 @@ def _nested(document: Document, key: str, elements: Iterable[Element]) -> Elemen
     yield b"," + after[1:]
 
 
-def _array(elements: Iterable[Element]) -> Iterator[bytes]:
+def _array(elements: Iterable[Element]) -> Generator[bytes]:
     yield b"["
     for index, element in enumerate(elements):
         if index:
@@ -166,14 +168,14 @@ def _array(elements: Iterable[Element]) -> Iterator[bytes]:
     yield b"]"
 
 
-def _first(elements: Iterator[Element], missing: NotFoundError) -> Iterator[bytes]:
+def _first(elements: Iterator[Element], missing: NotFoundError) -> Generator[bytes]:
     element = next(elements, None)
     if element is None:
         raise missing
     yield from element
 
 
-def _respond(pieces: Iterator[bytes]) -> HttpResponseBase:
+def _respond(pieces: Generator[bytes]) -> HttpResponseBase:
     body = Body(_in_snapshot(pieces))
     if body.is_whole:
         # With its length, and sent at once: whoever gets a part of it, from a process that is killed, can tell.
@@ -183,7 +185,7 @@ def _respond(pieces: Iterator[bytes]) -> HttpResponseBase:
     return response
 
 
-def _in_snapshot(pieces: Generator[bytes]) -> Iterator[bytes]:
+def _in_snapshot(pieces: Generator[bytes]) -> Generator[bytes]:
     # Closed before the transaction ends, because closing gives the cursors back, also when the client has left half-way.
     with snapshot(), contextlib.closing(pieces):
         gathered: list[bytes] = []
@@ -201,7 +203,7 @@ class Body:
     """Pieces of a body. Two are made at once, so that an error can still become an answer of its own; `is_whole` says
     whether these are all."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, pieces: Generator[bytes]) -> None:
         self._pieces = pieces
         self._ahead = list(itertools.islice(pieces, 2))
         self.is_whole = len(self._ahead) < 2

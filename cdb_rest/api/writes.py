@@ -62,7 +62,8 @@ def read_origin(request: Request) -> Origin:
 def _comment_in_body(request: Request) -> Any:
     """The comment of the body, or of the rows of the body; None where there is none, or no body that can be read."""
     try:
-        body = request.data
+        # More than the object that the framework's types promise.
+        body: Any = request.data
     except APIException:
         # Routes that need no body take any.
         return None

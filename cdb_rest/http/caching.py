@@ -105,7 +105,8 @@ def fails_precondition(request: HttpRequest, response: HttpResponseBase) -> bool
     # A response without Last-Modified, such as one of a tag that changes just now, has no date to compare.
     if "HTTP_IF_MATCH" not in request.META and (modified is None or "HTTP_IF_UNMODIFIED_SINCE" not in request.META):
         return False
-    return get_conditional_response(request, response["ETag"], modified, HttpResponse()).status_code == 412
+    decided = get_conditional_response(request, response["ETag"], modified, HttpResponse())
+    return decided is not None and decided.status_code == 412
 
 
 def unchanged(headers: Mapping[str, str]) -> HttpResponse:

@@ -5,13 +5,15 @@ always, and a browser gets it inside the framework's browsable page.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from debug_toolbar.middleware import show_toolbar
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
 from rest_framework.renderers import BrowsableAPIRenderer
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -50,10 +52,12 @@ class BrowserPages:
 class PageRenderer(BrowsableAPIRenderer):
     """The framework's page around an answer that is text already."""
 
-    def get_content(self, renderer: object, data: str, accepted_media_type: str, renderer_context: dict) -> str:
+    def get_content(
+        self, renderer: object, data: str, accepted_media_type: str, renderer_context: Mapping[str, Any]
+    ) -> str:
         return data
 
-    def get_breadcrumbs(self, request: HttpRequest) -> list[tuple[str, str]]:
+    def get_breadcrumbs(self, request: Request) -> list[tuple[str, str]]:
         # Both spellings of a path have one name.
         return list(dict(super().get_breadcrumbs(request)).items())
 
@@ -64,21 +68,22 @@ def _page(request: HttpRequest, answer: HttpResponse) -> Response:
     headers = {name: value for name, value in answer.items() if name not in left_out} | {"Cache-Control": "no-store"}
     page = Response(_shown(answer), status=answer.status_code, headers=headers)
     page.accepted_renderer, page.accepted_media_type = PageRenderer(), PageRenderer.media_type
-    page.renderer_context = _view(request).get_renderer_context()
+    page.renderer_context = _view(request).get_renderer_context()  # type: ignore[attr-defined]  # the types lack it
     page.render()
     page["Content-Length"] = str(len(page.content))
-    page._has_been_logged = getattr(answer, "_has_been_logged", False)
+    page._has_been_logged = getattr(answer, "_has_been_logged", False)  # type: ignore[attr-defined]  # and this
     return page
 
 
 def _view(request: HttpRequest) -> APIView:
     """The view that answered, as the page wants to know it: its name, description and methods."""
     match = request.resolver_match
-    if hasattr(match, "func") and hasattr(match.func, "cls"):
-        view = match.func.cls(**match.func.initkwargs)
+    handler: Any = match.func if match else None
+    if hasattr(handler, "cls"):
+        view: APIView = handler.cls(**handler.initkwargs)
     else:
         # A function, or nobody because the request was refused earlier.
-        view = APIView(name=match.func.__name__.replace("_", " ") if match else "refused", http_method_names=[])
+        view = APIView(name=handler.__name__.replace("_", " ") if handler else "refused", http_method_names=[])
     arguments, named = (match.args, match.kwargs) if match else ((), {})
     view.setup(request, *arguments, **named)
     view.format_kwarg = None

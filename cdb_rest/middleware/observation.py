@@ -7,7 +7,7 @@ from inspect import unwrap
 
 from django.conf import settings
 from django.db import connection
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import ResolverMatch, resolve
 from django_structlog.middlewares import RequestMiddleware
 
@@ -30,17 +30,17 @@ def name_of(pattern: str) -> str:
 class RouteMiddleware:
     """Notes the route of each request that Django handles, also of those that are refused before it is looked for."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         match = request.resolver_match or resolve(request.path_info)
         exchange_of(request.META).route = _route_of(match, request, response)
         return response
 
 
-def _route_of(match: ResolverMatch, request: HttpRequest, response: HttpResponse) -> str | None:
+def _route_of(match: ResolverMatch, request: HttpRequest, response: HttpResponseBase) -> str | None:
     if unwrap(match.func) is not route_not_found:
         return name_of(match.route)
     is_file = response.status_code < 400 and request.path_info.startswith(settings.STATIC_URL)
@@ -50,15 +50,16 @@ def _route_of(match: ResolverMatch, request: HttpRequest, response: HttpResponse
 class TimingMiddleware:
     """Tells in a header of each answer how long it took; of a streamed one, until its body began."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         exchange = exchange_of(request.META)
         with connection.execute_wrapper(exchange):
             response = self.get_response(request)
-        if response.streaming:
-            response.streaming_content = _counted(response.streaming_content, exchange)
+        if isinstance(response, StreamingHttpResponse):
+            # WSGI knows no asynchronous bodies.
+            response.streaming_content = _counted(response.streaming_content, exchange)  # type: ignore[arg-type]
         # In development the toolbar has told its times already.
         told = response.headers.get(HEADER)
         response.headers[HEADER] = f"{server_timing(exchange)}, {told}" if told else server_timing(exchange)

@@ -39,7 +39,7 @@ class NameField(TextField):
 
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": OPEN, "example": 5})
-class NumberField(serializers.Field):
+class NumberField(serializers.Field[int, Any, Any, Any]):
     """A number in 0…2^63-1, as a JSON number or as a string of digits."""
 
     default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required."}
@@ -52,7 +52,7 @@ class NumberField(serializers.Field):
 
 
 @extend_schema_field({"type": "string", "pattern": "^[0-9]{1,19}$", "nullable": True, "example": "1"})
-class RevisionField(serializers.Field):
+class RevisionField(serializers.Field[str | None, Any, Any, Any]):
     """A revision: digits, as a string or a number; kept as a string, leading zeros and all. Empty means none."""
 
     default_error_messages = {"invalid": "A revision is a number from 0 to 9223372036854775807."}
@@ -66,10 +66,11 @@ class RevisionField(serializers.Field):
         return str(data)
 
 
-@extend_schema_field(
-    {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": OPEN}, "minItems": 2, "maxItems": 2}
-)
-class MomentField(serializers.Field):
+MOMENT = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": OPEN}, "minItems": 2, "maxItems": 2}
+
+
+@extend_schema_field(MOMENT)
+class MomentField(serializers.Field[Moment, Any, Any, Any]):
     """A moment: an array of two numbers."""
 
     default_error_messages = {
@@ -77,18 +78,14 @@ class MomentField(serializers.Field):
     }
 
     def to_internal_value(self, data: Any) -> Moment:
-        if not isinstance(data, list) or len(data) != 2:
+        moment = _moment(data)
+        if moment is None:
             self.fail("invalid")
-        major, minor = (parse_integer(half) for half in data)
-        if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
-            self.fail("invalid")
-        return Moment(major, minor)
+        return moment
 
 
-@extend_schema_field(
-    {"oneOf": [{"type": "string", "enum": ["open", "next"]}, MomentField._spectacular_annotation["field"]]}
-)
-class UntilField(MomentField):
+@extend_schema_field({"oneOf": [{"type": "string", "enum": ["open", "next"]}, MOMENT]})
+class UntilField(serializers.Field[Moment | str, Any, Any, Any]):
     """The end of an interval: a moment, "open", or "next" for the next start of the payload list."""
 
     default_error_messages = {
@@ -96,10 +93,23 @@ class UntilField(MomentField):
     }
 
     def to_internal_value(self, data: Any) -> Moment | str:
-        return data if data in ("open", "next") else super().to_internal_value(data)
+        until = data if data in ("open", "next") else _moment(data)
+        if until is None:
+            self.fail("invalid")
+        return until
 
 
-class Input(serializers.Serializer):
+def _moment(data: Any) -> Moment | None:
+    """The moment that an array of two numbers means, or None if it is none."""
+    if not isinstance(data, list) or len(data) != 2:
+        return None
+    major, minor = (parse_integer(half) for half in data)
+    if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
+        return None
+    return Moment(major, minor)
+
+
+class Input(serializers.Serializer[Any]):
     """The body of a request. Clients may send null for what they could have left out.
 
     With `strict` in the context, members that the form does not have are errors, since a misspelt one would be taken for
@@ -116,12 +126,14 @@ class Input(serializers.Serializer):
                 for key, value in data.items()
                 if value is not None or key not in self.fields or self.fields[key].required
             }
-        return super().to_internal_value(data)
+        value: dict[str, Any] = super().to_internal_value(data)
+        return value
 
 
 def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
     """The request's body as `form` describes it. Raises `InvalidInputError` with every wrong field."""
-    data = request.data
+    # More than the object that the types of the framework promise.
+    data: Any = request.data
     if not isinstance(data, dict):
         raise InvalidInputError("The body must be a JSON object.")
     return read_value(data, form, strict=is_own_path(request))
@@ -136,7 +148,7 @@ def read_value(data: dict[str, Any], form: type[Input], *, strict: bool = False)
     raise InvalidInputError(" ".join(f"{name}: {' '.join(texts)}" for name, texts in fields.items()), fields)
 
 
-def plain_errors(errors: dict[str, Any] | list) -> dict[str, list[str]]:
+def plain_errors(errors: dict[str, Any] | list[Any]) -> dict[str, list[str]]:
     """A form's errors as lists of sentences by field; those of a whole that is no object are under its own key."""
     if not isinstance(errors, dict):
         errors = {"non_field_errors": errors}

@@ -1,5 +1,6 @@
 """The parser of JSON bodies, with limits on what it takes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -27,7 +28,7 @@ class JSONParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: dict | None = None) -> Any:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         content = stream.read()
         most = VALUES
         if getattr((parser_context or {}).get("view"), "takes_rows", False):

@@ -4,6 +4,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -26,43 +27,47 @@ def made_ahead(items: Iterator[Item], depth: int) -> Iterator[Iterator[Item]]:
         maker.end()
 
 
+@dataclass(frozen=True)
+class _End:
+    """The end of the items: after the last one, or by an error."""
+
+    error: BaseException | None = None
+
+
 class _Maker(threading.Thread, Generic[Item]):
-    """Makes items, and hands each over together with what went wrong, which is `StopIteration` after the last one."""
+    """Makes items, and hands each over, and then their end."""
 
     def __init__(self, items: Iterator[Item], depth: int) -> None:
         super().__init__(name="made-ahead", daemon=True)
         self._items = items
-        self._made: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(depth)
+        self._made: queue.Queue[Item | _End] = queue.Queue(depth)
         self._ended = threading.Event()
 
     def run(self) -> None:
         """Make all items, or as many as are wanted."""
         try:
             for item in self._items:
-                if not self._hand_over(item, None):
+                if not self._hand_over(item):
                     return
-            self._hand_over(None, StopIteration())
+            self._hand_over(_End())
         except BaseException as error:
-            self._hand_over(None, error)
+            self._hand_over(_End(error))
 
     def made(self) -> Iterator[Item]:
         """The items as they come."""
-        while True:
-            item, error = self._made.get()
-            if isinstance(error, StopIteration):
-                return
-            if error is not None:
-                raise error
+        while not isinstance(item := self._made.get(), _End):
             yield item
+        if item.error is not None:
+            raise item.error
 
     def end(self) -> None:
         """Want no more of them."""
         self._ended.set()
         self.join()
 
-    def _hand_over(self, item: Item | None, error: BaseException | None) -> bool:
+    def _hand_over(self, item: Item | _End) -> bool:
         while not self._ended.is_set():
             with contextlib.suppress(queue.Full):
-                self._made.put((item, error), timeout=WAIT_SECONDS)
+                self._made.put(item, timeout=WAIT_SECONDS)
                 return True
         return False

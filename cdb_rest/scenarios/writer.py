@@ -33,7 +33,7 @@ PIECES_AHEAD = 8
 
 @one_transaction
 def write(
-    scenario: Scenario, *, tag: str, layout: str, seed: int, progress: Callable[[int], None], replace: bool = False
+    scenario: Scenario, *, tag: str, layout: str, seed: int, progress: Callable[[int], object], replace: bool = False
 ) -> GlobalTag:
     """Create the tag `tag` with the rows of a scenario; `progress` is told of each number of rows that went in.
 
@@ -102,7 +102,7 @@ def _line(row: Row, list_id: int, mode: Mode) -> str:
 class _CopyText:
     """The file that COPY reads from: a piece at a time, whatever size it asks for at most."""
 
-    def __init__(self, pieces: Iterator[tuple[int, str, int]], progress: Callable[[int], None]) -> None:
+    def __init__(self, pieces: Iterator[tuple[int, str, int]], progress: Callable[[int], object]) -> None:
         self._pieces = pieces
         self._progress = progress
         self._failure: BaseException | None = None

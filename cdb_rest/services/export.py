@@ -1,6 +1,6 @@
 """Exporting the payload IOVs of a global tag: the database builds the rows, and they pass through."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -68,7 +68,7 @@ def check_selection(selection: Selection) -> tuple[int, int | None]:
     return tag_id, type_id
 
 
-def export(selection: Selection, form: Form) -> Iterator[bytes]:
+def export(selection: Selection, form: Form) -> Generator[bytes]:
     """The selected rows of one state of the database, in pieces; CSV begins with a line of names, so there is a piece always.
 
     Before the first piece it raises what `check_selection` does, and `OverloadedError` if `CDB_MAX_EXPORTS` are running.

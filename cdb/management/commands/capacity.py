@@ -56,12 +56,12 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(_document(found), indent=2))
             return
         self.stdout.write(f"{cores} cores, {memory:.1f} GiB, {service_time_ms:g} ms of a core for each lookup\n\n")
-        rows = [(hop.name, hop.what, f"{hop.count:,}", hop.set_by) for hop in found.hops()]
-        self.stdout.write(table(("hop", "what", "count", "set by"), rows) + "\n\n")
-        rows = [(bound.resource, f"{bound.answers_per_second:,.0f}") for bound in found.bounds()]
-        self.stdout.write(table(("lookups are limited by", "answers/s"), rows) + "\n\n")
-        rows = list(found.settings_of_postgresql().items())
-        self.stdout.write(table(("PostgreSQL", ""), rows) + "\n\n")
+        hops = [(hop.name, hop.what, f"{hop.count:,}", hop.set_by) for hop in found.hops()]
+        self.stdout.write(table(("hop", "what", "count", "set by"), hops) + "\n\n")
+        bounds = [(bound.resource, f"{bound.answers_per_second:,.0f}") for bound in found.bounds()]
+        self.stdout.write(table(("lookups are limited by", "answers/s"), bounds) + "\n\n")
+        settings = list(found.settings_of_postgresql().items())
+        self.stdout.write(table(("PostgreSQL", ""), settings) + "\n\n")
         share, response = f"{found.queue.utilisation:.0%}", f"{1000 * found.queue.response_seconds:,.1f} ms"
         self.stdout.write(
             f"{users:,} users with {think_time:g} s between questions ask {found.queue.arrivals_per_second:,.1f} times a second: "

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.management.commands import createsuperuser
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -20,10 +21,11 @@ class Command(createsuperuser.Command):
         """As Django does. Raises `CommandError` for a password that is too easy to guess, in one line."""
         password = env.superuser_password()
         if password and not options["interactive"]:
-            account = self.UserModel(
+            model = get_user_model()
+            account = model(
                 **{
                     name: options[name]
-                    for name in (self.UserModel.USERNAME_FIELD, *self.UserModel.REQUIRED_FIELDS)
+                    for name in (model.USERNAME_FIELD, *model.REQUIRED_FIELDS)
                     if isinstance(options[name], str)
                 }
             )

@@ -32,7 +32,7 @@ class Executor(MigrationExecutor):
             return super().apply_migration(state, migration, *options, **named)
 
 
-migrate.MigrationExecutor = Executor
+migrate.MigrationExecutor = Executor  # type: ignore[attr-defined]  # an import of that module
 
 
 class Command(migrate.Command):

@@ -224,12 +224,10 @@ class PayloadListsOfGlobalTagView(APIView):
         kept = answer_if_kept(request.META, subject)
         if kept:
             return kept
-        rows = (
-            GlobalTag.objects.filter(name=name)
-            .with_version()
-            .values_list(
-                "version", "status__name", "modified", "payload_lists__payload_type__name", "payload_lists__name"
-            )
+        tags = GlobalTag.objects.filter(name=name).with_version()
+        # The plugin of the types does not see what `with_version` adds.
+        rows = tags.values_list(  # type: ignore[misc]
+            "version", "status__name", "modified", "payload_lists__payload_type__name", "payload_lists__name"
         )
         if not rows:
             raise GlobalTagNotFoundError(name)

@@ -1,5 +1,7 @@
 """Inserting: one or many payloads with their intervals, in one request."""
 
+from typing import Any
+
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -70,13 +72,13 @@ class PayloadIOVInsertView(OwnView):
         if dry_run:
             return Response(_try_out(rows))
 
-        def insert() -> dict:
+        def insert() -> dict[str, Any]:
             return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
 
         return answer_write(request, insert)
 
 
-def _try_out(rows: list[dict]) -> dict:
+def _try_out(rows: list[dict[str, Any]]) -> dict[str, Any]:
     try:
         return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True), dry_run=True)
     except (OverlapError, TagFrozenError) as error:
@@ -98,7 +100,7 @@ class PayloadIOVBulkView(APIView):
     def post(self, request: Request) -> HttpResponse:
         rows, origin = read_bulk(request), read_origin(request)
 
-        def insert() -> dict:
+        def insert() -> dict[str, Any]:
             count = bulk.insert_payload_iovs(rows=rows, origin=origin)
             return {"detail": f"Payload IOVs inserted: {count}.", "count": count}
 

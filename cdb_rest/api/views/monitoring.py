@@ -24,7 +24,7 @@ def live(request: HttpRequest) -> JsonResponse:
 
 
 @require_safe
-def ready(request: HttpRequest) -> JsonResponse:
+def ready(request: HttpRequest) -> HttpResponse:
     """200 if the database answers soon and has every migration, else 503."""
     try:
         with hurry(READY_SECONDS):

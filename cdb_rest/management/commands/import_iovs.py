@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
@@ -65,7 +65,8 @@ class Command(BaseCommand):
                 bar.total = total
                 bar.update(count)
 
-            watched = CallbackIOWrapper(read.update, source, "read")
+            # It passes on all else that a file can do.
+            watched = cast(BinaryIO, CallbackIOWrapper(read.update, source, "read"))
             return import_payload_iovs(file=watched, global_tag=tag, progress=progress, **values)
 
 
