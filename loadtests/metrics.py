@@ -46,7 +46,8 @@ def total(counters: Mapping[str, float], name: str) -> float:
 
 def by_label(counters: Mapping[str, float], name: str, label: str) -> dict[str, float]:
     """The sums over all other labels of a metric, by the value of this one."""
-    wanted, sums = re.compile(rf'[{{,]{label}="([^"]*)"'), defaultdict(float)
+    wanted = re.compile(rf'[{{,]{label}="([^"]*)"')
+    sums: dict[str, float] = defaultdict(float)
     for key, value in counters.items():
         if key.startswith(f"{name}{{") and (found := wanted.search(key)):
             sums[found[1]] += value

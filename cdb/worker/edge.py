@@ -38,7 +38,7 @@ SENT_TOGETHER_BYTES = 256 * 1024
 def install() -> None:
     """Answer refused requests in JSON, accept paths that arrive unescaped, and send small responses in one piece."""
     gunicorn.util.write_error = write_json_error
-    # mypy takes no assignment to a method, which these are meant to be.
+    # Methods are replaced on purpose, which mypy refuses.
     Request.parse_request_line = _escaping(Request.parse_request_line)  # type: ignore[method-assign, assignment]
     Request.parse_headers = _recording_refused(Request.parse_headers)  # type: ignore[method-assign]
     Response.write = _sending_together(Response.write)  # type: ignore[method-assign, assignment]

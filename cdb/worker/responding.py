@@ -110,7 +110,7 @@ class RespondingWorker(ThreadWorker):
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
         if not self.alive or len(self.keepalived_conns) >= self.max_keepalived:
             response.force_close()
-        # gunicorn's types want the third argument without the form of "no error" that is three times None.
+        # gunicorn's types leave out that WSGI's third argument may be three times None.
         body = self.wsgi({**environ, INSTEAD: substitute}, response.start_response)  # type: ignore[arg-type]
         try:
             for piece in body:

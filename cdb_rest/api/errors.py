@@ -82,7 +82,7 @@ def answer(status: int, code: str, detail: str, more: dict[str, Any] | None = No
     if status == 504:
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     # The framework's own line would say less than ours.
-    response._has_been_logged = True  # type: ignore[attr-defined]  # Django's mark, which its types lack
+    response._has_been_logged = True  # type: ignore[attr-defined]  # the types lack it
     return response
 
 

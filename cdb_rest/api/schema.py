@@ -49,7 +49,9 @@ class RouteSchema(AutoSchema):
         operation = super().get_operation(path, path_regex, path_prefix, method, registry)
         if operation is None:
             return None
-        operation["responses"]["default"] = self._get_response_for_code(ERROR, "default")  # type: ignore[no-untyped-call]  # the library's
+        # A method of the library that has no types.
+        error = self._get_response_for_code(ERROR, "default")  # type: ignore[no-untyped-call]
+        operation["responses"]["default"] = error
         if "parameters" in operation:
             # A view with several paths declares the parameters of all of them.
             operation["parameters"] = [

@@ -115,7 +115,7 @@ class WatchedConnection(psycopg2.extensions.connection):
                 self.close()
                 raise
 
-    # Nobody chooses the class of a cursor here, nor its scrolling by position.
+    # Django asks for a cursor by its name and by named options alone.
     def cursor(self, name: str | None = None, **values: Any) -> WatchedCursor:  # type: ignore[override]
         """A cursor, on the server if it has a name."""
         return super().cursor(name, cursor_factory=WatchedServerCursor if name else WatchedCursor, **values)

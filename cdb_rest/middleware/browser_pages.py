@@ -68,10 +68,11 @@ def _page(request: HttpRequest, answer: HttpResponse) -> Response:
     headers = {name: value for name, value in answer.items() if name not in left_out} | {"Cache-Control": "no-store"}
     page = Response(_shown(answer), status=answer.status_code, headers=headers)
     page.accepted_renderer, page.accepted_media_type = PageRenderer(), PageRenderer.media_type
-    page.renderer_context = _view(request).get_renderer_context()  # type: ignore[attr-defined]  # the types lack it
+    # The types of both frameworks lack these attributes.
+    page.renderer_context = _view(request).get_renderer_context()  # type: ignore[attr-defined]
     page.render()
     page["Content-Length"] = str(len(page.content))
-    page._has_been_logged = getattr(answer, "_has_been_logged", False)  # type: ignore[attr-defined]  # and this
+    page._has_been_logged = getattr(answer, "_has_been_logged", False)  # type: ignore[attr-defined]
     return page
 
 

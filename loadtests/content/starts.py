@@ -53,9 +53,9 @@ class Starts:
             # Pages of a mapped file are in memory once, however many processes map it.
             numbers = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("q")
         count = scenario.iovs_per_type
-        slices = [numbers[place : place + count] for place in range(0, len(numbers), count)]
-        self.starts: list[Sequence[int]] = slices[0::2]
-        self.ends: list[Sequence[int]] = slices[1::2]
+        slices: list[Sequence[int]] = [numbers[place : place + count] for place in range(0, len(numbers), count)]
+        self.starts = slices[0::2]
+        self.ends = slices[1::2]
         self.last_major = max(starts[-1] for starts in self.starts) >> MINOR_BITS
 
 

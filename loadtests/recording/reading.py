@@ -4,7 +4,7 @@ import csv
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy
@@ -66,9 +66,8 @@ class Recording:
 
     def where(self, chosen: numpy.ndarray) -> "Recording":
         """Some of the requests, by an array of booleans; origin, examples and samples stay as they are."""
-        columns = (self.due, self.begin, self.end, self.users, self.names, self.methods, self.statuses, self.outcomes)
-        kept = [column[chosen] for column in (*columns, self.rows, self.bytes)]
-        return Recording(self.origin, *kept, self.examples, self.samples)
+        columns = ("due", "begin", "end", "users", "names", "methods", "statuses", "outcomes", "rows", "bytes")
+        return replace(self, **{column: getattr(self, column)[chosen] for column in columns})
 
     @property
     def requests(self) -> "Recording":

@@ -67,7 +67,7 @@ def _rates(rises: Mapping[str, float], seconds: float) -> dict[str, float]:
 
 
 def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | None], ...]) -> dict[str, float]:
-    found = {}
+    found: dict[str, float] = {}
     for column, metric, label in wanted:
         if label is not None:
             values = metrics.by_label(samples, metric, label)
