@@ -100,7 +100,7 @@ def _lists(tag: GlobalTag, types: list[PayloadType]) -> tuple[dict[str, PayloadL
 def _fill(
     tag: GlobalTag, payload_list: PayloadList, payload_type: str, count: int, origin: Origin, *, is_new: bool
 ) -> None:
-    """Insert the rows of a type into the tag's empty list, all by one statement: nothing is there that the rule would cut."""
+    """Insert the rows of a type into the tag's empty list by one statement: nothing there would be cut."""
     import_file.insert_into_empty_list(payload_type, payload_list.id)
     payload_list.iov_count = count
     changes = _begin_changes(payload_list, is_new=is_new)
