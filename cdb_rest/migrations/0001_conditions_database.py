@@ -17,9 +17,9 @@ STATUSES = {
 }
 
 
-def frozen(name: str) -> list[tuple[str, None]]:
+def frozen(name: str) -> tuple[tuple[str, None]]:
     """The whole of a file as one piece of SQL, in which % has no meaning."""
-    return [((FROZEN / f"{name}.sql").read_text(), None)]
+    return (((FROZEN / f"{name}.sql").read_text(), None),)
 
 
 def add_statuses(apps: Any, schema_editor: Any) -> None:
