@@ -13,7 +13,7 @@ from cdb.env import ROOT
 
 RECIPES = Path(__file__).parent
 # The largest number of files that each recipe may touch.
-MOST_FILES = {"setting": 3}
+MOST_FILES = {"endpoint": 5, "setting": 3}
 
 
 @pytest.fixture
@@ -74,3 +74,18 @@ print(table(["n"], [[str(n)] for n in range(50)]).splitlines()[-1])
 def test_the_setting_of_the_recipe_works(recipe, settings, last):
     shown = recipe("setting").run("-c", PRINT_TABLE, DJANGO_SETTINGS_MODULE="cdb.settings", **settings)
     assert shown.splitlines() == [last]
+
+
+def test_the_endpoint_of_the_recipe_is_described_budgeted_and_cached(recipe):
+    applied = recipe("endpoint")
+    tests = [
+        "api/test_contract_global_tags.py",
+        "api/test_query_budgets.py",
+        "api/test_description.py",
+        "docs/test_docs.py",
+    ]
+    found = applied.run("-m", "pytest", "-q", "-k", "types", *(f"tests/{test}" for test in tests))
+    assert "passed" in found
+    nginx = applied.run("-c", "from cdb.serving import nginx_configuration as one; print(one.configuration())")
+    assert '"~^(GET|HEAD):/api/cdb_rest/global-tags/[^/]+/payload-types/?$" lookups;' in nginx
+    assert '"~^(GET|HEAD):/api/cdb_rest/global-tags/[^/]+/payload-types/?$" cdb;' in nginx
