@@ -71,7 +71,7 @@ def test_a_migration_that_never_gets_its_turn_says_so_in_one_line(lookups):
     assert result.returncode == 1
     lines = errors.strip().splitlines()
     assert len(lines) == 10
-    assert lines[-1].startswith("CommandError: a table was in use at each of 10 attempts")
+    assert lines[-1].startswith("CommandError: a table was locked at each of 10 attempts")
 
 
 KILLED_BEFORE_THE_RECORD = """
