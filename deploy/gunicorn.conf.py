@@ -14,7 +14,6 @@ import psycopg2
 
 from cdb import database, env, security
 from cdb.processes import metrics_directory
-from cdb.worker import edge
 from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import share
 
@@ -91,9 +90,8 @@ share(metrics_directory.ready())
 # No proxy tells us a path by a header, so a client's header of that name is dropped.
 forwarder_headers = ""
 
-# The one of gunicorn's two parsers that cdb.worker.edge knows how to wrap.
+# The one of gunicorn's two parsers that is installed everywhere.
 http_parser = "python"
-edge.install()
 
 
 def on_starting(server: Any) -> None:

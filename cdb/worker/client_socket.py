@@ -10,6 +10,8 @@ from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile, SpoolFullError
 
 # A client that takes nothing of its response for so long is gone.
 TAKING_SECONDS = 300
+# A response's head is sent together with its first piece if that is no larger: one packet, and one system call, instead of two.
+TOGETHER_BYTES = 256 * 1024
 # Pieces sent at a time by the main loop, which has other clients too.
 PIECES_AT_A_TIME = 8
 
@@ -17,11 +19,14 @@ PIECES_AT_A_TIME = 8
 class ClientSocket(socket):
     """The socket of an accepted connection.
 
-    `sendall` returns when the client or a file has all of the data; `unsent` bytes of it are in the file.
+    `sendall` returns when the client or a file has all of the data; `unsent` bytes of it are in the file. Between
+    `begin_response` and `end_response`, the first call of `sendall` has the response's head, which waits for the next call.
     """
 
     def __init__(self, accepted: socket, spool: Spool) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
+        # None: the next data are a response's head.
+        self._head: bytes | None = b""
         self._spool = spool
         self._outbox = SpoolFile(spool)
         self._patience = 0.0
@@ -42,12 +47,27 @@ class ClientSocket(socket):
     def begin_response(self, patience_seconds: float) -> None:
         """Let the thread wait for the client for so long in all, before it writes the rest of a new response to a file."""
         self._patience = patience_seconds
+        self._head = None
+
+    def end_response(self) -> None:
+        """Send the head of a response that has no body. Raises `OSError` if the client has gone."""
+        head, self._head = self._head, b""
+        if head:
+            self.sendall(head)
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         """Send the data, or keep them in a file to be sent later.
 
         Where the spool is full, wait until the client takes them. Raises `OSError` if the client has gone.
         """
+        if self._head is None:
+            self._head = bytes(data)
+            return
+        if self._head:
+            if len(data) <= TOGETHER_BYTES:
+                data, self._head = self._head + data, b""
+            else:
+                self.end_response()
         rest = memoryview(data)
         if not self._outbox:
             rest = self._send(rest)

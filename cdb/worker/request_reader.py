@@ -36,7 +36,11 @@ LONG_READ = re.compile(
 )
 FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)\r\n")
 # Of heads as they are.
+REQUEST_LINE = re.compile(rb"(?:\r\n)?([!-~]+) ([!-~]+) HTTP/")
+REQUEST_ID = re.compile(rb"\r\nX-Request-ID:[ \t]*([!-~]+)[ \t]*(?=\r\n)", re.IGNORECASE)
 EXPECTS = re.compile(rb"\r\nExpect:[ \t]*100-continue[ \t]*(?=\r\n)", re.IGNORECASE)
+# Bytes that HTTP does not allow in a request's target, but that clients send which escape nothing.
+UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
 
 
 class RequestReader(SocketUnreader):
@@ -61,8 +65,17 @@ class RequestReader(SocketUnreader):
         self._is_ended = self._is_late = self._is_too_long = self.is_complete = self.is_unread = False
         self.begun = self._head_end = self._last = monotonic()
         self.length = 0
-        # In lower case.
-        self._head = b""
+        # The head as it is, and in lower case.
+        self._raw_head = self._head = b""
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """The method, the path and the id that the client gave the request, by their WSGI names, as far as they can be read."""
+        line, request_id = REQUEST_LINE.match(self._raw_head), REQUEST_ID.search(self._raw_head)
+        found = {}
+        if line:
+            found = {"REQUEST_METHOD": line[1].decode(), "PATH_INFO": line[2].partition(b"?")[0].decode()}
+        return found | ({"HTTP_X_REQUEST_ID": request_id[1].decode()} if request_id else {})
 
     @property
     def address(self) -> str:
@@ -174,7 +187,9 @@ class RequestReader(SocketUnreader):
                 # gunicorn refuses these.
                 self._complete()
             return
-        self._head = bytes(self._arrived[: end + 2]).lower()
+        end += self._escape_target()
+        self._raw_head = bytes(self._arrived[: end + 2])
+        self._head = self._raw_head.lower()
         self._head_end = self._last
         self._missing = 0
         if LENGTH_FIELD not in self._head and CHUNKED_FIELD not in self._head:
@@ -196,6 +211,17 @@ class RequestReader(SocketUnreader):
             with contextlib.suppress(BlockingIOError):
                 self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n", MSG_DONTWAIT)
 
+    def _escape_target(self) -> int:
+        """Percent-encode the request's target where the client did not, and return by how many bytes the head has grown."""
+        # HTTP allows an empty line before the request line.
+        begin = 2 if self._arrived.startswith(b"\r\n") else 0
+        line = bytes(self._arrived[begin : self._arrived.find(b"\r\n", begin)])
+        if line.isascii() and line.count(b" ") == 2:
+            return 0
+        escaped = escape_target(line)
+        self._arrived[begin : begin + len(line)] = escaped
+        return len(escaped) - len(line)
+
     def _take_body(self, data: bytes) -> None:
         if not self._file and len(self._arrived) + len(data) <= MEMORY_BYTES:
             self._arrived += data
@@ -210,3 +236,12 @@ class RequestReader(SocketUnreader):
         self.is_complete = True
         self.unread(bytes(self._arrived))
         self._arrived.clear()
+
+
+def escape_target(line: bytes) -> bytes:
+    """A request line with its target percent-encoded where the client did not; other lines are returned as they are."""
+    method, _, rest = line.partition(b" ")
+    target, _, version = rest.rpartition(b" ")
+    if not target or not version.startswith(b"HTTP/"):
+        return line
+    return b"%s %s %s" % (method, UNESCAPED.sub(lambda found: b"%%%02X" % ord(found[0]), target), version)

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import threading
 from datetime import datetime
 from select import POLLIN, poll
 from socket import socket
@@ -16,7 +17,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from cdb.worker.connection import Connection
 from cdb.worker.limits import LARGE_BYTES, QUEUE_SECONDS, Limits
 from cdb.worker.spool import PIECE_BYTES, SpoolFullError
-from cdb.worker.substitutes import INCOMPLETE, NO_SPACE, OVERLOADED, Substitute
+from cdb.worker.substitutes import INCOMPLETE, INTERNAL_ERROR, NO_SPACE, OVERLOADED, Substitute, malformed
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import Buckets, add
@@ -44,10 +45,13 @@ class RespondingWorker(ThreadWorker):
         self._limits = Limits(self.cfg.threads)
         self._waited = Buckets(counts.QUEUE.labels(here.pool))
         self._refused = counts.REFUSALS.labels(here.pool)
+        # The connection that a thread is at work on: gunicorn gives `handle_error` the socket alone.
+        self._thread = threading.local()
         super().run()
 
     def handle(self, conn: Connection) -> bool:  # type: ignore[override]  # `accept` makes no other connections
         """Answer the connection's requests, in a thread, as long as it may stay there."""
+        self._thread.conn = conn
         while True:
             # Whatever this thread did before is over.
             current.set(None)
@@ -78,6 +82,7 @@ class RespondingWorker(ThreadWorker):
             keeps = self._answer_instead(conn.refusal or OVERLOADED, req, conn)
         else:
             keeps = super().handle_request(req, conn)
+        conn.sock.end_response()
         conn.refusal = None
         while keeps and conn.reader.length and req.body is not None and req.body.read(PIECE_BYTES):
             # The next request comes after the body, which the application may not have read.
@@ -122,15 +127,26 @@ class RespondingWorker(ThreadWorker):
         return not response.should_close()
 
     def handle_error(self, req: Request | None, client: socket, addr: Any, exc: BaseException) -> None:
-        """Answer a request that can't be read, or whose answer failed."""
+        """Answer a request that can't be parsed, or whose response failed before it began. gunicorn's own responses are HTML."""
+        conn: Connection = self._thread.conn
         exchange = current.get()
         if exchange is None:
-            exchange = Exchange({})
+            exchange = Exchange(conn.reader.identity)
             current.set(exchange)
+        substitute = malformed(exc) if req is None and isinstance(exc, ParseException) else INTERNAL_ERROR
         if not exchange.status:
-            exchange.status = 400 if isinstance(exc, ParseException) else 500
+            exchange.status = int(substitute.status[:3])
             self.wsgi.refuse(exchange)
-        super().handle_error(req, client, addr, exc)
+        if substitute is INTERNAL_ERROR:
+            self.log.exception("Error handling request %s %s", exchange.method, exchange.path)
+        else:
+            self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
+        counts.ERRORS.labels(substitute.code).inc()
+        try:
+            conn.sock.end_response()
+            conn.sock.sendall(substitute.on_the_wire(exchange.request_id))
+        except OSError as error:
+            self.log.debug("An error's response could not be sent: %s", error)
 
 
 def _give_memory_back() -> None:

@@ -4,7 +4,10 @@ import json
 from typing import NamedTuple
 from wsgiref.types import StartResponse, WSGIEnvironment
 
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
+
 from cdb_rest.http import security
+from cdb_rest.wsgi.observed import HEADER
 
 
 class Substitute(NamedTuple):
@@ -16,17 +19,26 @@ class Substitute(NamedTuple):
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         """Respond, as a WSGI application."""
-        body = json.dumps({"detail": self.detail, "code": self.code}).encode()
+        start_response(self.status, self._headers())
+        return [self._body()] if environ["REQUEST_METHOD"] != "HEAD" else []
+
+    def on_the_wire(self, request_id: str) -> bytes:
+        """The whole HTTP response, after which the connection is closed."""
+        fields = [("Connection", "close"), *self._headers(), (HEADER, request_id)]
+        lines = [f"HTTP/1.1 {self.status}", *(f"{name}: {value}" for name, value in fields)]
+        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + self._body()
+
+    def _body(self) -> bytes:
+        return json.dumps({"detail": self.detail, "code": self.code}).encode()
+
+    def _headers(self) -> list[tuple[str, str]]:
         headers = [
             ("Content-Type", "application/json"),
-            ("Content-Length", str(len(body))),
+            ("Content-Length", str(len(self._body()))),
             ("Cache-Control", "no-store"),
             *security.HEADERS.items(),
         ]
-        if self.status.startswith("504"):
-            headers.append(("Retry-After", "5"))
-        start_response(self.status, headers)
-        return [body] if environ["REQUEST_METHOD"] != "HEAD" else []
+        return [*headers, ("Retry-After", "5")] if self.status.startswith("504") else headers
 
 
 OVERLOADED = Substitute(
@@ -38,3 +50,15 @@ NO_SPACE = Substitute(
     "There is no space for a request of this size in the service's temporary files; try again later, or with smaller requests.",
 )
 INCOMPLETE = Substitute("400 Bad Request", "incomplete_body", "The body ended before its announced length.")
+INTERNAL_ERROR = Substitute("500 Internal Server Error", "internal_error", "Internal Server Error")
+
+# Details of our own where gunicorn's are about its own code.
+DETAILS: dict[type[Exception], str] = {
+    LimitRequestLine: "The request line is too long; at most 8190 bytes are accepted.",
+    LimitRequestHeaders: "The header fields are too many or too long; at most 100 of 8190 bytes each are accepted.",
+}
+
+
+def malformed(error: ParseException) -> Substitute:
+    """The response to a request that gunicorn can't parse: 400 for every error of the client."""
+    return Substitute("400 Bad Request", "malformed_request", DETAILS.get(type(error), str(error)))

@@ -1,7 +1,7 @@
 """Protection of browsers: security headers on every response, and no writes on behalf of pages of other sites.
 
 The headers are constants, because the responses that are made before Django, by gunicorn and by nginx have the same ones
-(`cdb_rest/wsgi/lookup_first.py`, `cdb/worker/edge.py`, `deploy/nginx.conf`).
+(`cdb_rest/wsgi/lookup_first.py`, `cdb/worker/substitutes.py`, `deploy/nginx.conf`).
 """
 
 from django.conf import settings

@@ -17,15 +17,16 @@ def test_what_a_client_does_not_take_waits_in_a_file(patience):
     data = bytes(range(256)) * 20_000
     with connected() as (reader, client):
         reader.sock.begin_response(patience)
+        reader.sock.sendall(b"head")
         reader.sock.sendall(data[:3_000_000])
         assert reader.sock.unsent > 1_000_000
         reader.sock.sendall(data[3_000_000:])
         received = b""
         client.settimeout(10)
-        while len(received) < len(data):
+        while len(received) < len(data) + 4:
             received += client.recv(300_000)
             reader.sock.flush()
-        assert received == data and not reader.sock.unsent
+        assert received == b"head" + data and not reader.sock.unsent
         # And the next response needs no file.
         reader.sock.sendall(b"next")
         assert client.recv(100) == b"next"
@@ -41,3 +42,38 @@ def test_without_room_in_the_spool_the_thread_waits_for_the_client(monkeypatch):
         client.close()
         with pytest.raises(OSError, match="Broken pipe"):
             reader.sock.sendall(bytes(10_000_000))
+
+
+def test_the_head_of_a_response_is_sent_with_the_first_piece_of_its_body():
+    with connected() as (reader, client):
+        client.setblocking(False)
+        reader.sock.begin_response(0.0)
+        reader.sock.sendall(b"head ")
+        with pytest.raises(BlockingIOError):
+            client.recv(100)
+        reader.sock.sendall(b"body")
+        assert client.recv(100) == b"head body"
+        reader.sock.end_response()
+        with pytest.raises(BlockingIOError):
+            client.recv(100)
+
+
+def test_the_head_of_a_response_without_a_body_is_sent_at_its_end():
+    with connected() as (reader, client):
+        reader.sock.begin_response(0.0)
+        reader.sock.sendall(b"head")
+        reader.sock.end_response()
+        assert client.recv(100) == b"head"
+
+
+def test_a_head_is_not_copied_before_a_large_piece():
+    with connected() as (reader, client):
+        data = bytes(client_socket.TOGETHER_BYTES + 1)
+        reader.sock.begin_response(0.0)
+        reader.sock.sendall(b"head")
+        reader.sock.sendall(data)
+        received = b""
+        while len(received) < len(data) + 4:
+            received += client.recv(300_000)
+            reader.sock.flush()
+        assert received == b"head" + data

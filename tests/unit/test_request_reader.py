@@ -159,3 +159,38 @@ def test_the_time_for_a_request_does_not_grow_with_the_bytes_that_come(monkeypat
         # Silence of 15 s ends it, and in any case 30 s and 10 s for 160,000 bytes.
         assert expires[:3] == pytest.approx([15, 24, 33], abs=0.5)
         assert expires[3:] == pytest.approx([expires[3]] * 4) and 39 < expires[3] < 40.5
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (b"GET /a b HTTP/1.1", b"GET /a%20b HTTP/1.1"),
+        ("GET /Ö HTTP/1.1".encode(), b"GET /%C3%96 HTTP/1.1"),
+        (b"\r\nGET /a b HTTP/1.1", b"\r\nGET /a%20b HTTP/1.1"),
+        (b"GET /a%20b HTTP/1.1", b"GET /a%20b HTTP/1.1"),
+        (b"GET /", b"GET /"),
+        (b"NONSENSE with spaces", b"NONSENSE with spaces"),
+    ],
+)
+def test_a_target_that_the_client_did_not_escape_is_escaped(sent, read):
+    with connected() as (reader, client):
+        client.sendall(sent + b"\r\nContent-Length: 4\r\n\r\nbodyNEXT")
+        assert reader.receive()
+        assert whole(reader) == (read + b"\r\nContent-Length: 4\r\n\r\n", b"body")
+
+
+@pytest.mark.parametrize(
+    ("head", "identity"),
+    [
+        (
+            b"PUT /a?b=c HTTP/1.1\r\nx-request-id: seven\r\nbad header\r\n\r\n",
+            {"REQUEST_METHOD": "PUT", "PATH_INFO": "/a", "HTTP_X_REQUEST_ID": "seven"},
+        ),
+        (b"NONSENSE\r\nX-Request-ID: eight\r\n\r\n", {"HTTP_X_REQUEST_ID": "eight"}),
+        (b"GET / HTTP/1.1\n\n", {}),
+    ],
+)
+def test_a_request_that_cannot_be_parsed_is_known_by_what_can_be_read_of_it(head, identity):
+    with connected() as (reader, client):
+        client.sendall(head)
+        assert reader.receive() and reader.identity == identity
