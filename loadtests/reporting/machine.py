@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from cdb.embedded.server import OPTIONS
+from cdb.embedded.data_directory import OPTIONS
 from cdb.env import ROOT
 from loadtests.database import Database
 from loadtests.reporting.result import Table
