@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from cdb_rest.domain.moment import Moment
-from cdb_rest.management.quantities import Duration
+from cdb_rest.management.quantities import IN_SECONDS
 from loadtests import storm
 from loadtests.content.expected import Expected
 from loadtests.recording import clock, outcome
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--major", type=int, required=True)
     parser.add_argument("--minor", type=int, required=True)
     parser.add_argument(
-        "--patience", action=Duration, unit="s", above=0, default=PATIENCE_SECONDS, metavar="TIME",
+        "--patience", **IN_SECONDS, default=PATIENCE_SECONDS,
         help="time to wait for the last answer (default: %(default)ss)",
     )  # fmt: skip
     options = parser.parse_args(arguments)

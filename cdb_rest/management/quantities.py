@@ -128,3 +128,8 @@ class Duration(_Quantity):
     """An option that takes a time."""
 
     units = SECONDS
+
+
+# The arguments of `add_argument` for options that many commands have.
+IN_SECONDS: dict[str, Any] = {"action": Duration, "unit": "s", "above": 0, "metavar": "TIME"}
+IN_MILLISECONDS: dict[str, Any] = IN_SECONDS | {"unit": "ms"}

@@ -10,7 +10,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from cdb_rest.management.quantities import Duration, Number
+from cdb_rest.management.quantities import IN_SECONDS, Number
 from loadtests.campaigns import asked
 from loadtests.campaigns.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns.locusts import Load
@@ -44,11 +44,8 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     add("--processes", action=Number, kind=int, least=1, default=1, help="of the generator (default: 1)")
     add(
         "--within",
-        action=Duration,
-        unit="s",
-        above=0,
+        **IN_SECONDS,
         default=900.0,
-        metavar="TIME",
         help="all jobs have to end in time (default: 900)",
     )
 

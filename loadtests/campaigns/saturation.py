@@ -7,7 +7,7 @@ rate is raised in steps until it breaks, the place is narrowed down, and what wa
 import argparse
 from dataclasses import dataclass, field, replace
 
-from cdb_rest.management.quantities import Duration, Number
+from cdb_rest.management.quantities import IN_MILLISECONDS, IN_SECONDS, Number
 from loadtests.campaigns import asked
 from loadtests.campaigns.generator import CONSTANT, Generator
 from loadtests.campaigns.locusts import Load
@@ -47,20 +47,14 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     add("--factor", action=Number, above=1, default=1.4, help="of each step (default: 1.4)")
     add(
         "--step",
-        action=Duration,
-        unit="s",
-        above=0,
+        **IN_SECONDS,
         default=15.0,
-        metavar="TIME",
         help="length of a step (default: 15)",
     )
     add(
         "--hold",
-        action=Duration,
-        unit="s",
-        above=0,
+        **IN_SECONDS,
         default=60.0,
-        metavar="TIME",
         help="how long the found rate is held (default: 60)",
     )
     add(
@@ -73,11 +67,8 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     )
     add(
         "--bound",
-        action=Duration,
-        unit="ms",
-        above=0,
+        **IN_MILLISECONDS,
         default=1_000.0,
-        metavar="TIME",
         help="what 95 %% of the jobs must keep (default: 1000)",
     )
     add("--repetitions", action=Number, kind=int, least=1, default=2, help="of the search (default: 2)")

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from cdb import env
-from cdb_rest.management.quantities import Duration, Number
+from cdb_rest.management.quantities import IN_SECONDS, Number
 from loadtests.chaos.drawing import draw
 from loadtests.chaos.faults import FAULTS as PLAIN_FAULTS
 from loadtests.chaos.hostile_faults import HOSTILE_FAULTS
@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         "--only", action="append", choices=[fault.name for fault in FAULTS], help="this fault; repeatable"
     )
     parser.add_argument(
-        "--seconds", action=Duration, unit="s", above=0, metavar="TIME",
+        "--seconds", **IN_SECONDS,
         help=f"how long a fault lasts that does not end by itself (default: {FREEZE_SECONDS:.0f}s)",
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help=f"the same as --seconds {QUICK_SECONDS:.0f}s")

@@ -7,7 +7,7 @@ from locust import events
 from locust.argument_parser import LocustArgumentParser
 
 from cdb_rest.domain.moment import Mode
-from cdb_rest.management.quantities import Duration
+from cdb_rest.management.quantities import IN_MILLISECONDS, IN_SECONDS, Duration
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
 from loadtests.content.moments import PATTERNS
@@ -15,6 +15,8 @@ from loadtests.shapes.plans import PLANS
 
 CLOSED, OPEN, POISSON = "after the last one", "at a constant rate", "at random"
 UNKNOWN = "none"
+# The arguments of options that take a pause between two requests.
+PAUSE: dict[str, Any] = {"action": Duration, "unit": "s", "brief": True, "least": 0, "metavar": "TIME"}
 
 
 @events.init_command_line_parser.add_listener
@@ -72,12 +74,8 @@ def _add_jobs(add: Callable[..., None]) -> None:
     add("--jobs-per-second", type=float, default=1.0, help="of each user, where jobs start at a rate or at random")
     add(
         "--pause",
-        action=Duration,
-        unit="s",
-        brief=True,
-        least=0,
+        **PAUSE,
         default=0.0,
-        metavar="TIME",
         help="seconds after each job, where the next one waits for the last one",
     )
     add("--jobs-per-user", type=int, default=0, metavar="N", help="a user goes after so many; 0: when the test ends")
@@ -91,12 +89,8 @@ def _add_jobs(add: Callable[..., None]) -> None:
     )
     add(
         "--indecision",
-        action=Duration,
-        unit="s",
-        brief=True,
-        least=0,
+        **PAUSE,
         default=1.0,
-        metavar="TIME",
         help="seconds that Indecisive users keep a tag before they delete it",
     )
 
@@ -104,12 +98,9 @@ def _add_jobs(add: Callable[..., None]) -> None:
 def _add_limits(add: Callable[..., None]) -> None:
     add(
         "--patience",
-        action=Duration,
-        unit="s",
+        **IN_SECONDS,
         brief=True,
-        above=0,
         default=60.0,
-        metavar="TIME",
         help="seconds to wait for an answer",
     )
     add(
@@ -144,22 +135,16 @@ def _add_shapes(add: Callable[..., None]) -> None:
     )
     add(
         "--step-seconds",
-        action=Duration,
-        unit="s",
+        **IN_SECONDS,
         brief=True,
-        above=0,
         default=30.0,
-        metavar="TIME",
         help="shape Ramp: seconds of each of its ten steps",
     )
     add(
         "--slow-milliseconds",
-        action=Duration,
-        unit="ms",
+        **IN_MILLISECONDS,
         brief=True,
-        above=0,
         default=1000.0,
-        metavar="TIME",
         help="shape Ramp: ends when one in 20 answers takes longer",
     )
     add(
