@@ -20,6 +20,7 @@ PACKAGES = {
     "buildah": "buildah",
     "chromium": "chromium",
     "curl": "curl",
+    "git": "git",
     "mmdebstrap": "mmdebstrap",
     "nginx": "nginx-light",
     "openssl": "openssl",

@@ -57,8 +57,8 @@ class FromReplica:
 
 
 def _write(piece: bytes) -> None:
-    """The old way of WSGI to send a body, which no application under this one uses."""
-    raise NotImplementedError
+    """WSGI's old way to send a body, the callable that `start_response` returns."""
+    raise RuntimeError("an application wrote its body by start_response's callable; it must return the body")
 
 
 def _is_up_to_date(replica: Replica) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdb.env import ROOT
+from tests import programs
 
 RECIPES = Path(__file__).parent
 # The largest number of files that each recipe may touch.
@@ -43,8 +44,7 @@ def recipe(tmp_path):
 
 
 def _git(*arguments, cwd, **variables):
-    if not shutil.which("git"):
-        pytest.skip("git is not installed (apt-get install git)")
+    programs.require("git")
     # The clone may belong to another account than the one that runs the tests.
     command = ["git", "-c", "safe.directory=*", *arguments]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=os.environ | variables)
