@@ -1,9 +1,9 @@
 """gunicorn's master process of one pool: python -m cdb.serving.gunicorn_master POOL [--descriptors N...] [OPTION...]
 
-`--descriptors` are listening sockets that it was given, of `make serve`. It finds them as systemd
-would hand them over, so it leaves them in place when it ends: whoever connects meanwhile waits for
-the next master. Everything else is read when it starts, so that a new master is one of the new code
-and the new settings. The other options are gunicorn's own.
+`--descriptors` are the listening sockets that `make serve` opened. The process passes them to
+gunicorn in the way of systemd's socket activation, so gunicorn does not close them when it ends, and
+clients that connect before the next master has started wait in their queues. Code and settings are
+read at the start, so a new master has the new ones. The other options are gunicorn's own.
 """
 
 import argparse

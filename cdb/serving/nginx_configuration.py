@@ -110,7 +110,7 @@ def _place() -> dict[str, object]:
         "TEMPORARY": layout.temporary(),
         "ACCESS_LOG": "access.log",
         "ERROR_LOG": "error.log",
-        # A proxy in front is on this machine, as nobody else reaches the port.
+        # nginx listens on 127.0.0.1, so a proxy in front of it is on this machine.
         **trusting(["127.0.0.1", "::1"] if env.read()["CDB_BEHIND_PROXY"] else []),
     }
 

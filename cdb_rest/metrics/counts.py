@@ -1,7 +1,8 @@
-"""The metrics that are counted as things happen; made when this module is imported, after it is known who counts together.
+"""The metrics that are counted while requests are handled.
 
-What is only looked at when somebody asks, such as the sizes of tags, is in `cdb_rest.collectors`. Labels take few values:
-routes are patterns of paths, never paths.
+They are created when this module is imported, so `values.share` has to be called before. Metrics that
+are computed when Prometheus asks, such as the sizes of tags, are in `cdb_rest.collectors`. Labels take
+few values: routes are patterns of paths, never paths.
 """
 
 from typing import Literal

@@ -80,7 +80,7 @@ class FailureMiddleware(RequestMiddleware):
     """
 
     def prepare(self, request: HttpRequest) -> None:
-        """Bind nothing: every record knows its request already."""
+        """Do nothing: the request's context is in every record already."""
 
     def handle_response(self, request: HttpRequest, response: HttpResponse) -> None:
-        """Leave it to whoever sees the end of the answer's body."""
+        """Do nothing: `Records` writes the record of the end of a response."""

@@ -1,4 +1,4 @@
-"""One request and its answer, for whoever looks on: records, metrics, the header that tells where the time went."""
+"""The context of a request: what records, metrics and the `Server-Timing` header say about it."""
 
 import os
 import re
@@ -84,17 +84,20 @@ class Exchange:
 
 
 class ClientGoneError(Exception):
-    """The server stopped taking an answer before its end: it could not hand it over."""
+    """The server stopped reading a response's body before its end, because the client has closed the connection."""
 
 
 class Observer(Protocol):
-    """Somebody who is told of every request. What it does is part of the request's time, and must not fail."""
+    """An object that is called at the beginning and the end of every request.
+
+    What it does is part of the request's time. It must not raise.
+    """
 
     def began(self, exchange: Exchange) -> None:
-        """A request has come."""
+        """A request has arrived."""
 
     def ended(self, exchange: Exchange, error: BaseException | None) -> None:
-        """Its answer was handed over, or broke off by `error`, a `ClientGoneError` where nobody took the rest of it."""
+        """The response was handed to the server, or `error` ended it: a `ClientGoneError` if the client has gone."""
 
 
 def actor_of(environ: Mapping[str, Any]) -> str:
@@ -110,7 +113,7 @@ def actor_of(environ: Mapping[str, Any]) -> str:
 
 
 def exchange_of(environ: dict[str, Any]) -> Exchange:
-    """The exchange that a request's WSGI environment belongs to: the one under way, or where nobody looks on, a new one."""
+    """The context of the request with this WSGI environment. Without the layer that creates it, as in tests, a new one."""
     exchange: Exchange | None = environ.get(KEY)
     if exchange is None:
         exchange = environ[KEY] = Exchange(environ)

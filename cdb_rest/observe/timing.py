@@ -1,4 +1,4 @@
-"""Where the time of a request went, for whoever looks at the answer's headers."""
+"""The `Server-Timing` header: how long a request took, and its parts in the database and in rendering."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -24,11 +24,11 @@ SILENCE_SECONDS = 30
 def copied_out(statement: str, values: dict[str, Any]) -> Iterator[Iterator[bytes]]:
     """Inside the block, what the statement sends, as an iterator over pieces; it runs on the current connection.
 
-    The driver pushes rows and whoever answers a request pulls them, so a thread is between the two, which waits while its
-    pieces are not taken. Errors of the driver are raised where a piece is taken, as Django's.
+    The driver pushes rows, and the server of the response pulls them, so a thread is between the two. It waits while no piece
+    is taken. Errors of the driver are raised where a piece is taken, as Django's.
 
-    Where the block is left before the end, the connection to the database is cut: the server then stops at once, also behind
-    a pooler, where a request to cancel could meet the statement of somebody else. Django opens another one when it needs one.
+    If the block is left before the end, the connection to the database is closed. PostgreSQL then stops at once. A request to
+    cancel could reach the statement of another client behind a pooler. Django opens a new connection when it needs one.
     """
     driver = connection.connection
     pieces = _Pieces()
