@@ -2,26 +2,39 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from cdb_rest.domain.moment import Interval, Mode, Moment
 
-# The columns of an answer's row, in the order that clients read by position.
-COLUMNS = (
-    "payload_type_name",
-    "payload_url",
-    "checksum",
-    "size",
-    "major_iov",
-    "minor_iov",
-    "major_iov_end",
-    "minor_iov_end",
-    "revision",
-)
 # All tags together have no status; anybody may change them.
 ALL_TAGS = "all tags"
 
-# A row with these columns.
-Row = tuple[str, str, str, int, int, int, int, int, str | None]
+
+class Row(NamedTuple):
+    """A row of a response. Clients read the columns by position, so their order is part of the API."""
+
+    payload_type_name: str
+    payload_url: str
+    checksum: str
+    size: int
+    major_iov: int
+    minor_iov: int
+    major_iov_end: int
+    minor_iov_end: int
+    revision: str | None
+
+    @property
+    def since(self) -> Moment:
+        """The start of the IOV."""
+        return Moment(self.major_iov, self.minor_iov)
+
+    @property
+    def until(self) -> Moment:
+        """The end of the IOV, as it is on the wire."""
+        return Moment(self.major_iov_end, self.minor_iov_end)
+
+
+COLUMNS = Row._fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +52,8 @@ class Question:
     mode: Mode = Mode.CONTINUOUS
 
     def wants(self, row: Row) -> bool:
-        """Whether a row that was found, with the columns of `COLUMNS`, belongs into the answer, for all that its end says."""
-        since, until = Moment(*row[4:6]), Moment(*row[6:8])
-        return not self.only_valid or Interval.from_wire(since, until, self.mode).contains(self.moment)
+        """Whether a row with the latest start is part of the response, as far as its end decides that."""
+        return not self.only_valid or Interval.from_wire(row.since, row.until, self.mode).contains(self.moment)
 
 
 @dataclass(frozen=True, slots=True)

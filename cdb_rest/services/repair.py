@@ -1,7 +1,9 @@
-"""Finding what breaks the rules of payload lists, and mending it."""
+"""Finding and repairing what breaks the rules of payload lists."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import starmap
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import connection
@@ -35,22 +37,33 @@ class Fault:
     list_id: int | None = None
 
 
+class _IntervalFault(NamedTuple):
+    """A row of interval_faults.sql."""
+
+    kind: str
+    global_tag: str
+    payload_list: str
+    list_id: int
+    iov_id: int
+    payload_url: str
+    major_iov: int
+    minor_iov: int
+    major_iov_end: int
+    minor_iov_end: int
+
+    def fault(self) -> Fault:
+        interval = f"{Moment(self.major_iov, self.minor_iov)} to {Moment(self.major_iov_end, self.minor_iov_end)}"
+        where = f"payload IOV {self.iov_id} ({self.payload_url}), {interval}"
+        return Fault(self.kind, self.global_tag, self.payload_list, where, self.list_id)
+
+
 def find_faults(*, global_tag: str | None = None) -> list[Fault]:
     """All faults, or those of one tag; reads and sorts all attached IOVs. Raises `GlobalTagNotFoundError`."""
     if global_tag is not None and not GlobalTag.objects.filter(name=global_tag).exists():
         raise GlobalTagNotFoundError(global_tag)
     with connection.cursor() as cursor:
         cursor.execute(INTERVAL_FAULTS, {"tag": global_tag, "inclusive": settings.CDB_IOV_MODE == Mode.DISCRETE})
-        faults = [
-            Fault(
-                kind,
-                tag,
-                payload_list,
-                f"payload IOV {iov_id} ({url}), {Moment(*ends[:2])} to {Moment(*ends[2:])}",
-                list_id,
-            )
-            for kind, tag, payload_list, list_id, iov_id, url, *ends in cursor.fetchall()
-        ]
+        faults = [found.fault() for found in starmap(_IntervalFault, cursor.fetchall())]
         cursor.execute(LAGGING_REVISIONS, {"tag": global_tag})
         faults += [
             Fault("revision lags", tag, "", f"{revision}, and {last} in the change log")

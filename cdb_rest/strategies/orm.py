@@ -1,6 +1,8 @@
 """The lookup by Django's ORM, in the two forms that were published: for comparison, and as a second opinion in tests."""
 
 from collections.abc import Iterable
+from itertools import starmap
+from typing import Any
 
 from django.db.models import F, Max, QuerySet
 
@@ -24,7 +26,7 @@ PATHS = (
 def order_by(question: Question) -> list[Row]:
     """Sort each list's candidates by start, latest first, and keep the first of each list (DISTINCT ON).
 
-    Returns the rows of the answer as tuples. Raises `GlobalTagNotFoundError`.
+    Raises `GlobalTagNotFoundError`.
     """
     latest = _candidates(question).order_by("payload_list", F("comb_iov").desc()).distinct("payload_list")
     return _rows(question, latest.values_list(*PATHS))
@@ -33,15 +35,17 @@ def order_by(question: Question) -> list[Row]:
 def maximum(question: Question) -> list[Row]:
     """Find the latest start of each list by GROUP BY, then the rows that have it.
 
-    Returns the rows of the answer as tuples. Raises `GlobalTagNotFoundError`.
+    Raises `GlobalTagNotFoundError`.
     """
     candidates = _candidates(question)
     starts = dict(candidates.values_list("payload_list").annotate(Max("comb_iov")))
     rows = candidates.filter(payload_list__in=starts, comb_iov__in=set(starts.values()))
     latest = (
-        row for list_id, start, *row in rows.values_list("payload_list", "comb_iov", *PATHS) if starts[list_id] == start
+        columns
+        for list_id, start, *columns in rows.values_list("payload_list", "comb_iov", *PATHS)
+        if starts[list_id] == start
     )
-    return _rows(question, map(tuple, latest))
+    return _rows(question, latest)
 
 
 def _candidates(question: Question) -> QuerySet[PayloadIOV]:
@@ -51,5 +55,5 @@ def _candidates(question: Question) -> QuerySet[PayloadIOV]:
     return PayloadIOV.objects.filter(payload_list__global_tag=tag, comb_iov__lte=question.moment.combined)
 
 
-def _rows(question: Question, rows: Iterable[Row]) -> list[Row]:
-    return sorted(row for row in rows if question.wants(row))
+def _rows(question: Question, found: Iterable[Iterable[Any]]) -> list[Row]:
+    return sorted(row for row in starmap(Row, found) if question.wants(row))

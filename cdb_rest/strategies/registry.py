@@ -12,7 +12,7 @@ from django.conf import settings
 from cdb_rest import named_sql
 from cdb_rest.connections.reads import ask
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.lookup.question import COLUMNS, Question, Row
+from cdb_rest.lookup.question import Question, Row
 from cdb_rest.models import GlobalTag
 from cdb_rest.strategies import orm, own
 from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
@@ -37,7 +37,8 @@ def _by_rows(find: Callable[[Question], Iterable[Row]]) -> Callable[[Question], 
 
     def answer(question: Question) -> bytes:
         rows = find(question)
-        return orjson.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows] if question.as_objects else rows)
+        # orjson refuses named tuples.
+        return orjson.dumps([row._asdict() if question.as_objects else tuple(row) for row in rows])
 
     return answer
 
@@ -48,7 +49,7 @@ def _by_sql(file: str) -> Callable[[Question], bytes]:
 
     def find(question: Question) -> list[Row]:
         parameters = {"tag": question.tag, "major": question.moment.major, "minor": question.moment.minor}
-        rows = ask(statement, parameters)
+        rows = [Row(*columns) for columns in ask(statement, parameters)]
         if not rows and not GlobalTag.objects.filter(name=question.tag).exists():
             raise GlobalTagNotFoundError(question.tag)
         return [row for row in rows if question.wants(row)]

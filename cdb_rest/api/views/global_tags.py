@@ -232,5 +232,7 @@ class PayloadListsOfGlobalTagView(APIView):
         if not rows:
             raise GlobalTagNotFoundError(name)
         # A tag without lists is one row without names.
-        names = dict(sorted(row[3:] for row in rows if row[3] is not None))
-        return Response(names, headers=headers_of(State(*rows[0][:3]), subject.digest))
+        names = {kind: payload_list for *_, kind, payload_list in rows if kind is not None}
+        version, status, modified, *_ = rows[0]
+        state = State(version, status, modified)
+        return Response(dict(sorted(names.items())), headers=headers_of(state, subject.digest))
