@@ -48,6 +48,8 @@ class Load(threading.Thread):
                     self.answered += 1
                 else:
                     self.failures.append(response.status)
+                # Otherwise the clients take most of the processors that the new processes need to start.
+                time.sleep(0.05)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 self.failures.append(repr(error))
                 connection = None

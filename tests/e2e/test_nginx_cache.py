@@ -42,8 +42,8 @@ def nobody_looks_after(service):
 
 @pytest.fixture
 def own(fresh, needs_packages):
-    """A service of the test's own."""
-    service = fresh(command="serve").start()
+    """A service of the test's own. nginx waits for its responses for no longer than these times and some seconds."""
+    service = fresh(command="serve", CDB_QUEUE_TIMEOUT_SECONDS="2", CDB_LOOKUP_TIMEOUT_SECONDS="2").start()
     yield service
     assert service.stop() == 0
     assert service.family() == []
