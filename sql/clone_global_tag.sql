@@ -1,6 +1,6 @@
 -- Copy all payload lists of a global tag, and their IOVs, into another tag that has none; returns the revision of the source
 -- that was copied, and the names of the new lists by payload type as JSON text.
--- Parameters: source_id, target_id bigint.
+-- Parameters: source_id, target_id bigint. The columns of the payload are put in at {payload} and {iov.payload}.
 -- One statement sees one state of the source, so the copy is a state that the source really had, whoever writes meanwhile;
 -- it takes no lock that a reader or writer of the source would wait for.
 WITH source AS (
@@ -16,10 +16,9 @@ copied_list AS (
 ),
 copied_iov AS (
     INSERT INTO "PayloadIOV" (
-        payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id
+        {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id
     )
-    SELECT iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
-        iov.extra, source.copy_id
+    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, source.copy_id
     FROM source
     JOIN "PayloadIOV" AS iov ON iov.payload_list_id = source.id
 )

@@ -1,6 +1,7 @@
 -- Raise the revision of global tags by one and write a row of the change log for each; returns names and revisions.
 -- Parameters: tag_ids bigint[], befores, afters text[] (JSON), iovs_before, iovs_after bigint[], lists_before, lists_after
 --   bigint[] (payload lists that went or came with all their IOVs, or null), one element for each tag; actor, action, comment text.
+-- The columns of the payload are put in at {iov.payload_json}, by their names on the wire.
 -- A tag whose name was used before carries on where the log of that name ends. Whole lists become JSON here, so that no
 -- client has to hold them.
 WITH raised AS (
@@ -16,9 +17,8 @@ WITH raised AS (
 ),
 whole_list AS (
     SELECT list.id, jsonb_build_object('payload_iovs', jsonb_agg(jsonb_build_object(
-        'id', iov.id, 'payload_list', list.name, 'payload_url', iov.payload_url, 'checksum', iov.checksum, 'size', iov.size,
-        'major_iov', iov.major_iov, 'minor_iov', iov.minor_iov, 'major_iov_end', iov.major_iov_end,
-        'minor_iov_end', iov.minor_iov_end, 'revision', iov.extra
+        'id', iov.id, 'payload_list', list.name, {iov.payload_json}, 'major_iov', iov.major_iov, 'minor_iov', iov.minor_iov,
+        'major_iov_end', iov.major_iov_end, 'minor_iov_end', iov.minor_iov_end
     ) ORDER BY iov.comb_iov)) AS document
     FROM "PayloadList" AS list
     JOIN "PayloadIOV" AS iov ON iov.payload_list_id = list.id

@@ -19,6 +19,10 @@ COMBINED_MOMENT = Func(
     output_field=models.DecimalField(max_digits=38, decimal_places=19),
 )
 
+# The columns that describe the payload, by their names on the wire. Wherever a row is inserted, split, cloned or logged, all of
+# them go along. (The files of exports and imports have fixed columns.)
+PAYLOAD_COLUMNS = {"payload_url": "payload_url", "checksum": "checksum", "size": "size", "revision": "extra"}
+
 
 class PayloadIOV(models.Model):
     """A payload file and its interval of validity; detached, or one row of a payload list.

@@ -10,10 +10,11 @@ from django.db import connection, transaction
 from cdb_rest import named_sql
 from cdb_rest.domain.origin import Origin
 from cdb_rest.metrics import counts
-from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
+from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, PayloadIOV, PayloadList
+from cdb_rest.services import payload_columns
 
 LOCK_REVISIONS = named_sql.load("lock_revisions")
-RECORD = named_sql.load("record_changes")
+RECORD = payload_columns.load("record_changes")
 
 
 @dataclass
@@ -118,12 +119,9 @@ def iov_document(payload_list: PayloadList, iov: PayloadIOV) -> dict[str, Any]:
     return {
         "id": iov.id,
         "payload_list": payload_list.name,
-        "payload_url": iov.payload_url,
-        "checksum": iov.checksum,
-        "size": iov.size,
+        **{name: getattr(iov, column) for name, column in PAYLOAD_COLUMNS.items()},
         "major_iov": iov.major_iov,
         "minor_iov": iov.minor_iov,
         "major_iov_end": iov.major_iov_end,
         "minor_iov_end": iov.minor_iov_end,
-        "revision": iov.extra,
     }

@@ -9,12 +9,13 @@ from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action, Status, check_status_change, check_status_name
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
+from cdb_rest.services import payload_columns
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.locks import check_tag, hold_global_tags, lock_global_tag
 from cdb_rest.services.transactions import write
 
 CARRY_COUNTS = named_sql.load("carry_counts")
-CLONE = named_sql.load("clone_global_tag")
+CLONE = payload_columns.load("clone_global_tag")
 
 
 @write

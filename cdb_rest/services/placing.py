@@ -13,7 +13,8 @@ from cdb_rest.domain.errors import OverlapError
 from cdb_rest.domain.moment import Moment
 from cdb_rest.domain.status import is_protected
 from cdb_rest.domain.timeline import Timeline, TimelineRow
-from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList
+from cdb_rest.services import payload_columns
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.intervals import interval_of, set_interval
 from cdb_rest.services.row_errors import ROWS_NAMED
@@ -21,7 +22,7 @@ from cdb_rest.services.row_errors import ROWS_NAMED
 NEIGHBOURS = named_sql.load("neighbours")
 PLACE = named_sql.load("place_payload_iovs")
 NEXT_IDS = named_sql.load("next_payload_iov_ids")
-INSERT = named_sql.load("insert_payload_iovs")
+INSERT = payload_columns.load("insert_payload_iovs")
 
 
 @dataclass(eq=False)
@@ -182,13 +183,7 @@ def _stretches(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, M
 
 def _copy(iov: PayloadIOV) -> PayloadIOV:
     """Another row with the same payload, for the second part of a row that is split."""
-    return PayloadIOV(
-        payload_list_id=iov.payload_list_id,
-        payload_url=iov.payload_url,
-        checksum=iov.checksum,
-        size=iov.size,
-        extra=iov.extra,
-    )
+    return PayloadIOV(payload_list_id=iov.payload_list_id, **payload_columns.payload_of(iov))
 
 
 def _place(iovs: Sequence[PayloadIOV]) -> None:
@@ -207,13 +202,8 @@ def _insert(iovs: Sequence[PayloadIOV]) -> None:
         cursor.execute(
             INSERT,
             _places(iovs)
-            | {
-                "ids": [iov.id for iov in iovs],
-                "payload_urls": [iov.payload_url for iov in iovs],
-                "checksums": [iov.checksum for iov in iovs],
-                "sizes": [iov.size for iov in iovs],
-                "extras": [iov.extra for iov in iovs],
-            },
+            | {"ids": [iov.id for iov in iovs]}
+            | {column: [getattr(iov, column) for iov in iovs] for column in PAYLOAD_COLUMNS.values()},
         )
 
 

@@ -1,0 +1,33 @@
+"""Statements that copy whole payload IOVs, with the columns of the payload put in."""
+
+from typing import Any, cast
+
+from django.db import connection, models
+
+from cdb_rest import named_sql
+from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV
+
+
+def load(name: str) -> str:
+    """The statement ``sql/<name>.sql`` with lists of the columns of the payload in place of its placeholders."""
+    columns = PAYLOAD_COLUMNS.values()
+    lists = {
+        "{payload}": columns,
+        "{iov.payload}": [f"iov.{column}" for column in columns],
+        "{iov.payload_json}": [f"'{name}', iov.{column}" for name, column in PAYLOAD_COLUMNS.items()],
+        "{payload_arrays}": [f"%({column})s::{_type_of(column)}[]" for column in columns],
+    }
+    text = named_sql.load(name)
+    for placeholder, parts in lists.items():
+        text = text.replace(placeholder, ", ".join(parts))
+    return text
+
+
+def payload_of(iov: PayloadIOV) -> dict[str, Any]:
+    """What the columns of the payload hold in a row, by column."""
+    return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}
+
+
+def _type_of(column: str) -> str:
+    field = cast("models.Field[Any, Any]", PayloadIOV._meta.get_field(column))
+    return "text" if isinstance(field, models.CharField | models.TextField) else str(field.db_type(connection))
