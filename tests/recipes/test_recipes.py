@@ -14,7 +14,7 @@ from tests import programs
 
 RECIPES = Path(__file__).parent
 # The largest number of files that each recipe may touch.
-MOST_FILES = {"endpoint": 5, "setting": 3}
+MOST_FILES = {"endpoint": 5, "iov_column": 6, "setting": 3}
 
 
 @pytest.fixture
@@ -22,6 +22,8 @@ def recipe(tmp_path):
     """Applies a recipe to a copy of the files that git tracks; `run` executes Python in there."""
 
     class Recipe:
+        directory = tmp_path
+
         def __init__(self, name):
             tracked = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT).split("\0")
             for file in filter(lambda name: (ROOT / name).is_file(), filter(None, tracked)):
@@ -89,3 +91,36 @@ def test_the_endpoint_of_the_recipe_is_described_budgeted_and_cached(recipe):
     nginx = applied.run("-c", "from cdb.serving import nginx_configuration as one; print(one.configuration())")
     assert '"~^(GET|HEAD):/api/cdb_rest/global-tags/[^/]+/payload-types/?$" lookups;' in nginx
     assert '"~^(GET|HEAD):/api/cdb_rest/global-tags/[^/]+/payload-types/?$" cdb;' in nginx
+
+
+ORIGIN = """
+import pytest
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_an_iov_keeps_its_origin(api, build):
+    build.list(build.tag())
+    row = {"global_tag": "tag", "payload_type": "Gain", "payload_url": "a", "checksum": "", "origin": "survey"}
+    api.post("payload-iovs/insert", row | {"since": [0, 0], "until": [9, 0]}).ok()
+    api.post("payload-iovs/insert", row | {"payload_url": "b", "origin": "", "since": [3, 0], "until": [4, 0]}).ok()
+    api.post("cloneGlobalTag/tag/clone", None).ok()
+    for tag in ("tag", "clone"):
+        [payload_list] = api.get(f"globalTag/{tag}").ok()["payload_lists"]
+        assert [iov["origin"] for iov in payload_list["payload_iov"]] == ["survey", "", "survey"]
+    change = api.get("global-tags/tag/changes/1").ok()
+    assert [iov["origin"] for iov in change["after"]["payload_iovs"]] == ["survey"]
+"""
+
+
+def test_the_column_of_the_recipe_is_kept_wherever_its_row_goes(recipe):
+    applied = recipe("iov_column")
+    applied.run("-m", "tests.migrations.records")
+    (applied.directory / "tests" / "api" / "test_origin.py").write_text(ORIGIN)
+    tests = [
+        "api/test_origin.py",
+        "api/test_contract_payload_iovs.py",
+        "api/test_description.py",
+        "migrations/test_frozen.py",
+    ]
+    assert "passed" in applied.run("-m", "pytest", "-q", *(f"tests/{test}" for test in tests))
