@@ -6,11 +6,11 @@ It is loaded with ``-p tests.profiles``, before any test module reads how many e
 from hypothesis import settings
 
 settings.register_profile("quick", max_examples=15, deadline=None)
-settings.register_profile("full", max_examples=100, deadline=None)
+settings.register_profile("full", max_examples=50, deadline=None)
 settings.load_profile("quick")
 
 
 def examples(number: int) -> int:
-    """How many examples a property test tries in the profile in use: `number` in the full one, fewer in the quick one."""
+    """How many examples a property test tries in the profile in use, which has `max_examples` where this one has `number` of 100."""
     # The first example is always the simplest one, so that a few are needed.
     return max(5, number * settings.default.max_examples // 100)
