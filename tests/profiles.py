@@ -11,6 +11,6 @@ settings.load_profile("quick")
 
 
 def examples(number: int) -> int:
-    """How many examples a property test tries in the profile in use, which has `max_examples` where this one has `number` of 100."""
+    """How many examples a test tries in the profile in use: `number` for each 100 that the profile has."""
     # The first example is always the simplest one, so that a few are needed.
     return max(5, number * settings.default.max_examples // 100)

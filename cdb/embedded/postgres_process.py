@@ -5,7 +5,6 @@ works in the data directory.
 """
 
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import psutil
 
 from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
+from cdb.processes.child import Child
 
 # Crash recovery after a kill may replay much before the server answers.
 START_TIMEOUT_SECONDS = 600
@@ -32,7 +32,7 @@ class PostgresProcess:
         self.log = log
         self.socket_directory = socket_directory
         self.options = options
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
 
     def is_alive(self) -> bool:
         """Whether the recorded server lives, be it that it does not answer yet."""

@@ -12,16 +12,41 @@ from pathlib import Path
 from typing import Any
 
 from cdb.env import ConfigurationError
+from cdb.processes import signals
 
 START_TIMEOUT_SECONDS = 60
 PROBE_TIMEOUT_SECONDS = 5
 PAUSE_SECONDS = 0.05
+WAIT_PAUSE_SECONDS = 0.02
 PR_SET_PDEATHSIG = 1
 
 
-def start(command: Sequence[str], **more: Any) -> subprocess.Popen[bytes]:
+class Child(subprocess.Popen[bytes]):
+    """A process whose methods hold signals back (`cdb.processes.signals`) while they have the lock of `subprocess`."""
+
+    def poll(self) -> int | None:
+        """Return the exit code, or None if the process has not ended."""
+        with signals.held():
+            return super().poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end of the process and return its exit code. Raises `subprocess.TimeoutExpired` after the time."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            time.sleep(WAIT_PAUSE_SECONDS)
+        return code
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, unless the process has ended."""
+        with signals.held():
+            super().send_signal(sig)
+
+
+def start(command: Sequence[str], **more: Any) -> Child:
     """Start a program that is told to end when we die; `more` as `subprocess.Popen` takes it."""
-    return subprocess.Popen(  # noqa: S603
+    return Child(
         command,
         # Out of reach of the terminal's Ctrl-C, which we get too and pass on in order.
         start_new_session=True,
@@ -30,7 +55,7 @@ def start(command: Sequence[str], **more: Any) -> subprocess.Popen[bytes]:
     )
 
 
-def wait_until(process: subprocess.Popen[bytes], ready: Callable[[], bool], name: str) -> None:
+def wait_until(process: Child, ready: Callable[[], bool], name: str) -> None:
     """Wait until a started program is ready. Raises `ConfigurationError` if it ends before, or takes too long."""
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while not ready():

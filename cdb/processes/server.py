@@ -23,7 +23,7 @@ class Server:
     def __init__(self) -> None:
         self.port = env.read()["PORT"]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: child.Child | None = None
 
     def check_port_free(self) -> None:
         """Raise `ConfigurationError` if another program has the port."""

@@ -78,7 +78,7 @@ class Gunicorn(Program):
         for listener in self._listeners:
             listener.close()
 
-    def _launch(self) -> subprocess.Popen[bytes]:
+    def _launch(self) -> child.Child:
         probe = listen(self._probe)
         descriptors = [listener.fileno() for listener in (*self._listeners, probe)]
         pool = pools()[self._pool]
@@ -104,7 +104,7 @@ class Gunicorn(Program):
         finally:
             probe.close()
 
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_until_ready(self, process: child.Child) -> None:
         try:
             child.wait_until(process, lambda: child.is_ready(self._probe), self.name)
         except ConfigurationError as error:

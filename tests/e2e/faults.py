@@ -4,7 +4,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import psutil
 import psycopg2
@@ -17,7 +17,7 @@ LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 def database_processes(service: Service) -> list[psutil.Process]:
     """PostgreSQL's processes of a service."""
     data = str(service.data.resolve() / "postgres" / "data")
-    return [process for process in service.family() if process.is_running() and process.cwd() == data]
+    return [process for process, directory in service.ask_each(psutil.Process.cwd).items() if directory == data]
 
 
 @contextmanager
@@ -26,12 +26,17 @@ def frozen_database(service: Service) -> Iterator[None]:
     processes = database_processes(service)
     assert processes
     try:
-        for process in processes:
-            process.send_signal(signal.SIGSTOP)
+        _signal(processes, signal.SIGSTOP)
         yield
     finally:
-        for process in processes:
-            process.send_signal(signal.SIGCONT)
+        _signal(processes, signal.SIGCONT)
+
+
+def _signal(processes: list[psutil.Process], number: signal.Signals) -> None:
+    for process in processes:
+        # One of autovacuum's may have ended.
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 @contextmanager

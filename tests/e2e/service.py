@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -124,14 +125,18 @@ class Service:
                     found.append(process)
         return found
 
+    def ask_each(self, question: Callable[[psutil.Process], Any]) -> dict[psutil.Process, Any]:
+        """What `question` returns for each process of this instance. Those that end meanwhile are left out."""
+        answers = {}
+        for process in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                answers[process] = question(process)
+        return answers
+
     def programs(self, word: str) -> list[psutil.Process]:
         """The living processes of this instance whose command line has that word."""
-        found = []
-        for process in self.family():
-            with contextlib.suppress(psutil.Error):
-                if word in " ".join(process.cmdline()):
-                    found.append(process)
-        return found
+        commands = self.ask_each(lambda process: " ".join(process.cmdline()))
+        return [process for process, command in commands.items() if word in command]
 
     def kill_everything(self) -> None:
         for process in self.family():

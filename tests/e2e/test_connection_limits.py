@@ -126,7 +126,7 @@ def test_what_capacity_says_is_what_serve_starts(served):
     for hop in document["hops"]:
         name = hop["name"] or name
         said[name, hop["what"]] = hop["count"]
-    commands = {process.pid: " ".join(process.cmdline()) for process in served.family()}
+    commands = {process.pid: text for process, text in served.ask_each(lambda one: " ".join(one.cmdline())).items()}
     masters = {
         name: [pid for pid, command in commands.items() if f"gunicorn_master {name}" in command]
         for name in ("lookups", "others")

@@ -7,7 +7,6 @@ import ssl
 import subprocess
 import time
 
-import psutil
 import pytest
 
 from cdb.env import ROOT
@@ -135,5 +134,5 @@ def test_no_file_with_a_secret_is_for_others(secured):
     _, service = secured
     for name in ("secret_key", "serve/pgbouncer.ini", "serve/nginx.conf", "serve/pgbouncer.log"):
         assert (service.data / name).stat().st_mode & 0o077 == 0, name
-    commands = [" ".join(process.cmdline()) for process in service.family() if psutil.pid_exists(process.pid)]
+    commands = service.ask_each(lambda process: " ".join(process.cmdline())).values()
     assert not any("password" in command or PASSWORD in command for command in commands)

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 
+import psutil
 import pytest
 
 from cdb.env import ROOT
@@ -44,7 +45,7 @@ def test_it_ends_its_start_with_the_url_a_lookup_that_works_and_how_to_stop(serv
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_all_that_it_started(fresh, number):
     service = fresh().start()
-    assert any("postgres" in process.name() for process in service.family())
+    assert "postgres" in service.ask_each(psutil.Process.name).values()
     assert service.stop(number) == 0
     assert service.family() == []
 
@@ -152,7 +153,7 @@ def test_an_external_database_is_used_and_none_is_started(fresh, service):
     with_url = fresh(SCENARIO="none", DATABASE_URL=f"postgresql://cdb@/cdb?host={service.data}/postgres/socket").start()
     assert "the one of DATABASE_URL" in with_url.start_lines[0]
     assert JobClient(with_url.port).get("globalTags")[0]["name"] == "tiny"
-    assert not any("postgres" in process.name() for process in with_url.family())
+    assert "postgres" not in with_url.ask_each(psutil.Process.name).values()
     with_url.stop()
     assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("needs_packages")
 
 def test_it_starts_with_the_same_lines_as_make_run(served, service):
     assert [line.split()[0] for line in served.start_lines] == [line.split()[0] for line in service.start_lines]
-    names = {process.name().split(":")[0] for process in served.family()}
+    names = {name.split(":")[0] for name in served.ask_each(psutil.Process.name).values()}
     assert {"nginx", "pgbouncer", "postgres"} <= names
 
 

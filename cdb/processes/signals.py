@@ -1,0 +1,49 @@
+"""Signals that ask a command to end, as exceptions that are not raised in the middle of the work of `subprocess`.
+
+An exception from a signal's handler is raised wherever the main thread is. `subprocess.Popen` takes a lock and then waits for
+its process; raised between the two, the exception leaves the lock taken, and the next `wait` never returns.
+"""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_depth = 0
+_pending: int | None = None
+
+
+def install() -> None:
+    """Let SIGTERM and SIGHUP raise `SystemExit`, and SIGINT `KeyboardInterrupt`, in the main thread."""
+    # A shell lets what it starts in the background ignore SIGINT, but a client that sends it wants the command to end.
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, _handle)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Inside the block no signal raises an exception; the last one that arrived raises it at the block's end."""
+    global _depth, _pending
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+    if not _depth and _pending is not None:
+        number, _pending = _pending, None
+        _raise(number)
+
+
+def _handle(number: int, _frame: FrameType | None) -> None:
+    global _pending
+    if _depth:
+        _pending = number
+    else:
+        _raise(number)
+
+
+def _raise(number: int) -> None:
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)

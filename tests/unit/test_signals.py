@@ -1,0 +1,66 @@
+"""Signals that end a command: raised as exceptions, but not while `subprocess` has its lock."""
+
+import signal
+import threading
+
+import pytest
+
+from cdb.processes import child, signals
+
+
+@pytest.fixture
+def installed():
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in numbers}
+    signals.install()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+class InterruptedLock:
+    """The lock of a process, taken in the moment in which SIGTERM arrives."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+
+    def acquire(self, *how):
+        taken = self._lock.acquire(*how)
+        signal.raise_signal(signal.SIGTERM)
+        return taken
+
+    def release(self):
+        self._lock.release()
+
+    def __enter__(self):
+        self._lock.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+
+def test_a_signal_in_the_middle_of_a_poll_does_not_make_the_next_wait_endless(installed):
+    process = child.start(["sleep", "60"])
+    process._waitpid_lock = InterruptedLock()
+    with pytest.raises(SystemExit):
+        process.poll()
+    process._waitpid_lock.acquire = process._waitpid_lock._lock.acquire
+    process.kill()
+    assert process.wait(60) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGHUP, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
+)
+def test_a_signal_is_raised_at_once_or_at_the_end_of_the_outermost_block_that_holds_it(installed, number, error):
+    with pytest.raises(error):
+        signal.raise_signal(number)
+    steps = []
+    with pytest.raises(error), signals.held():
+        with signals.held():
+            signal.raise_signal(number)
+            steps.append("inner")
+        steps.append("outer")
+    assert steps == ["inner", "outer"]
+    with signals.held():
+        steps.append("nothing is left")
