@@ -49,7 +49,7 @@ class Load(threading.Thread):
                 else:
                     self.failures.append(response.status)
                 # Otherwise the clients take most of the processors that the new processes need to start.
-                time.sleep(0.05)
+                time.sleep(0.2)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 self.failures.append(repr(error))
                 connection = None

@@ -83,7 +83,7 @@ def test_an_interrupted_seeding_leaves_nothing_and_says_so_by_its_code(running, 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_import_leaves_nothing_and_says_so_by_its_code(running, connection, tmp_path, number, code):
     file = tmp_path / "large.csv"
-    rows = "".join(f"Gain,{'u' * 200},,0,{major},0,{major + 1},0,\n" for major in range(400_000))
+    rows = "".join(f"Gain,{'u' * 200},,0,{major},0,{major + 1},0,\n" for major in range(150_000))
     file.write_text(HEADER + rows)
     importing = begin(running, "import_iovs", str(file), "--global-tag", "new")
     wait_until(lambda: value(connection, "SELECT pg_relation_size('\"PayloadIOV\"')") > 4_000_000)

@@ -145,7 +145,7 @@ def test_a_few_faults_in_the_real_service():
     try:
         chosen = [argument for name in names for argument in ("--only", name)]
         played = subprocess.run(
-            [sys.executable, "-m", "loadtests.chaos", "--seconds", "4", *chosen],
+            [sys.executable, "-m", "loadtests.chaos", "--seconds", "2", *chosen],
             cwd=ROOT, env=os.environ | {"CDB_DATA_DIR": str(directory)}, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         rows = json.loads((directory / "chaos" / "chaos.json").read_text())
@@ -156,7 +156,7 @@ def test_a_few_faults_in_the_real_service():
             assert (row["dropped"], row["wrong"], row["lost"]) == (0, 0, 0), played.stdout
             assert row["recovery"] < 20, row
         assert rows[0]["504"] > 0
-        assert "Too short for a verdict: the faults lasted 4 s instead of 30 s." in played.stdout
+        assert "Too short for a verdict: the faults lasted 2 s instead of 30 s." in played.stdout
         assert {"chaos.csv", "chaos.md", "chaos.svg"} <= {path.name for path in (directory / "chaos").iterdir()}
         assert not [process for process in psutil.process_iter(["cwd"]) if str(directory) in str(process.info["cwd"])]
     finally:
