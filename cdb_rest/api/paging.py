@@ -1,4 +1,7 @@
-"""Browse mode: a page of a list, searched, filtered and sorted as the query string says."""
+"""Browse mode: a page of a list, searched, filtered and sorted as the query string says.
+
+docs/decisions/0014-libraries-considered.md says why no library does it.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

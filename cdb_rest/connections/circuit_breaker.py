@@ -1,4 +1,7 @@
-"""A circuit breaker: while the database is away, one thread of a process tries to connect, and the others fail at once."""
+"""A circuit breaker: while the database is away, one thread of a process tries to connect, and the others fail at once.
+
+docs/decisions/0014-libraries-considered.md says why no library does it.
+"""
 
 import threading
 from collections.abc import Iterator

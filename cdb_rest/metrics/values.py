@@ -1,8 +1,8 @@
 """The numbers behind the metrics, in memory: in that of the process, or in a file's, where other processes read them.
 
-Prometheus's client has such numbers too. Its shared ones ask at each count which process they are in, and each count goes through
-some layers, which all requests together pay for. These are told about a fork instead, and several are counted at once. The files
-are the client's, and so is all that reads them.
+prometheus_client has such numbers too. Its shared ones ask at each count which process they are in, which makes a small lookup
+6 % more expensive (docs/decisions/0013-internals-of-libraries.md). These are told about a fork instead, and several are counted
+at once. The files, and the code that reads them, are those of prometheus_client.
 """
 
 import logging
