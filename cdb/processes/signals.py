@@ -6,6 +6,7 @@ its process; raised between the two, the exception leaves the lock taken, and th
 
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -25,14 +26,18 @@ def install() -> None:
 def held() -> Iterator[None]:
     """Inside the block no signal raises an exception; the last one that arrived raises it at the block's end."""
     global _depth, _pending
+    if threading.current_thread() is not threading.main_thread():
+        # Handlers run in the main thread alone.
+        yield
+        return
     _depth += 1
     try:
         yield
     finally:
         _depth -= 1
-    if not _depth and _pending is not None:
-        number, _pending = _pending, None
-        _raise(number)
+        if not _depth and _pending is not None:
+            number, _pending = _pending, None
+            _raise(number)
 
 
 def _handle(number: int, _frame: FrameType | None) -> None:

@@ -49,6 +49,10 @@ class ClientSocket(socket):
         self._patience = patience_seconds
         self._head = None
 
+    def abandon_response(self) -> None:
+        """Drop the head of a response that another one takes the place of."""
+        self._head = b""
+
     def end_response(self) -> None:
         """Send the head of a response that has no body. Raises `OSError` if the client has gone."""
         head, self._head = self._head, b""

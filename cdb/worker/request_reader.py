@@ -15,7 +15,9 @@ from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile
 HEAD_SECONDS = SILENCE_SECONDS = 15
 # A body may take this time, and as much more as this rate gives its announced length.
 BODY_SECONDS, BODY_BYTES_PER_SECOND = 30, 16 * 1024
-# More of a head than gunicorn would read: a request line and 100 fields of 8190 bytes.
+# gunicorn's limit on the request line, and on each field of the head.
+LINE_BYTES = 8190
+# More of a head than gunicorn would read: a request line and 100 fields of that size.
 HEAD_BYTES = 102 * 8192
 # More of a request than this is kept in a file.
 MEMORY_BYTES = 256 * 1024
@@ -216,7 +218,8 @@ class RequestReader(SocketUnreader):
         # HTTP allows an empty line before the request line.
         begin = 2 if self._arrived.startswith(b"\r\n") else 0
         line = bytes(self._arrived[begin : self._arrived.find(b"\r\n", begin)])
-        if line.isascii() and line.count(b" ") == 2:
+        # gunicorn refuses a longer one, and the main loop has other clients.
+        if len(line) > LINE_BYTES or (line.isascii() and line.count(b" ") == 2):
             return 0
         escaped = escape_target(line)
         self._arrived[begin : begin + len(line)] = escaped

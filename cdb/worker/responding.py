@@ -3,7 +3,7 @@
 import ctypes
 import gc
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 from select import POLLIN, poll
 from socket import socket
 from time import monotonic
@@ -142,8 +142,13 @@ class RespondingWorker(ThreadWorker):
         else:
             self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
         counts.ERRORS.labels(substitute.code).inc()
+        if req is not None:
+            # Only a response has what the access log needs.
+            response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
+            response.start_response(substitute.status, [])
+            self.log.access(response, req, environ, timedelta(seconds=exchange.seconds()))
         try:
-            conn.sock.end_response()
+            conn.sock.abandon_response()
             conn.sock.sendall(substitute.on_the_wire(exchange.request_id))
         except OSError as error:
             self.log.debug("An error's response could not be sent: %s", error)

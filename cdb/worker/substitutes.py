@@ -54,7 +54,7 @@ INTERNAL_ERROR = Substitute("500 Internal Server Error", "internal_error", "Inte
 
 # Details of our own where gunicorn's are about its own code.
 DETAILS: dict[type[Exception], str] = {
-    LimitRequestLine: "The request line is too long; at most 8190 bytes are accepted.",
+    LimitRequestLine: "The request line is too long; at most 8190 bytes are accepted, with its target percent-encoded.",
     LimitRequestHeaders: "The header fields are too many or too long; at most 100 of 8190 bytes each are accepted.",
 }
 

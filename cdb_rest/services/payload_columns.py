@@ -1,11 +1,14 @@
 """Statements that copy whole payload IOVs, with the columns of the payload put in."""
 
+import re
 from typing import Any, cast
 
 from django.db import connection, models
 
 from cdb_rest import named_sql
 from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV
+
+PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
 
 
 def load(name: str) -> str:
@@ -20,6 +23,8 @@ def load(name: str) -> str:
     text = named_sql.load(name)
     for placeholder, parts in lists.items():
         text = text.replace(placeholder, ", ".join(parts))
+    if left := PLACEHOLDER.search(text):
+        raise ValueError(f"sql/{name}.sql has an unknown placeholder {left[0]}")
     return text
 
 

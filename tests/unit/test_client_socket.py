@@ -66,9 +66,16 @@ def test_the_head_of_a_response_without_a_body_is_sent_at_its_end():
         assert client.recv(100) == b"head"
 
 
-def test_a_head_is_not_copied_before_a_large_piece():
+def test_a_head_is_not_copied_before_a_large_piece(monkeypatch):
     with connected() as (reader, client):
         data = bytes(client_socket.TOGETHER_BYTES + 1)
+        lengths = []
+        send = client_socket.ClientSocket.send
+        monkeypatch.setattr(
+            client_socket.ClientSocket,
+            "send",
+            lambda self, data, *flags: lengths.append(len(data)) or send(self, data, *flags),
+        )
         reader.sock.begin_response(0.0)
         reader.sock.sendall(b"head")
         reader.sock.sendall(data)
@@ -76,4 +83,4 @@ def test_a_head_is_not_copied_before_a_large_piece():
         while len(received) < len(data) + 4:
             received += client.recv(300_000)
             reader.sock.flush()
-        assert received == b"head" + data
+        assert received == b"head" + data and lengths[0] == 4

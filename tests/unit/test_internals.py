@@ -6,6 +6,7 @@ A new version of a library may drop or change one of them. Then a test here name
 import inspect
 import tomllib
 from importlib.metadata import version
+from types import SimpleNamespace
 
 import pytest
 from django.http import HttpResponse
@@ -13,6 +14,7 @@ from django.utils.log import log_response
 from gunicorn.config import Config
 from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
+from gunicorn.http.message import Request
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import TConn, ThreadWorker
@@ -64,6 +66,7 @@ def parameters(function):
         (wsgi.Response.write, ["self", "arg"]),
         (wsgi.Response.close, ["self"]),
         (wsgi.Response.force_close, ["self"]),
+        (Request.force_close, ["self"]),
         (wsgi.Response.should_close, ["self"]),
         (multiprocess.mark_process_dead, ["pid", "path"]),
         (mmap_key, ["metric_name", "name", "labelnames", "labelvalues", "help_text"]),
@@ -109,6 +112,21 @@ def test_a_reader_has_the_buffer_of_gunicorn():
         assert isinstance(reader, RequestReader) and reader.buf.getbuffer().nbytes == 0
 
 
+def test_a_response_sends_its_head_by_one_call_before_its_body():
+    with connected() as (reader, client):
+        conn = Connection(Config(), reader.sock, ("127.0.0.1", 1), ("127.0.0.1", 2), reader)
+        conn.init()
+        client.sendall(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert reader.receive()
+        sent = []
+        response, _ = wsgi.create(next(conn.parser), reader.sock, conn.client, conn.server, conn.cfg)
+        response.sock = SimpleNamespace(sendall=sent.append)
+        response.start_response("200 OK", [("Content-Length", "4")])
+        response.write(b"body")
+        response.close()
+        assert len(sent) == 2 and sent[0].endswith(b"\r\n\r\n") and sent[1] == b"body"
+
+
 def test_refusals_are_parse_errors():
     assert issubclass(LimitRequestLine, ParseException) and issubclass(LimitRequestHeaders, ParseException)
 
@@ -130,10 +148,12 @@ def test_a_file_of_numbers_is_a_map_of_positions_into_memory(tmp_path):
 
 
 def test_django_asks_a_response_whether_it_was_logged(caplog):
-    response = HttpResponse(status=404)
+    response = HttpResponse(status=500)
     response._has_been_logged = True
     log_response("%s", "text", response=response)
     assert not caplog.records
+    log_response("%s", "text", response=HttpResponse(status=500))
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("package", ["gunicorn", "prometheus_client"])
