@@ -8,7 +8,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gevent
-from locust import events
+from locust import events, runners
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 from locust.web import WebUI
@@ -24,6 +24,9 @@ from loadtests.users.subject import subject_of
 from loadtests.users.writers import Expert, Indecisive  # noqa: F401
 
 LOOK_SECONDS = 0.1
+# Seconds without a word from a process until the master gives it up. On a busy machine a process may be silent for some seconds;
+# given up after three, as is locust's default, it would end the test too early, or be sent its users once more.
+runners.HEARTBEAT_LIVENESS = 60
 # Who takes part in this shape where nobody was named.
 READERS_AND_WRITERS = ("ReconstructionJob", "Indecisive")
 

@@ -157,7 +157,9 @@ def test_an_answer_that_it_refuses_is_given_by_the_primary_and_keeps_nobody_else
 
         # A single lookup may find the replica a moment behind, and then it is the primary that answers.
         wait_until(is_read_from_the_replica, 60)
-    assert len(pair.lines("takes no part")) == before
+    # A process that asked nothing since the outage of the test before may notice that one only now.
+    left = [line for line in pair.lines("takes no part")[before:] if "is not tried again yet" not in line]
+    assert left == []
 
 
 def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks_something(pair):
