@@ -14,6 +14,7 @@ import psycopg2
 
 from cdb import database, env, security
 from cdb.processes import metrics_directory
+from cdb.worker.request_head import LINE_BYTES
 from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import share
 
@@ -69,7 +70,7 @@ graceful_timeout = 30
 sendfile = False
 
 # Long names in a path, percent-encoded, must fit.
-limit_request_line = 8190
+limit_request_line = LINE_BYTES
 # Heartbeats are file changes, and on some disks those block.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: PTH112, S108
 

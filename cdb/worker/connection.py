@@ -36,7 +36,7 @@ class Connection(TConn):
     def address(self) -> str:
         """The client's address: behind a proxy, the one that the proxy tells."""
         own = self.client[0] if isinstance(self.client, tuple) else ""
-        return self.reader.address if not own or (BEHIND_PROXY and self.reader.address) else own
+        return self.reader.head.address if not own or (BEHIND_PROXY and self.reader.head.address) else own
 
     def read_deadline(self) -> float:
         """The time, on the monotonic clock, at which an incomplete request is abandoned."""

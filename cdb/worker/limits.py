@@ -131,7 +131,7 @@ class Limits:
     def _share_of(self, conn: Connection) -> Share:
         return Share(
             conn.reader.size if conn.reader.size >= LARGE_BYTES else 0,
-            self._most_reads is not None and conn.reader.is_long_read,
+            self._most_reads is not None and conn.reader.head.is_long_read,
             None if self._most_of_an_address is None else conn.address,
         )
 

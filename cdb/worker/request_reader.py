@@ -9,16 +9,13 @@ from gunicorn.http.errors import InvalidRequestLine, LimitRequestHeaders
 from gunicorn.http.unreader import SocketUnreader
 
 from cdb.worker.client_socket import ClientSocket
+from cdb.worker.request_head import HEAD_BYTES, RequestHead, escape_target
 from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile
 
 # A request's head has to arrive within this time, and each part of a body within it of the one before.
 HEAD_SECONDS = SILENCE_SECONDS = 15
 # A body may take this time, and as much more as this rate gives its announced length.
 BODY_SECONDS, BODY_BYTES_PER_SECOND = 30, 16 * 1024
-# gunicorn's limit on the request line, and on each field of the head.
-LINE_BYTES = 8190
-# More of a head than gunicorn would read: a request line and 100 fields of that size.
-HEAD_BYTES = 102 * 8192
 # More of a request than this is kept in a file.
 MEMORY_BYTES = 256 * 1024
 # Python allocates what it asks the kernel for, so heads are not asked for in large pieces.
@@ -26,31 +23,15 @@ FIRST_BYTES = 16 * 1024
 
 HEAD_END = b"\r\n\r\n"
 BARE_LF = re.compile(rb"(?<!\r)\n")
-# Of heads in lower case.
-LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n")
-LENGTH_FIELD, CHUNKED_FIELD = b"\r\ncontent-length:", b"\r\ntransfer-encoding:"
-VERSION_1_1 = re.compile(rb"[^\r\n]* http/1\.1\r\n")
-# All reads but lookups, those of single rows, those of short lists, and what monitors ask.
-LONG_READ = re.compile(
-    rb"(get|head) (?!/health/|/metrics|/api/cdb_rest/("
-    rb"payloadiovs|payload-iovs/query|gtpayloadlists/|(piov|payload-iovs)/[0-9]+[ /?]|"
-    rb"(gtstatus|pt|payload-types|globaltags)[ /?]))"
-)
-FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)\r\n")
-# Of heads as they are.
-REQUEST_LINE = re.compile(rb"(?:\r\n)?([!-~]+) ([!-~]+) HTTP/")
-REQUEST_ID = re.compile(rb"\r\nX-Request-ID:[ \t]*([!-~]+)[ \t]*(?=\r\n)", re.IGNORECASE)
 EXPECTS = re.compile(rb"\r\nExpect:[ \t]*100-continue[ \t]*(?=\r\n)", re.IGNORECASE)
-# Bytes that HTTP does not allow in a request's target, but that clients send which escape nothing.
-UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
 
 
 class RequestReader(SocketUnreader):
     """What gunicorn's parser reads from: one request at a time, which has arrived before the parser begins.
 
-    `begun` is when the first of it came, on the monotonic clock. `length` is the announced length of the body in bytes,
-    known with the head. A body that is chunked or longer than `most_bytes` is left unread (`is_unread`): the application
-    refuses it by the head alone.
+    `begun` is when the first of it came, on the monotonic clock. `head` is empty until the head has arrived. `length` is the
+    announced length of the body in bytes, 0 until then. A body that is chunked or longer than `most_bytes` is left unread
+    (`is_unread`): the application refuses it by the head alone.
     """
 
     def __init__(self, sock: ClientSocket, spool: Spool, most_bytes: int) -> None:
@@ -67,28 +48,7 @@ class RequestReader(SocketUnreader):
         self._is_ended = self._is_late = self._is_too_long = self.is_complete = self.is_unread = False
         self.begun = self._head_end = self._last = monotonic()
         self.length = 0
-        # The head as it is, and in lower case.
-        self._raw_head = self._head = b""
-
-    @property
-    def identity(self) -> dict[str, str]:
-        """The method, the path and the id that the client gave the request, by their WSGI names, as far as they can be read."""
-        line, request_id = REQUEST_LINE.match(self._raw_head), REQUEST_ID.search(self._raw_head)
-        found = {}
-        if line:
-            found = {"REQUEST_METHOD": line[1].decode(), "PATH_INFO": line[2].partition(b"?")[0].decode()}
-        return found | ({"HTTP_X_REQUEST_ID": request_id[1].decode()} if request_id else {})
-
-    @property
-    def address(self) -> str:
-        """The client's address as the proxy tells it, empty without one."""
-        found = FORWARDED_FOR.search(self._head)
-        return found[1].decode("latin-1") if found else ""
-
-    @property
-    def is_long_read(self) -> bool:
-        """Whether the request reads something that may be large."""
-        return bool(LONG_READ.match(self._head))
+        self.head = RequestHead()
 
     @property
     def has_begun(self) -> bool:
@@ -190,25 +150,23 @@ class RequestReader(SocketUnreader):
                 self._complete()
             return
         end += self._escape_target()
-        self._raw_head = bytes(self._arrived[: end + 2])
-        self._head = self._raw_head.lower()
+        self.head = RequestHead(bytes(self._arrived[: end + 2]))
         self._head_end = self._last
         self._missing = 0
-        if LENGTH_FIELD not in self._head and CHUNKED_FIELD not in self._head:
+        if not self.head.has_body:
             return
-        length = LENGTH.search(self._head)
-        self.length = int(length[1]) if length else 0
+        self.length = self.head.length
         head_size = end + len(HEAD_END)
         body_size = len(self._arrived) - head_size
         # gunicorn would say "Continue" when it begins to parse, which is after the body, and also where a body is refused.
         expects = EXPECTS.search(self._arrived, 0, head_size)
         if expects:
             del self._arrived[expects.start() : expects.end()]
-        if CHUNKED_FIELD in self._head or self.length > self._most_bytes:
+        if self.head.is_chunked or self.length > self._most_bytes:
             self.is_unread = True
             return
         self._missing = max(0, self.length - body_size)
-        if expects and self._missing and VERSION_1_1.match(self._head):
+        if expects and self._missing and self.head.is_version_1_1:
             # A client whose buffer is full has not read so much that it waits for this.
             with contextlib.suppress(BlockingIOError):
                 self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n", MSG_DONTWAIT)
@@ -218,11 +176,9 @@ class RequestReader(SocketUnreader):
         # HTTP allows an empty line before the request line.
         begin = 2 if self._arrived.startswith(b"\r\n") else 0
         line = bytes(self._arrived[begin : self._arrived.find(b"\r\n", begin)])
-        # gunicorn refuses a longer one, and the main loop has other clients.
-        if len(line) > LINE_BYTES or (line.isascii() and line.count(b" ") == 2):
-            return 0
         escaped = escape_target(line)
-        self._arrived[begin : begin + len(line)] = escaped
+        if escaped is not line:
+            self._arrived[begin : begin + len(line)] = escaped
         return len(escaped) - len(line)
 
     def _take_body(self, data: bytes) -> None:
@@ -239,12 +195,3 @@ class RequestReader(SocketUnreader):
         self.is_complete = True
         self.unread(bytes(self._arrived))
         self._arrived.clear()
-
-
-def escape_target(line: bytes) -> bytes:
-    """A request line with its target percent-encoded where the client did not; other lines are returned as they are."""
-    method, _, rest = line.partition(b" ")
-    target, _, version = rest.rpartition(b" ")
-    if not target or not version.startswith(b"HTTP/"):
-        return line
-    return b"%s %s %s" % (method, UNESCAPED.sub(lambda found: b"%%%02X" % ord(found[0]), target), version)

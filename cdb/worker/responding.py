@@ -131,7 +131,7 @@ class RespondingWorker(ThreadWorker):
         conn: Connection = self._thread.conn
         exchange = current.get()
         if exchange is None:
-            exchange = Exchange(conn.reader.identity)
+            exchange = Exchange(conn.reader.head.identity)
             current.set(exchange)
         substitute = malformed(exc) if req is None and isinstance(exc, ParseException) else INTERNAL_ERROR
         if not exchange.status:

@@ -6,6 +6,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 
+from cdb.worker.request_head import LINE_BYTES
 from cdb_rest.http import security
 from cdb_rest.wsgi.observed import HEADER
 
@@ -54,8 +55,8 @@ INTERNAL_ERROR = Substitute("500 Internal Server Error", "internal_error", "Inte
 
 # Details of our own where gunicorn's are about its own code.
 DETAILS: dict[type[Exception], str] = {
-    LimitRequestLine: "The request line is too long; at most 8190 bytes are accepted, with its target percent-encoded.",
-    LimitRequestHeaders: "The header fields are too many or too long; at most 100 of 8190 bytes each are accepted.",
+    LimitRequestLine: f"The request line is too long; at most {LINE_BYTES} bytes are accepted, with its target percent-encoded.",
+    LimitRequestHeaders: f"The header fields are too many or too long; at most 100 of {LINE_BYTES} bytes each are accepted.",
 }
 
 

@@ -36,7 +36,7 @@ class Request:
     """A connection with a complete request, as far as its limits look at it."""
 
     def __init__(self, clock, megabytes=0, reads=False, address="10.0.0.1"):
-        self.reader = SimpleNamespace(size=megabytes * MEGABYTE, is_long_read=reads)
+        self.reader = SimpleNamespace(size=megabytes * MEGABYTE, head=SimpleNamespace(is_long_read=reads))
         self.address, self.waits_since = address, clock.now
 
 

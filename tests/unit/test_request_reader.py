@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb.worker import request_reader
+from cdb.worker import request_head, request_reader
 from cdb.worker.spool import SpoolFullError
 from tests.unit.worker_sockets import connected, whole
 
@@ -26,7 +26,7 @@ def test_requests_are_complete_when_their_last_byte_is_there_and_not_before(bodi
             begin = min(begin + size, len(sent))
             while read < len(requests) and reader.receive():
                 assert ends[read] <= begin
-                assert (whole(reader), reader.address) == (requests[read], "10.0.0.7")
+                assert (whole(reader), reader.head.address) == (requests[read], "10.0.0.7")
                 reader.next_request()
                 read += 1
             assert read == sum(end <= begin for end in ends)
@@ -72,7 +72,7 @@ def test_a_body_that_will_be_refused_is_not_waited_for(field):
         assert reader.receive() and reader.is_unread
 
 
-@pytest.mark.parametrize("head", [b"GET / HTTP/1.1\n\n", b"x" * (request_reader.HEAD_BYTES + 1)])
+@pytest.mark.parametrize("head", [b"GET / HTTP/1.1\n\n", b"x" * (request_head.HEAD_BYTES + 1)])
 def test_a_head_that_gunicorn_refuses_as_it_is_is_not_waited_for(head):
     with connected() as (reader, client):
         client.setblocking(False)
@@ -125,7 +125,7 @@ def test_a_client_is_not_told_to_go_on_where_its_body_is_refused_or_its_version_
 def test_reads_that_may_be_large_are_known_by_their_line(line, may_be_large):
     with connected() as (reader, client):
         client.sendall(f"{line} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        assert reader.receive() and reader.is_long_read == may_be_large
+        assert reader.receive() and reader.head.is_long_read == may_be_large
 
 
 def test_a_body_whose_client_goes_away_is_not_taken_for_a_whole_one():
@@ -195,4 +195,4 @@ def test_a_target_that_the_client_did_not_escape_is_escaped(sent, read):
 def test_a_request_that_cannot_be_parsed_is_known_by_what_can_be_read_of_it(head, identity):
     with connected() as (reader, client):
         client.sendall(head)
-        assert reader.receive() and reader.identity == identity
+        assert reader.receive() and reader.head.identity == identity
