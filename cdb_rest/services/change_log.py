@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from cdb_rest import named_sql
 from cdb_rest.domain.origin import Origin
 from cdb_rest.metrics import counts
-from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, PayloadIOV, PayloadList
+from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
 from cdb_rest.services import payload_columns
 
 LOCK_REVISIONS = named_sql.load("lock_revisions")
@@ -119,7 +119,7 @@ def iov_document(payload_list: PayloadList, iov: PayloadIOV) -> dict[str, Any]:
     return {
         "id": iov.id,
         "payload_list": payload_list.name,
-        **{name: getattr(iov, column) for name, column in PAYLOAD_COLUMNS.items()},
+        **payload_columns.payload_document(iov),
         "major_iov": iov.major_iov,
         "minor_iov": iov.minor_iov,
         "major_iov_end": iov.major_iov_end,

@@ -1,6 +1,7 @@
 """Statements that copy whole payload IOVs, with the columns of the payload put in."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from django.db import connection, models
@@ -12,7 +13,10 @@ PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
 
 
 def load(name: str) -> str:
-    """The statement ``sql/<name>.sql`` with lists of the columns of the payload in place of its placeholders."""
+    """The statement ``sql/<name>.sql`` with lists of the columns of the payload in place of its placeholders.
+
+    Raises `ValueError` for a placeholder that has no list, when the module is imported.
+    """
     columns = PAYLOAD_COLUMNS.values()
     lists = {
         "{payload}": columns,
@@ -31,6 +35,16 @@ def load(name: str) -> str:
 def payload_of(iov: PayloadIOV) -> dict[str, Any]:
     """What the columns of the payload hold in a row, by column."""
     return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}
+
+
+def payload_document(iov: PayloadIOV) -> dict[str, Any]:
+    """The same by the columns' names on the wire."""
+    return {name: getattr(iov, column) for name, column in PAYLOAD_COLUMNS.items()}
+
+
+def payload_arrays(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:
+    """The same of several rows, as the parameters of {payload_arrays}."""
+    return {column: [getattr(iov, column) for iov in iovs] for column in PAYLOAD_COLUMNS.values()}
 
 
 def _type_of(column: str) -> str:

@@ -13,7 +13,7 @@ from cdb_rest.domain.errors import OverlapError
 from cdb_rest.domain.moment import Moment
 from cdb_rest.domain.status import is_protected
 from cdb_rest.domain.timeline import Timeline, TimelineRow
-from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV, PayloadList
+from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services import payload_columns
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.intervals import interval_of, set_interval
@@ -199,12 +199,8 @@ def _insert(iovs: Sequence[PayloadIOV]) -> None:
         cursor.execute(NEXT_IDS, {"count": len(iovs)})
         for iov, (iov_id,) in zip(iovs, cursor.fetchall(), strict=True):
             iov.id = iov_id
-        cursor.execute(
-            INSERT,
-            _places(iovs)
-            | {"ids": [iov.id for iov in iovs]}
-            | {column: [getattr(iov, column) for iov in iovs] for column in PAYLOAD_COLUMNS.values()},
-        )
+        ids = [iov.id for iov in iovs]
+        cursor.execute(INSERT, {"ids": ids} | _places(iovs) | payload_columns.payload_arrays(iovs))
 
 
 def _places(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:
