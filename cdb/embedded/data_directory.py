@@ -1,4 +1,4 @@
-"""The data directory of the embedded PostgreSQL server: its paths, its settings, and its making."""
+"""The data directory of the embedded PostgreSQL server: its paths, the server's settings, and how it is initialised."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ OPTIONS = {
     "listen_addresses": "",
     "port": postgres_binaries.PORT,
     "unix_socket_permissions": "0700",
-    # Room for a few instances of the service beside commands and tests.
+    # Enough for several instances of the service, and for commands and tests at the same time.
     "max_connections": "200",
     # 2 GB hold the lookup's index of some ten million IOVs. The server touches as much of it as it has data for.
     "shared_buffers": share(memory_megabytes(), 8, 128, 2048),
@@ -71,7 +71,7 @@ class DataDirectory:
         directories.make_private(self.sockets, account)
 
     def initialise(self) -> None:
-        """Make the data, unless they are there. They get their name when they are complete, so a kill leaves no half.
+        """Initialise the data, unless they are there. They get their name last, so a killed start leaves no incomplete data.
 
         Raises `ConfigurationError` if another version of PostgreSQL made them.
         """

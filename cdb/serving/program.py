@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from cdb.env import ConfigurationError
-from cdb.processes import child
+from cdb.processes.child import Child
 
 # Debian keeps programs for administrators where the path of other accounts does not lead.
 MORE_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -45,9 +45,9 @@ class Program(ABC):
     at_once = signal.SIGQUIT
 
     def __init__(self) -> None:
-        self.process: child.Child | None = None
+        self.process: Child | None = None
         # Processes that were replaced and finish what they have.
-        self._leaving: list[child.Child] = []
+        self._leaving: list[Child] = []
         # Groups of processes whose first one was killed: the others finish what they have.
         self._orphans: set[int] = set()
 
@@ -56,7 +56,7 @@ class Program(ABC):
         """Start it; it may not be ready by the return."""
 
     @property
-    def started(self) -> child.Child:
+    def started(self) -> Child:
         """The process that `start` has left."""
         if self.process is None:
             raise AssertionError(f"{self.name} was not started")
@@ -77,7 +77,7 @@ class Program(ABC):
         self.start()
         return True
 
-    def running(self) -> list[child.Child]:
+    def running(self) -> list[Child]:
         """Its processes that have not ended."""
         processes = [self.process, *self._leaving] if self.process else self._leaving
         return [process for process in processes if process.poll() is None]

@@ -133,3 +133,4 @@ class Duration(_Quantity):
 # The arguments of `add_argument` for options that many commands have.
 IN_SECONDS: dict[str, Any] = {"action": Duration, "unit": "s", "above": 0, "metavar": "TIME"}
 IN_MILLISECONDS: dict[str, Any] = IN_SECONDS | {"unit": "ms"}
+AT_LEAST_ONE: dict[str, Any] = {"action": Number, "kind": int, "least": 1}

@@ -15,7 +15,7 @@ PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
 def load(name: str) -> str:
     """The statement ``sql/<name>.sql`` with lists of the columns of the payload in place of its placeholders.
 
-    Raises `ValueError` for a placeholder that has no list, when the module is imported.
+    Raises `ValueError` for an unknown placeholder.
     """
     columns = PAYLOAD_COLUMNS.values()
     lists = {

@@ -10,7 +10,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from cdb_rest.management.quantities import IN_SECONDS, Number
+from cdb_rest.management.quantities import AT_LEAST_ONE, IN_SECONDS
 from loadtests.campaigns import asked
 from loadtests.campaigns.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns.locusts import Load
@@ -32,22 +32,15 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     add("--scenario", help="what is in the tag; none: other data (default: moderate; tiny with --quick)")
     asked.add_content(parser)
     add("--pattern", default="random", help="the moments that jobs ask about (default: random)")
-    add("--jobs", action=Number, kind=int, least=1, help=f"in all (default: {JOBS:,}; {QUICK_JOBS:,} with --quick)")
+    add("--jobs", **AT_LEAST_ONE, help=f"in all (default: {JOBS:,}; {QUICK_JOBS:,} with --quick)")
     add(
         "--together",
-        action=Number,
-        kind=int,
-        least=1,
+        **AT_LEAST_ONE,
         help=f"connections at a time (default: {TOGETHER:,}; {QUICK_TOGETHER} with --quick)",
     )
-    add("--repetitions", action=Number, kind=int, least=1, help="(default: 2; 1 with --quick)")
-    add("--processes", action=Number, kind=int, least=1, default=1, help="of the generator (default: 1)")
-    add(
-        "--within",
-        **IN_SECONDS,
-        default=900.0,
-        help="all jobs have to end in time (default: 900)",
-    )
+    add("--repetitions", **AT_LEAST_ONE, help="(default: 2; 1 with --quick)")
+    add("--processes", **AT_LEAST_ONE, default=1, help="of the generator (default: 1)")
+    add("--within", **IN_SECONDS, default=900.0, help="all jobs have to end in time (default: 900)")
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ rate is raised in steps until it breaks, the place is narrowed down, and what wa
 
 import argparse
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from cdb_rest.management.quantities import IN_MILLISECONDS, IN_SECONDS, Number
+from cdb_rest.management.quantities import AT_LEAST_ONE, IN_MILLISECONDS, IN_SECONDS, Number
 from loadtests.campaigns import asked
 from loadtests.campaigns.generator import CONSTANT, Generator
 from loadtests.campaigns.locusts import Load
@@ -27,6 +28,9 @@ WARM_UP_RATE = 10.0
 # Repetitions start below what was found, and go up in smaller steps.
 NEAR, NEAR_FACTOR = 0.7, 1.2
 
+# The arguments of options that take jobs a second.
+RATE: dict[str, Any] = {"action": Number, "above": 0, "metavar": "RATE"}
+
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """The defaults take some ten minutes for each scenario."""
@@ -36,47 +40,16 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     asked.add_content(parser)
     add("--pattern", default="random", help="the moments that jobs ask about (default: random)")
     add("--start-jobs", default=CONSTANT, choices=(CONSTANT, "at random"), help="of each user")
-    add(
-        "--start",
-        action=Number,
-        above=0,
-        default=50.0,
-        metavar="RATE",
-        help="jobs a second of the first step (default: 50)",
-    )
+    add("--start", **RATE, default=50.0, help="jobs a second of the first step (default: 50)")
     add("--factor", action=Number, above=1, default=1.4, help="of each step (default: 1.4)")
-    add(
-        "--step",
-        **IN_SECONDS,
-        default=15.0,
-        help="length of a step (default: 15)",
-    )
-    add(
-        "--hold",
-        **IN_SECONDS,
-        default=60.0,
-        help="how long the found rate is held (default: 60)",
-    )
-    add(
-        "--most",
-        action=Number,
-        above=0,
-        default=5_000.0,
-        metavar="RATE",
-        help="the highest rate to try (default: 5000)",
-    )
-    add(
-        "--bound",
-        **IN_MILLISECONDS,
-        default=1_000.0,
-        help="what 95 %% of the jobs must keep (default: 1000)",
-    )
-    add("--repetitions", action=Number, kind=int, least=1, default=2, help="of the search (default: 2)")
+    add("--step", **IN_SECONDS, default=15.0, help="length of a step (default: 15)")
+    add("--hold", **IN_SECONDS, default=60.0, help="how long the found rate is held (default: 60)")
+    add("--most", **RATE, default=5_000.0, help="the highest rate to try (default: 5000)")
+    add("--bound", **IN_MILLISECONDS, default=1_000.0, help="what 95 %% of the jobs must keep (default: 1000)")
+    add("--repetitions", **AT_LEAST_ONE, default=2, help="of the search (default: 2)")
     add(
         "--processes",
-        action=Number,
-        kind=int,
-        least=1,
+        **AT_LEAST_ONE,
         default=1,
         help="of the generator to begin with; more are added when they are full",
     )

@@ -72,12 +72,7 @@ def _add_jobs(add: Callable[..., None]) -> None:
         help="of each user; only the first waits for answers, and so hides overload",
     )
     add("--jobs-per-second", type=float, default=1.0, help="of each user, where jobs start at a rate or at random")
-    add(
-        "--pause",
-        **PAUSE,
-        default=0.0,
-        help="seconds after each job, where the next one waits for the last one",
-    )
+    add("--pause", **PAUSE, default=0.0, help="seconds after each job, where the next one waits for the last one")
     add("--jobs-per-user", type=int, default=0, metavar="N", help="a user goes after so many; 0: when the test ends")
     add("--start-together", action="store_true", help="users wait until all are there, then all begin at once")
     add(
@@ -87,22 +82,11 @@ def _add_jobs(add: Callable[..., None]) -> None:
         metavar="N",
         help="of all Indecisive users together, a tag each; 0: until the test ends",
     )
-    add(
-        "--indecision",
-        **PAUSE,
-        default=1.0,
-        help="seconds that Indecisive users keep a tag before they delete it",
-    )
+    add("--indecision", **PAUSE, default=1.0, help="seconds that Indecisive users keep a tag before they delete it")
 
 
 def _add_limits(add: Callable[..., None]) -> None:
-    add(
-        "--patience",
-        **IN_SECONDS,
-        brief=True,
-        default=60.0,
-        help="seconds to wait for an answer",
-    )
+    add("--patience", **IN_SECONDS, brief=True, default=60.0, help="seconds to wait for an answer")
     add(
         "--most-in-progress",
         type=int,
@@ -133,13 +117,7 @@ def _add_shapes(add: Callable[..., None]) -> None:
         shown=False,
         help="multiplies the peak that a shape has where --users is not given: 0.1 for a small machine",
     )
-    add(
-        "--step-seconds",
-        **IN_SECONDS,
-        brief=True,
-        default=30.0,
-        help="shape Ramp: seconds of each of its ten steps",
-    )
+    add("--step-seconds", **IN_SECONDS, brief=True, default=30.0, help="shape Ramp: seconds of each of its ten steps")
     add(
         "--slow-milliseconds",
         **IN_MILLISECONDS,

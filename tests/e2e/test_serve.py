@@ -120,7 +120,7 @@ def test_a_data_directory_with_an_awkward_name_works(fresh, name):
     assert service.family() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a program as another user")
 def test_an_ordinary_user_can_do_it(fresh, new_directory):
     postgres_binaries.let_pass(ROOT / "any")
     account = pwd.getpwnam("games")
@@ -144,7 +144,7 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
             if not subprocess.run(probe, check=False, capture_output=True, env=environment, **as_user).returncode:
                 break
     else:
-        pytest.skip("the packages are out of reach of other accounts")
+        pytest.skip("other users cannot read the installed packages")
     log = (home / "log").open("w+")
     process = subprocess.Popen(
         [python, "manage.py", "serve"], stdout=log, stderr=log, start_new_session=True, env=environment,
