@@ -9,6 +9,8 @@ PIN := .venv/bin/pip-compile --quiet --strip-extras --generate-hashes --no-emit-
 	--no-emit-trusted-host --allow-unsafe
 # What is given on make's command line, such as PORT=8001, reaches the programs as an environment variable by itself.
 export PYTHON
+# Some images set it. Each process, of which the tests start more than a thousand, would compile all modules of the project.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

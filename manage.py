@@ -3,8 +3,12 @@
 
 import sys
 
-from cdb.management import command_line
-from cdb.processes import signals
+from cdb.processes import memory
+
+memory.collect_seldom()
+
+from cdb.management import command_line  # noqa: E402 -- what it imports is what takes long
+from cdb.processes import signals  # noqa: E402
 
 if __name__ == "__main__":
     # A command that is told to end must get the chance to stop what it started.

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from cdb.embedded.server import EmbeddedPostgres
+from cdb.processes import memory
 
 
 def main(directory: Path) -> None:
@@ -18,4 +19,5 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
+    memory.collect_seldom()
     main(Path(sys.argv[1]))
