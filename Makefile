@@ -34,9 +34,9 @@ setup-dev: ## the same with the packages for development
 test: setup-dev ## run the quick tests against a real PostgreSQL, in three minutes; ARGS='-k name' selects
 	@$(PYTEST) $(ARGS)
 
-# Services that start, stop and wait for a time limit leave processors idle, so there is one process more than processors.
+# Services that start, stop and wait for a time limit leave processors idle, so there are two processes for each processor.
 test-all: setup-dev ## run all tests, with whole services and more random examples; TESTS=tests/e2e takes one folder
-	@$(PYTEST) -n $$(($$(nproc) + 1)) --hypothesis-profile=full $(or $(TESTS),tests) $(ARGS)
+	@$(PYTEST) -n $$(($$(nproc) * 2)) --hypothesis-profile=full $(or $(TESTS),tests) $(ARGS)
 
 soak: setup-dev ## play random histories and races of writers for MINUTES=10, on every core, against the oracle
 	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)

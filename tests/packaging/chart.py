@@ -32,7 +32,7 @@ def render(values: str, *more: str) -> str:
 
 
 def resources(manifests: str) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(manifests) if document]
+    return [document for document in yaml.load_all(manifests, yaml.CSafeLoader) if document]
 
 
 def refusals(manifests: str) -> list[str]:
@@ -53,7 +53,9 @@ def refusals(manifests: str) -> list[str]:
 def _schemas_of_others() -> dict[str, Any]:
     """By kind, with unknown fields refused, as Kubernetes' own are."""
     found = {}
-    for definition in (yaml.safe_load(file.read_text())["spec"] for file in fetched("crds").glob("*.yaml")):
+    for definition in (
+        yaml.load(file.read_text(), yaml.CSafeLoader)["spec"] for file in fetched("crds").glob("*.yaml")
+    ):
         [version] = [version for version in definition["versions"] if version["storage"]]
         schema = version["schema"]["openAPIV3Schema"]
         # Kubernetes' own fields.
