@@ -64,8 +64,8 @@ def test_the_counts_are_those_of_the_load(three):
     before = look(three)
     assert before.sum("cdb_processes", pool="lookups") == 4
     load = Load(three.port)
-    load.run(100)
-    assert sum(load.told.values()) == 8 * (300 + 60)
+    load.run(40)
+    assert sum(load.told.values()) == 8 * (120 + 24)
     check(three, before, load)
 
 
@@ -79,7 +79,7 @@ def test_a_killed_process_takes_no_count_along_and_leaves_nobody_in_progress(thr
     eventually(lambda: look(three).sum("cdb_threads", pool="lookups"), 12)
     assert look(three).requests == before.requests
     load = Load(three.port)
-    load.run(50)
+    load.run(20)
     check(three, before, load)
 
 
@@ -98,7 +98,7 @@ def test_what_a_killed_process_was_at_work_on_is_in_progress_no_more(three):
 
 def test_a_process_that_is_killed_under_load_loses_no_more_than_it_was_at_work_on(three):
     before, load = look(three), Load(three.port)
-    load.run(100, lambda: (time.sleep(0.5), [process.kill() for process in workers(three, "lookups")]))
+    load.run(60, lambda: (time.sleep(0.3), [process.kill() for process in workers(three, "lookups")]))
     eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="lookups"), 0)
     eventually(lambda: look(three).sum("cdb_threads", pool="lookups"), 12)
     counted = sum((look(three).requests - before.requests).values())
@@ -116,7 +116,7 @@ def test_renewing_all_processes_under_load_counts_each_request_once(three):
             three.process.send_signal(signal.SIGHUP)
             eventually(lambda: three.lines.count("Reloaded: the new processes respond."), lines + 1, 60)
 
-        load.run(150, renew)
+        load.run(100, renew)
         check(three, before, load)
         eventually(lambda: look(three).sum("cdb_processes"), 7)
         # Old and new ones at a time, a file of each kind, and the locks.

@@ -16,7 +16,7 @@ DEPLOY = ROOT / "deploy" / "prometheus"
     [
         ("check", "rules", "rules.yml", "alerts.yml"),
         ("check", "config", "prometheus.yml"),
-        ("test", "rules", "alerts_service_test.yml", "alerts_database_test.yml"),
+        ("test", "rules", *(trials.name for trials in sorted(DEPLOY.glob("*_test.yml")))),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
