@@ -36,7 +36,7 @@ def new_directory():
 
 @pytest.fixture(scope="session")
 def service(new_directory):
-    running = Service(new_directory() / "data", is_first_start=True).start()
+    running = Service(new_directory() / "data").start()
     yield running
     running.stop()
 
@@ -50,7 +50,7 @@ def needs_packages():
 @pytest.fixture(scope="session")
 def served(needs_packages, new_directory):
     """The same in the production shape."""
-    running = Service(new_directory() / "data", "serve", is_first_start=True).start()
+    running = Service(new_directory() / "data", "serve").start()
     yield running
     running.stop()
 

@@ -12,14 +12,17 @@ import pytest
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.commands.importing import HEADER
-from tests.e2e.service import JobClient
+from tests.e2e.service import JobClient, Service
 
 
-@pytest.fixture
-def running(fresh):
-    service = fresh(SCENARIO="none").start()
-    yield service
-    assert service.stop() == 0
+@pytest.fixture(scope="module")
+def running(new_directory):
+    service = Service(new_directory() / "data", SCENARIO="none").start()
+    try:
+        yield service
+        assert service.stop() == 0
+    finally:
+        service.kill_everything()
 
 
 @pytest.fixture
@@ -38,7 +41,10 @@ def connect(running):
 
 @pytest.fixture
 def connection(connect):
-    return connect()
+    """A connection to the database, whose table of IOVs takes no space: what was rolled back before does."""
+    opened = connect()
+    opened.cursor().execute('TRUNCATE "PayloadIOV" CASCADE')
+    return opened
 
 
 @pytest.fixture
@@ -122,6 +128,7 @@ def test_an_index_that_somebody_makes_is_left_alone(running, connection, writer)
     writer.execute("COMMIT")
     out, err = first.communicate(timeout=30)
     assert (first.returncode, err) == (0, "") and "Indexes created: 2 of 2" in out
+    assert "Indexes dropped: 2 of 2" in running.manage("strategy_indexes", "drop").stdout
 
 
 @pytest.mark.parametrize("command", [("seed_scenario", "tiny"), ("explain_lookup",)])

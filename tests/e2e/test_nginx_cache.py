@@ -16,7 +16,7 @@ import pytest
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.serving.program import find
 from tests.e2e.behind_nginx import PREFIX, ask
-from tests.e2e.service import JobClient
+from tests.e2e.service import JobClient, Service
 
 UNLOCKED = f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 
@@ -40,13 +40,18 @@ def nobody_looks_after(service):
         service.process.send_signal(signal.SIGCONT)
 
 
-@pytest.fixture
-def own(fresh, needs_packages):
-    """A service of the test's own. nginx waits for its responses for no longer than these times and some seconds."""
-    service = fresh(command="serve", CDB_QUEUE_TIMEOUT_SECONDS="2", CDB_LOOKUP_TIMEOUT_SECONDS="2").start()
-    yield service
-    assert service.stop() == 0
-    assert service.family() == []
+@pytest.fixture(scope="module")
+def own(needs_packages, new_directory):
+    """A service for the tests that kill parts of one. nginx waits for its responses for no longer than these times and some
+    seconds."""
+    settings = {"CDB_QUEUE_TIMEOUT_SECONDS": "2", "CDB_LOOKUP_TIMEOUT_SECONDS": "2"}
+    service = Service(new_directory() / "data", "serve", **settings).start()
+    try:
+        yield service
+        assert service.stop() == 0
+        assert service.family() == []
+    finally:
+        service.kill_everything()
 
 
 def test_a_frozen_answer_is_kept_and_an_unlocked_one_is_asked_for_each_time(served):
@@ -120,10 +125,12 @@ def test_what_dies_is_started_again(own, word, name):
             good = good + 1 if ask(own, "GET", UNLOCKED)[0] == 200 else 0
         except OSError:
             good = 0
-    assert JobClient(own.port).call("POST", "pt", {"name": "AfterAll"})[0] == 200
+    assert JobClient(own.port).call("POST", "pt", {"name": f"After{name}"})[0] == 200
 
 
-def test_workers_that_are_killed_cost_no_reader_its_answer(own):
+def test_workers_that_are_killed_cost_no_reader_its_answer(fresh, needs_packages):
+    # A service of its own, whose responses are small: one that is longer than what nginx holds back may be cut off.
+    own = fresh(command="serve").start()
     ended, failures = threading.Event(), []
 
     def read(path):
