@@ -81,6 +81,11 @@ class Limits:
         """Whether the connection's request has a share of any limit, so that `admit` has to decide about it."""
         return any(self._share_of(conn))
 
+    @property
+    def has_long_read(self) -> bool:
+        """Whether a thread has a read whose response may be large."""
+        return self._reads > 0
+
     def is_counted(self, conn: Connection) -> bool:
         """Whether `release` has to be called before the connection may ask for something else."""
         return conn in self._running

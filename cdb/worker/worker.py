@@ -82,8 +82,10 @@ class BufferingWorker(RespondingWorker):
         self._waits.expire(now)
         for conn in [*too_slow(self._waits, now), *self._limits.overdue()]:
             self._refuse(conn, OVERLOADED)
-        # gunicorn replaces a worker when its last connection has ended. A client that receives slowly may need an hour.
-        if self.nr >= self._most_requests and not any(conn.sock.unsent for conn in self._waits):
+        # From then on gunicorn accepts no connection, gives those that are left 30 s, and starts another worker after that. A
+        # client that receives slowly may need an hour.
+        is_sending = self._limits.has_long_read or any(conn.sock.unsent for conn in self._waits)
+        if self.nr >= self._most_requests and not is_sending:
             self.alive = False
 
     def _read(self, conn: Connection, _socket: Any = None) -> None:

@@ -9,8 +9,10 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg2
 import pytest
 
+from cdb.embedded.server import EmbeddedPostgres
 from tests.e2e.faults import LOOKUP
 from tests.e2e.refused import request
 from tests.e2e.service import JobClient, Service
@@ -136,16 +138,22 @@ def test_readers_of_large_responses_leave_room_for_others(needs_packages, new_di
 
 
 def test_a_process_that_is_to_be_replaced_waits_for_slow_readers_and_serves_others(new_directory):
-    """After 100 requests, of which 8 are taken slowly: its successor comes when it has ended."""
+    """After 100 requests, while 8 responses are made and taken slowly: its successor comes when it has ended."""
     settings = {"SCENARIO": "moderate", "GUNICORN_CMD_ARGS": "--max-requests=100 --max-requests-jitter=0"}
-    service = started(new_directory(), "run", **PATIENT | settings)
+    times = dict.fromkeys(("CDB_LOCK_TIMEOUT_SECONDS", "CDB_STATEMENT_TIMEOUT_SECONDS"), "60")
+    service = started(new_directory(), "run", **PATIENT | settings | times)
     [worker] = service.programs("gunicorn: worker") or [
         max(service.programs("gunicorn"), key=lambda one: one.create_time())
     ]
-    with opened(service.port, 8, lambda _: request(b"GET", b"gt")) as connections:
+    database = psycopg2.connect(EmbeddedPostgres(service.data / "postgres").url)
+    with contextlib.closing(database), opened(service.port, 8, lambda _: request(b"GET", b"gt")) as connections:
+        # None of the 8 has a response before all of the others have theirs.
+        database.cursor().execute('LOCK TABLE "GlobalTag" IN ACCESS EXCLUSIVE MODE')
         client = JobClient(service.port)
         for _ in range(100):
             client.get("piov/1")
+        time.sleep(2)
+        database.rollback()
         others_are_answered(service)
         assert worker.is_running()
         responses = [http.client.HTTPResponse(connection) for connection in connections]
