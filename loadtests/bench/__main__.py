@@ -52,6 +52,9 @@ def main(arguments: Sequence[str]) -> int:
     except (wrk.MissingProgramError, ConfigurationError) as error:
         sys.stderr.write(f"bench: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("bench: interrupted\n")
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
