@@ -6,7 +6,7 @@ It is loaded with ``-p tests.profiles``, before any test module reads how many e
 from hypothesis import settings
 
 settings.register_profile("quick", max_examples=15, deadline=None)
-settings.register_profile("full", max_examples=50, deadline=None)
+settings.register_profile("full", max_examples=30, deadline=None)
 settings.load_profile("quick")
 
 

@@ -61,7 +61,7 @@ def test_deploying_under_load_loses_no_request_and_no_write(fresh):
     for one in load:
         one.start()
     before = {process.pid for process in service.programs("gunicorn_master")}
-    for times in range(1, 4):
+    for times in (1, 2):
         service.process.send_signal(signal.SIGHUP)
         deadline = time.monotonic() + 120
         while service.lines.count(RELOADED) < times:

@@ -16,6 +16,8 @@ from loadtests.reporting.result import Table, Target
 from tests.loadtests.recorded import START, job, read, request, samples, steady, written
 from tests.loadtests.test_report import Checker
 
+pytestmark = pytest.mark.xdist_group("campaign-report")
+
 CLOSED = {"users": "10 (ReconstructionJob)"}
 
 

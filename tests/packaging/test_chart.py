@@ -10,6 +10,8 @@ from cdb.serving import postgresql
 from cdb.serving.templates import DEPLOY
 from tests.packaging.chart import CHART, KUBERNETES, VALUE_SETS, helm, refusals, render, resources
 
+pytestmark = pytest.mark.xdist_group("chart")
+
 WORKLOADS = ("Deployment", "Job", "Pod")
 
 
