@@ -91,7 +91,8 @@ def test_nobody_sees_an_old_answer_after_a_write_was_acknowledged(behind, writte
     for reader in readers:
         reader.join(60)
         assert reader.failures == []
-        assert reader.reads > 100
+        # Each has read between many of the writes.
+        assert reader.reads > request.config.getoption("rounds") // 4
     assert sum(reader.kept for reader in readers) > 0
     reads, kept = (sum(getattr(reader, count) for reader in readers) for count in ("reads", "kept"))
     sys.stdout.write(f"{reads} reads, {kept} of them kept answers that still held\n")
