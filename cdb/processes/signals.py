@@ -1,7 +1,11 @@
-"""Signals that ask a command to end, as exceptions that are not raised in the middle of the work of `subprocess`.
+"""Signals that ask a command to end, as exceptions that are not raised where they do harm or are lost.
 
-An exception from a signal's handler is raised wherever the main thread is. `subprocess.Popen` takes a lock and then waits for
-its process; raised between the two, the exception leaves the lock taken, and the next `wait` never returns.
+An exception from a signal's handler is raised wherever the main thread is.
+
+- `subprocess.Popen` takes a lock and then waits for its process. Raised between the two, the exception leaves the lock taken,
+  and the next `wait` never returns.
+- While a module is imported, C extensions and callbacks of weak references ignore exceptions: about one signal in fifty was
+  lost while a command loaded its modules.
 """
 
 import signal
@@ -11,8 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+AGAIN_SECONDS = 0.02
+
 _depth = 0
 _pending: int | None = None
+_postponed: int = signal.SIGTERM
 
 
 def install() -> None:
@@ -20,6 +27,7 @@ def install() -> None:
     # A shell lets what it starts in the background ignore SIGINT, but a client that sends it wants the command to end.
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _handle)
+    signal.signal(signal.SIGALRM, lambda _number, frame: _handle(_postponed, frame))
 
 
 @contextmanager
@@ -40,12 +48,23 @@ def held() -> Iterator[None]:
             _raise(number)
 
 
-def _handle(number: int, _frame: FrameType | None) -> None:
-    global _pending
+def _handle(number: int, frame: FrameType | None) -> None:
+    global _pending, _postponed
     if _depth:
         _pending = number
+    elif _is_importing(frame):
+        _postponed = number
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
     else:
         _raise(number)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _raise(number: int) -> None:

@@ -1,7 +1,9 @@
-"""Signals that end a command: raised as exceptions, but not while `subprocess` has its lock."""
+"""Signals that end a command: raised as exceptions, but not while `subprocess` has its lock nor while a module is imported."""
 
 import signal
+import sys
 import threading
+import time
 
 import pytest
 
@@ -10,7 +12,7 @@ from cdb.processes import child, signals
 
 @pytest.fixture
 def installed():
-    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM)
     before = {number: signal.getsignal(number) for number in numbers}
     signals.install()
     yield
@@ -64,3 +66,19 @@ def test_a_signal_is_raised_at_once_or_at_the_end_of_the_outermost_block_that_ho
     assert steps == ["inner", "outer"]
     with signals.held():
         steps.append("nothing is left")
+
+
+def test_a_signal_during_an_import_is_not_lost(installed, tmp_path, monkeypatch):
+    # As modules of C do that can go without what they ask for.
+    ignoring = (
+        "import signal\ntry:\n    signal.raise_signal(signal.SIGTERM)\nexcept BaseException:\n    pass\nloaded = True\n"
+    )
+    (tmp_path / "ignoring.py").write_text(ignoring)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        import ignoring
+
+        assert ignoring.loaded
+        time.sleep(30)
+    assert ended.value.code == 128 + signal.SIGTERM
+    del sys.modules["ignoring"]
