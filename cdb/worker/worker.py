@@ -84,9 +84,11 @@ class BufferingWorker(RespondingWorker):
             self._refuse(conn, OVERLOADED)
         # From then on gunicorn accepts no connection, gives those that are left 30 s, and starts another worker after that. A
         # client that receives slowly may need an hour.
-        is_sending = self._limits.has_long_read or any(conn.sock.unsent for conn in self._waits)
-        if self.nr >= self._most_requests and not is_sending:
+        if self.nr >= self._most_requests and not self._has_large_responses():
             self.alive = False
+
+    def _has_large_responses(self) -> bool:
+        return self._limits.has_long_read or any(conn.sock.unsent for conn in self._waits)
 
     def _read(self, conn: Connection, _socket: Any = None) -> None:
         try:

@@ -34,7 +34,7 @@ OWN_METHODS = {
     RespondingWorker: {"_is_crowded", "_asks_again", "_answer_instead"},
     BufferingWorker: {
         "_read", "_read_no_more", "_submit", "_queue", "_refuse_overdue", "_refuse", "_start", "_hand_back", "_finish",
-        "_cut", "_close", "_discard", "_drop",
+        "_cut", "_close", "_discard", "_drop", "_has_large_responses",
     },
     Connection: {"address", "read_deadline"},
 }  # fmt: skip
