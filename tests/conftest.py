@@ -18,7 +18,7 @@ PREFIX = "/api/cdb_rest/"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=60, help="writes that tests/e2e/test_freshness.py reads after")
+    parser.addoption("--rounds", type=int, default=100, help="writes that tests/e2e/test_freshness.py reads after")
 
 
 @pytest.fixture(scope="session")

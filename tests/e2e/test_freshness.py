@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.service import JobClient
 
 READERS = 6
+LEAST_READS = 100
 
 
 class CachingReader(threading.Thread):
@@ -85,14 +86,16 @@ def test_nobody_sees_an_old_answer_after_a_write_was_acknowledged(behind, writte
     ]
     for reader in readers:
         reader.start()
-    for number in range(2, request.config.getoption("rounds") + 1):
+    number, rounds = 1, request.config.getoption("rounds")
+    # Until each has read often, also on a busy machine. One that has ended has a failure.
+    while number < rounds or any(reader.is_alive() and reader.reads <= LEAST_READS for reader in readers):
+        number += 1
         write(number)
     done.set()
     for reader in readers:
         reader.join(60)
         assert reader.failures == []
-        # Each has read between many of the writes.
-        assert reader.reads > request.config.getoption("rounds") // 4
+        assert reader.reads > LEAST_READS
     assert sum(reader.kept for reader in readers) > 0
     reads, kept = (sum(getattr(reader, count) for reader in readers) for count in ("reads", "kept"))
     sys.stdout.write(f"{reads} reads, {kept} of them kept answers that still held\n")
