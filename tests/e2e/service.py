@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,16 @@ class Service:
         self.start_lines = list(self.lines)
         assert any(line.startswith("Stop:") for line in self.start_lines), self.lines
         return self
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Service"]:
+        """Inside the block it runs. It has to stop without a fault, and nothing of it is left, whatever happens."""
+        try:
+            yield self.start()
+            assert self.stop() == 0
+            assert self.family() == []
+        finally:
+            self.kill_everything()
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)

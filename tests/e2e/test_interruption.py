@@ -17,12 +17,8 @@ from tests.e2e.service import JobClient, Service
 
 @pytest.fixture(scope="module")
 def running(new_directory):
-    service = Service(new_directory() / "data", SCENARIO="none").start()
-    try:
+    with Service(new_directory() / "data", SCENARIO="none").running() as service:
         yield service
-        assert service.stop() == 0
-    finally:
-        service.kill_everything()
 
 
 @pytest.fixture

@@ -45,13 +45,8 @@ def own(needs_packages, new_directory):
     """A service for the tests that kill parts of one. nginx waits for its responses for no longer than these times and some
     seconds."""
     settings = {"CDB_QUEUE_TIMEOUT_SECONDS": "2", "CDB_LOOKUP_TIMEOUT_SECONDS": "2"}
-    service = Service(new_directory() / "data", "serve", **settings).start()
-    try:
+    with Service(new_directory() / "data", "serve", **settings).running() as service:
         yield service
-        assert service.stop() == 0
-        assert service.family() == []
-    finally:
-        service.kill_everything()
 
 
 def test_a_frozen_answer_is_kept_and_an_unlocked_one_is_asked_for_each_time(served):

@@ -75,11 +75,6 @@ def open_directory():
 def load_service():
     """`manage.py run` with its example tag, for all tests of users and of the web UI."""
     # pytest's own directories are closed to other accounts, the database server's among them.
-    directory = Path(tempfile.mkdtemp(prefix="cdb-load-"))
-    running = Service(directory / "data")
-    try:
-        yield running.start()
-        running.stop()
-    finally:
-        running.kill_everything()
-        shutil.rmtree(directory, ignore_errors=True)
+    directory = tempfile.TemporaryDirectory(prefix="cdb-load-", ignore_cleanup_errors=True)
+    with directory as path, Service(Path(path) / "data").running() as service:
+        yield service
