@@ -8,24 +8,20 @@ The server listens on a Unix socket alone, in a directory that only its owner (a
 different data directories can't meet, and no password is needed.
 """
 
-import contextlib
 import fcntl
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg2
 
-from cdb.embedded import postgres_binaries
+from cdb.embedded import locks, postgres_binaries
 from cdb.embedded.data_directory import DATABASE, DataDirectory, options_of
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.env import ROOT, ConfigurationError
 
-# Held by the processes that use the server (shared), and by the guard.
-USERS_LOCK, GUARD_LOCK = "users.lock", "guard.lock"
 PAUSE_SECONDS = 0.01
 # How long the last user waits for the guard to end.
 GUARD_SECONDS = 5
@@ -67,8 +63,8 @@ class EmbeddedPostgres:
         postgres_binaries.check_installed()
         try:
             self._data_directory.make()
-            with self._control_lock():
-                self._use_lock = os.open(self.directory / USERS_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            with locks.control(self.directory):
+                self._use_lock = locks.open_file(self.directory / locks.USERS)
                 fcntl.flock(self._use_lock, fcntl.LOCK_SH)
                 self._data_directory.initialise()
                 if not self._process.is_running():
@@ -87,7 +83,7 @@ class EmbeddedPostgres:
         if self._process.is_alive():
             return False
         try:
-            with self._control_lock():
+            with locks.control(self.directory):
                 if self._process.is_running():
                     return False
                 self._process.start()
@@ -99,8 +95,8 @@ class EmbeddedPostgres:
         """Stop using the server, and stop it if no other process uses it."""
         if self._use_lock is None:
             return
-        with self._open(GUARD_LOCK) as guard:
-            with self._control_lock():
+        with locks.opened(self.directory / locks.GUARD) as guard:
+            with locks.control(self.directory):
                 try:
                     is_last = self._is_last_user(self._use_lock)
                     if is_last:
@@ -109,52 +105,26 @@ class EmbeddedPostgres:
                     os.close(self._use_lock)
                     self._use_lock = None
             deadline = time.monotonic() + GUARD_SECONDS
-            while is_last and not _try_lock(guard, fcntl.LOCK_SH) and time.monotonic() < deadline:
+            while is_last and not locks.try_lock(guard, fcntl.LOCK_SH) and time.monotonic() < deadline:
                 time.sleep(PAUSE_SECONDS)
 
-    def guard(self) -> None:
-        """Wait until no process uses the server, then stop it."""
-        with self._open(USERS_LOCK) as users:
-            while True:
-                fcntl.flock(users, fcntl.LOCK_EX)
-                # Users take the control lock first, so it can't be waited for with this one held.
-                fcntl.flock(users, fcntl.LOCK_UN)
-                with self._control_lock():
-                    if _try_lock(users, fcntl.LOCK_EX):
-                        self._process.stop()
-                        # The next user needs another guard.
-                        (self.directory / GUARD_LOCK).unlink(missing_ok=True)
-                        return
+    def stop(self) -> None:
+        """Stop the server if it runs. The caller makes sure that no process uses it."""
+        self._process.stop()
 
     @staticmethod
     def _is_last_user(use_lock: int) -> bool:
         """Whether no other process uses the server. Only the last user, or the guard for a moment, can have the lock alone."""
         while True:
             for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
-                if _try_lock(use_lock, kind):
+                if locks.try_lock(use_lock, kind):
                     return kind == fcntl.LOCK_EX
             time.sleep(PAUSE_SECONDS)
 
     def _ensure_guard(self) -> None:
-        with self._open(GUARD_LOCK) as lock:
-            if _try_lock(lock, fcntl.LOCK_EX):
+        with locks.opened(self.directory / locks.GUARD) as lock:
+            if locks.try_lock(lock, fcntl.LOCK_EX):
                 _start_guard(self.directory, lock)
-
-    @contextlib.contextmanager
-    def _control_lock(self) -> Iterator[None]:
-        """Serialise starting and stopping among processes."""
-        with self._open("control.lock") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-
-    @contextlib.contextmanager
-    def _open(self, name: str) -> Iterator[int]:
-        """A descriptor of a lock's file."""
-        handle = os.open(self.directory / name, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            yield handle
-        finally:
-            os.close(handle)
 
 
 def _start_guard(directory: Path, lock: int) -> None:
@@ -171,11 +141,3 @@ def _start_guard(directory: Path, lock: int) -> None:
         start_new_session=True,
         pass_fds=[lock],
     )
-
-
-def _try_lock(handle: int, kind: int) -> bool:
-    """Take a lock of that kind unless another process has it. Returns whether it was taken."""
-    with contextlib.suppress(BlockingIOError):
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-        return True
-    return False
