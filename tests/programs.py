@@ -18,7 +18,7 @@ MORE_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 # Every machine for which `make test` is made has bash, coreutils, make, mount, runuser and useradd; they are not listed.
 PACKAGES = {
     "buildah": "buildah",
-    "chromium": "chromium",
+    "chromium-headless-shell": "chromium-headless-shell",
     "curl": "curl",
     "git": "git",
     "mmdebstrap": "mmdebstrap",

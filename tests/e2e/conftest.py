@@ -83,12 +83,13 @@ def fresh(new_directory):
 @pytest.fixture(scope="module")
 def browser():
     """Chromium without a window; none of its processes stays."""
-    require("chromium")
+    require("chromium-headless-shell")
     earlier = set(psutil.Process().children())
     flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
     expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        program = shutil.which("chromium-headless-shell")
+        running = playwright.chromium.launch(executable_path=program, args=flags)
         drivers = set(psutil.Process().children()) - earlier
         started = {*drivers, *(process for driver in drivers for process in driver.children(recursive=True))}
         yield running
