@@ -29,7 +29,7 @@ def main(directory: Path) -> None:
 
 
 def _stop(directory: Path) -> None:
-    # One that was stopped has removed it.
+    # Where the server was stopped, it has removed its own record.
     if not (directory / "data" / "postmaster.pid").exists():
         return
     # After the long wait, because its imports take time and memory.

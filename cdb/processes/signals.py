@@ -18,8 +18,8 @@ from types import FrameType
 AGAIN_SECONDS = 0.02
 
 _depth = 0
+# The signal that has not raised its exception yet.
 _pending: int | None = None
-_postponed: int = signal.SIGTERM
 
 
 def install() -> None:
@@ -27,13 +27,13 @@ def install() -> None:
     # A shell lets what it starts in the background ignore SIGINT, but a client that sends it wants the command to end.
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _handle)
-    signal.signal(signal.SIGALRM, lambda _number, frame: _handle(_postponed, frame))
+    signal.signal(signal.SIGALRM, lambda _number, frame: _raise_when_safe(frame))
 
 
 @contextmanager
 def held() -> Iterator[None]:
     """Inside the block no signal raises an exception; the last one that arrived raises it at the block's end."""
-    global _depth, _pending
+    global _depth
     if threading.current_thread() is not threading.main_thread():
         # Handlers run in the main thread alone.
         yield
@@ -43,20 +43,24 @@ def held() -> Iterator[None]:
         yield
     finally:
         _depth -= 1
-        if not _depth and _pending is not None:
-            number, _pending = _pending, None
-            _raise(number)
+        if not _depth:
+            _raise()
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
-    global _pending, _postponed
+    global _pending
+    _pending = number
+    _raise_when_safe(frame)
+
+
+def _raise_when_safe(frame: FrameType | None) -> None:
+    """Raise the exception of the pending signal now, at the end of the block that holds it, or some moments later."""
     if _depth:
-        _pending = number
-    elif _is_importing(frame):
-        _postponed = number
+        return
+    if _is_importing(frame):
         signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
     else:
-        _raise(number)
+        _raise()
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -67,7 +71,10 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-def _raise(number: int) -> None:
+def _raise() -> None:
+    global _pending
+    number, _pending = _pending, None
     if number == signal.SIGINT:
         raise KeyboardInterrupt
-    sys.exit(128 + number)
+    if number is not None:
+        sys.exit(128 + number)
