@@ -36,9 +36,8 @@ def new_directory():
 
 @pytest.fixture(scope="session")
 def service(new_directory):
-    running = Service(new_directory() / "data").start()
-    yield running
-    running.stop()
+    with Service(new_directory() / "data").running() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +49,8 @@ def needs_packages():
 @pytest.fixture(scope="session")
 def served(needs_packages, new_directory):
     """The same in the production shape."""
-    running = Service(new_directory() / "data", "serve").start()
-    yield running
-    running.stop()
+    with Service(new_directory() / "data", "serve").running() as running:
+        yield running
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def test_a_server_whose_parent_does_not_collect_it_counts_as_ended(new_directory
     try:
         assert any(line == "up\n" for line in parent.stdout)
         # Raises where it waits for more than a minute.
-        EmbeddedPostgres(directory)._process.stop()
+        EmbeddedPostgres(directory).stop()
         assert parent.poll() is None
     finally:
         parent.communicate("", timeout=60)

@@ -21,9 +21,8 @@ LARGEST_WORKER_BYTES = 100_000_000
 def exporting(new_directory):
     """A service with a single process, in which exports last as long as their clients take to read them."""
     settings = {"CDB_WORKERS": "1", "CDB_THREADS": "5", "CDB_SPOOL_BYTES": "0"}
-    running = Service(new_directory() / "data", SCENARIO=TAG, **settings).start()
-    yield running
-    assert running.stop() == 0
+    with Service(new_directory() / "data", SCENARIO=TAG, **settings).running() as running:
+        yield running
 
 
 @pytest.fixture

@@ -49,9 +49,8 @@ class Prometheus:
 @pytest.fixture(scope="module")
 def watched(new_directory, needs_packages):
     """A service that has something to tell."""
-    running = Service(new_directory() / "data", "serve", CDB_WORKERS="3").start()
-    yield running
-    running.stop()
+    with Service(new_directory() / "data", "serve", CDB_WORKERS="3").running() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

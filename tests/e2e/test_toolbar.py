@@ -30,19 +30,16 @@ PATHS = [
 @pytest.fixture(scope="module")
 def plain(new_directory):
     """A service as in production, but for the strategies, which DEBUG serves as well."""
-    running = Service(new_directory() / "data", SCENARIO="tiny-moderate", CDB_STRATEGIES="1").start()
-    yield running
-    running.kill_everything()
+    with Service(new_directory() / "data", SCENARIO="tiny-moderate", CDB_STRATEGIES="1").running() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def debugging(plain, new_directory):
     """A service with DEBUG on the same database."""
     url = EmbeddedPostgres(plain.data / "postgres").url
-    running = Service(new_directory() / "data", DEBUG="1", DATABASE_URL=url).start()
-    yield running
-    running.stop()
-    running.kill_everything()
+    with Service(new_directory() / "data", DEBUG="1", DATABASE_URL=url).running() as running:
+        yield running
     said = running.lines[len(running.start_lines) :]
     assert [line for line in said if "[cdb.request]" not in line] == ["Stopping."]
 
