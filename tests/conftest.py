@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from io import StringIO
 from typing import Any
@@ -11,10 +12,14 @@ from django.core.management import call_command
 from django.db.models.signals import post_migrate
 from django.test import Client
 
+from cdb.env import ROOT
 from cdb_rest.http.security import HEADERS
 from tests.builders import Builder, make_statuses
 
 PREFIX = "/api/cdb_rest/"
+
+# What the tests start finds tests/production/sitecustomize.py.
+os.environ["PYTHONPATH"] = str(ROOT / "tests" / "production")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

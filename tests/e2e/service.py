@@ -22,9 +22,6 @@ from cdb.env import ROOT
 from cdb.processes import metrics_directory
 from tests.postgres import DIRECTORY
 
-# Hides what is not among the packages of production.
-PRODUCTION = str(ROOT / "tests" / "production")
-
 
 def free_port() -> int:
     with socket.socket() as probe:
@@ -65,7 +62,7 @@ class Service:
         hidden = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PYTEST")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         fixed = {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(data), "PORT": str(self.port)}
-        self.environment = clean | fixed | {"PYTHONPATH": PRODUCTION} | settings
+        self.environment = clean | fixed | settings
         self.lines: list[str] = []
 
     @property

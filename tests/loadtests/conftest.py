@@ -1,6 +1,5 @@
 """A web server that counts for itself what the load generator says it asked."""
 
-import os
 import shutil
 import tempfile
 import threading
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.service import PRODUCTION, Service
+from tests.e2e.service import Service
 from tests.programs import require
 
 BODY = b"[]"
@@ -56,12 +55,6 @@ def server():
         yield counting
         counting.shutdown()
         thread.join()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _packages_of_production():
-    """What the load tests start finds the packages of production."""
-    os.environ["PYTHONPATH"] = PRODUCTION
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """What a process loads and sets aside when it starts."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -44,3 +45,17 @@ def test_a_command_collects_seldom(run):
     code = "import gc; from cdb.processes import memory; print(gc.get_threshold()[0]); memory.collect_seldom()"
     [before, after] = run(f"{code}; print(gc.get_threshold()[0])")
     assert int(before) * 10 < int(after)
+
+
+def test_services_of_the_tests_start_with_the_packages_of_production_alone(run):
+    code = """
+import sys, cdb.wsgi
+from importlib.metadata import packages_distributions
+packages = packages_distributions()
+print(*{package for name, module in sys.modules.items() if module for package in packages.get(name.split(".")[0], ())})
+"""
+    # The argument makes it a program of the service.
+    loaded = {package.lower().replace("_", "-") for package in run(code, "manage.py")}
+    pinned = set(re.findall("^([^ #=]+)==", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+    # A virtual environment loads setuptools in each process.
+    assert "djangorestframework" in loaded and loaded - {"setuptools"} <= pinned
