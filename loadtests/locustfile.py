@@ -27,6 +27,9 @@ LOOK_SECONDS = 0.1
 # Seconds without a word from a process until the master gives it up. On a busy machine a process may be silent for some seconds;
 # given up after three, as is locust's default, it would end the test too early, or be sent its users once more.
 runners.HEARTBEAT_LIVENESS = 60
+# Seconds until a process announces itself to the master once more. The master takes that for another process, and if the test has
+# begun, it sends the users once more; locust's default is five, which a busy machine exceeds.
+runners.CONNECT_TIMEOUT = 60
 # Who takes part in this shape where nobody was named.
 READERS_AND_WRITERS = ("ReconstructionJob", "Indecisive")
 

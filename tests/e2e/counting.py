@@ -122,4 +122,4 @@ def eventually(look: Callable[[], object], expected: object, seconds: float = 30
     deadline = time.monotonic() + seconds
     while (found := look()) != expected and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert found == expected
+    assert found == expected, f"{found} instead of {expected}"

@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import psycopg2
 import pytest
 
@@ -52,9 +53,8 @@ def check(service, before, load):
     assert (verdicts[1] - verdicts[0])[LOOKUP, "yes", "unchanged"] == load.asked[LOOKUP, "GET", "304"] > 0
     counted = [metrics.sum("cdb_request_duration_seconds_count", route=LOOKUP) for metrics in (before, after)]
     assert counted[1] - counted[0] == sum(n for (route, *_), n in load.asked.items() if route == LOOKUP)
-    assert after.sum("cdb_requests_in_progress", pool="lookups") == 0
-    # The one that asks.
-    assert after.sum("cdb_requests_in_progress", pool="others") == 1
+    # The scrape itself. A slow one is answered by the other pool, while the first pool still works on it.
+    eventually(lambda: look(service).sum("cdb_requests_in_progress"), 1)
     return after
 
 
@@ -88,11 +88,12 @@ def test_what_a_killed_process_was_at_work_on_is_in_progress_no_more(three):
     with contextlib.closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(3) as pool:
         holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')
         writes = [pool.submit(JobClient(three.port).call, "POST", "pt", {"name": f"Kept{n}"}) for n in range(3)]
-        eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="others"), 4)
+        # The three writes and a scrape, or two where a slow one was sent to the other pool as well.
+        eventually(lambda: look(three).sum("cdb_requests_in_progress") in (4, 5), True)
         for process in workers(three, "others"):
             process.kill()
         assert {write.result()[0] for write in writes} == {504}
-        eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="others"), 1)
+        eventually(lambda: look(three).sum("cdb_requests_in_progress"), 1)
         holder.rollback()
 
 
@@ -158,8 +159,11 @@ def test_who_is_neither_here_nor_in_a_private_network_sees_nothing_of_it(three):
     [nginx] = three.programs("nginx: master")
     try:
         configuration.write_text(text.replace("allow 127.0.0.0/8;", "allow 127.0.0.1;"))
+        old = nginx.children()
         nginx.send_signal(signal.SIGHUP)
-        eventually(lambda: asked_from(three, "127.0.0.2", "/metrics")[0], 404)
+        # The old processes accept connections until they end.
+        psutil.wait_procs(old, 30)
+        assert asked_from(three, "127.0.0.2", "/metrics")[0] == 404
         for spelling in ("/metrics", "/metrics/", "/metrics//", "/metrics%2F", "/%6Detrics"):
             status, _, text_of_it = asked_from(three, "127.0.0.2", spelling)
             assert status == 404 and json.loads(text_of_it)["code"] == "route_not_found", spelling
@@ -206,12 +210,8 @@ def test_the_manual_has_all_of_it_and_nothing_else(three):
         if line.startswith("| `cdb_"):
             _, name, labels, _meaning, _ = line.split("|")
             described[name.strip(" `")] = set(filter(None, labels.strip().split(", ")))
-    told = {}
-    for family in look(three).families:
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        told[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
-    # Nobody replicates here, and nobody has left in the middle of an answer.
-    for name in (
+    # Without a replica and without a truncated response these have no samples, or do not exist.
+    optional = (
         "cdb_standbys",
         "cdb_standby_lag_seconds",
         "cdb_standby_lag_bytes",
@@ -219,10 +219,17 @@ def test_the_manual_has_all_of_it_and_nothing_else(three):
         "cdb_replica_up",
         "cdb_replica_lag_seconds",
         "cdb_replica_reads_total",
-    ):
-        if not told.get(name):
-            told[name] = described[name]
-    assert told == described
+    )
+
+    def exported():
+        found = {}
+        for family in look(three).families:
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            found[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
+        return found | {name: described[name] for name in optional if not found.get(name)}
+
+    # A scrape leaves out what does not respond in time.
+    eventually(exported, described)
 
 
 def test_other_names_of_this_machine_may_be_asked_too(three):
