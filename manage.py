@@ -5,7 +5,7 @@ import sys
 
 from cdb.processes import memory
 
-memory.collect_seldom()
+memory.reduce_garbage_collection()
 
 from cdb.management import command_line  # noqa: E402 -- what it imports is what takes long
 from cdb.processes import signals  # noqa: E402

@@ -1,1 +1,1 @@
-"""Configuration of the cdb service: environment, settings, routes and the database it runs on."""
+"""The configuration of the cdb service, and the programs that serve it: gunicorn, nginx, PgBouncer and PostgreSQL."""

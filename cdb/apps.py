@@ -1,4 +1,4 @@
-"""The registration of the commands and checks with Django."""
+"""The Django app that registers the commands and system checks of this package."""
 
 from django.apps import AppConfig
 
@@ -7,5 +7,5 @@ class CdbConfig(AppConfig):
     name = "cdb"
 
     def ready(self) -> None:
-        """Have the checks registered."""
-        from cdb import checks  # noqa: F401 -- once Django is set up
+        """Register the system checks."""
+        from cdb import checks  # noqa: F401 -- can only be imported after Django is set up

@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` looks at besides Django's own rules: what an operator of this service may leave open."""
+"""System checks of `manage.py check --deploy`, in addition to those of Django."""
 
 import os
 from pathlib import Path
@@ -9,23 +9,23 @@ from django.core.checks import Tags, Warning, register
 
 from cdb import env, security
 
-# libpq's modes in which nobody can read what passes; the default, prefer, does without if it is told to.
+# The values of sslmode that require encryption. The default, prefer, falls back to an unencrypted connection.
 ENCRYPTED = {"require", "verify-ca", "verify-full"}
 SECRETS = ("CDB_SECRET_KEY", "DATABASE_URL")
 
 
 @register(Tags.security, deploy=True)
 def check_hosts(**_: Any) -> list[Warning]:
-    """The host names are a list, and not all there are."""
+    """Warn if CDB_ALLOWED_HOSTS accepts every host name."""
     if "*" not in settings.ALLOWED_HOSTS:
         return []
-    hint = "Name those by which clients know the service; its own machine may always ask."
-    return [Warning("CDB_ALLOWED_HOSTS has *, so any name is taken.", hint=hint, id="cdb.W001")]
+    hint = "List the host names that clients use; 127.0.0.1 is always accepted."
+    return [Warning("CDB_ALLOWED_HOSTS contains *, so every host name is accepted.", hint=hint, id="cdb.W001")]
 
 
 @register(Tags.security, deploy=True)
 def check_files(**_: Any) -> list[Warning]:
-    """Files with secrets in them are for their owner alone."""
+    """Warn if other accounts have access to a file with secrets."""
     return [
         Warning(f"{file} has secrets, and other accounts can read it.", hint=f"chmod 600 {file}", id="cdb.W002")
         for file in (env.file(), security.key_file())
@@ -35,10 +35,10 @@ def check_files(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_connections(**_: Any) -> list[Warning]:
-    """Databases on other machines are reached by encrypted connections."""
+    """Warn if connections to a database on another machine may be unencrypted."""
     hint = "Add sslmode=verify-full and sslrootcert=… to the URL, or at least sslmode=require."
     return [
-        Warning(f"The connection to PostgreSQL at {database['HOST']} need not be encrypted.", hint=hint, id="cdb.W003")
+        Warning(f"The connection to PostgreSQL at {database['HOST']} may be unencrypted.", hint=hint, id="cdb.W003")
         for database in settings.DATABASES.values()
         if _is_elsewhere(database["HOST"]) and database["OPTIONS"].get("sslmode") not in ENCRYPTED
     ]
@@ -54,7 +54,10 @@ def _has_secrets(file: Path) -> bool:
 
 
 def _is_elsewhere(hosts: str) -> bool:
-    """Whether one of libpq's hosts, separated by commas, is neither a directory of Unix sockets nor this machine."""
+    """Whether one of libpq's hosts, separated by commas, is another machine.
+
+    A directory of Unix sockets, `localhost`, 127.0.0.1 and ::1 are this machine.
+    """
     return any(
         host and not host.startswith(("/", "@")) and host not in {"localhost", "127.0.0.1", "::1"}
         for host in hosts.split(",")

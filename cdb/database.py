@@ -1,4 +1,4 @@
-"""Which PostgreSQL the service uses: the one that DATABASE_URL names, or the embedded one."""
+"""The PostgreSQL server that the service uses: that of DATABASE_URL, or the embedded one."""
 
 import contextlib
 import getpass
@@ -17,22 +17,25 @@ from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ConfigurationError
 from cdb_rest.connections import iov_mode
 
-# A server that vanished with its network is noticed, idle or in the middle of a statement, after 20 to 25 s.
-DEAD_NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
+# A connection whose network is down fails after 20 to 25 s, both while idle and during a statement.
+TCP_TIMEOUTS = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 
 
 def embedded(options: dict[str, str] | None = None) -> EmbeddedPostgres | None:
-    """The embedded server, or None where DATABASE_URL names another one. `options` are settings to start it with, by name."""
+    """The embedded server, or None if DATABASE_URL is set.
+
+    `options` are additional settings by name with which the server is started.
+    """
     values = env.read()
     return None if values["DATABASE_URL"] else EmbeddedPostgres(values["CDB_DATA_DIR"] / "postgres", options)
 
 
-# The server that this process keeps running.
+# The embedded server that `available` has acquired in this process.
 _in_use: EmbeddedPostgres | None = None
 
 
 def in_use() -> EmbeddedPostgres | None:
-    """The embedded server that this process keeps running, if any."""
+    """The embedded server that this process uses inside an `available` block; otherwise None."""
     return _in_use
 
 
@@ -43,29 +46,32 @@ def url() -> str:
 
 
 def parts() -> dict[str, str]:
-    """The same as libpq understands it, by the names of its parameters. Raises `ConfigurationError` for no such URL."""
+    """The connection parameters of that URL, by libpq's names. Raises `ConfigurationError` if the URL is invalid."""
     return _parse(url())
 
 
 def settings() -> dict[str, Any]:
-    """The `DATABASES["default"]` entry. libpq itself parses the URL, so all that libpq knows may stand in it.
+    """The `DATABASES["default"]` entry. libpq parses the URL, so every parameter of libpq is allowed in it.
 
-    Raises `ConfigurationError` when it is no PostgreSQL URL.
+    Raises `ConfigurationError` if it is not a PostgreSQL URL.
     """
     return _settings(parts())
 
 
 def replica_urls() -> list[str]:
     """The libpq URLs of the streaming replicas."""
-    # A URL may have commas of its own, between several hosts, which is said to be wrong where it is parsed.
+    # A URL may contain commas between several hosts; `replica_parts` rejects such a URL.
     return [url.strip() for url in re.split(r",(?=\s*postgres)", env.read()["DATABASE_REPLICA_URLS"]) if url.strip()]
 
 
 def replica_parts() -> list[dict[str, str]]:
-    """The same as libpq understands them. Raises `ConfigurationError` where one is no such URL, or names several servers."""
+    """The connection parameters of each replica, by libpq's names.
+
+    Raises `ConfigurationError` if a URL is invalid or names several servers.
+    """
     replicas = [_parse(url, "DATABASE_REPLICA_URLS") for url in replica_urls()]
     for named in replicas:
-        # One could be asked how far it is, and another one, which is behind, for the rows.
+        # The position of one server could be checked, and the rows read from another one that is behind.
         if "," in named.get("host", "") + named.get("hostaddr", ""):
             raise ConfigurationError(
                 "DATABASE_REPLICA_URLS must name one server in each URL; give each server a URL of its own"
@@ -74,7 +80,10 @@ def replica_parts() -> list[dict[str, str]]:
 
 
 def replica_settings() -> dict[str, dict[str, Any]]:
-    """The entries of `DATABASES` for the replicas, by alias. Raises `ConfigurationError` where one is no PostgreSQL URL."""
+    """The entries of `DATABASES` for the replicas, by alias.
+
+    Raises `ConfigurationError` if a URL is invalid or names several servers.
+    """
     mirror = {"TEST": {"MIRROR": "default"}}
     return {f"replica_{number}": _settings(named) | mirror for number, named in enumerate(replica_parts(), 1)}
 
@@ -82,7 +91,7 @@ def replica_settings() -> dict[str, dict[str, Any]]:
 def _settings(named: dict[str, str]) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.postgresql",
-        # Where no name is given, libpq takes the user's.
+        # Without a database name, libpq uses the user's name.
         "NAME": named.pop("dbname", None) or named.get("user") or getpass.getuser(),
         "USER": named.pop("user", ""),
         "PASSWORD": named.pop("password", ""),
@@ -90,11 +99,11 @@ def _settings(named: dict[str, str]) -> dict[str, Any]:
         "PORT": named.pop("port", ""),
         "OPTIONS": {
             "connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"],
-            "fallback_application_name": _program(),
+            "fallback_application_name": _application_name(),
         }
-        | DEAD_NETWORK
+        | TCP_TIMEOUTS
         | named,
-        # A thread keeps its connection, so that a request costs no new one; a lost one is noticed before it is used.
+        # Each thread keeps its connection open for later requests, and Django checks it before it is used again.
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
     }
@@ -102,10 +111,10 @@ def _settings(named: dict[str, str]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def available(options: dict[str, str] | None = None) -> Iterator[None]:
-    """Make sure inside the block that the database answers: start the embedded one, or reach the external one.
+    """Make the database available inside the block: start the embedded server, or check the external one.
 
-    `options` are settings for an embedded one that has to be started, by name. Raises `ConfigurationError` with one line
-    when it can't be reached.
+    `options` are settings by name for an embedded server that has to be started. Raises `ConfigurationError`, with a
+    message of one line, if the database can't be reached or was created with another CDB_IOV_MODE.
     """
     server = embedded(options)
     if server is None:
@@ -119,7 +128,7 @@ def available(options: dict[str, str] | None = None) -> Iterator[None]:
         check()
         yield
     finally:
-        # An impatient second Ctrl-C must not leave the server behind.
+        # A second Ctrl-C must not leave the server running.
         previous = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             server.release()
@@ -129,8 +138,8 @@ def available(options: dict[str, str] | None = None) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def _program() -> str:
-    """What PostgreSQL calls our connections where the URL has no name for them: a command of manage.py, or the service."""
+def _application_name() -> str:
+    """The default application name of connections: cdb-COMMAND for a command of manage.py, otherwise cdb."""
     is_command = Path(sys.argv[0]).name == "manage.py" and len(sys.argv) > 1
     return f"cdb-{sys.argv[1]}" if is_command else "cdb"
 
@@ -141,13 +150,13 @@ def _parse(database_url: str, variable: str = "DATABASE_URL") -> dict[str, str]:
     try:
         return parse_dsn(database_url)
     except psycopg2.ProgrammingError as error:
-        # Only what libpq says before it quotes: what it quotes may be a part of the password.
+        # Only the part of libpq's message before a quotation, which may contain a part of the password.
         reason = str(error).removeprefix("invalid dsn: ").split('"')[0].strip(" :\n")
         raise ConfigurationError(f"{variable} is not valid: {reason} (special characters are written %XX)") from error
 
 
 def check() -> None:
-    """Raise `ConfigurationError` if the database can't be reached, or was made with another CDB_IOV_MODE."""
+    """Raise `ConfigurationError` if the database can't be reached, or was created with another CDB_IOV_MODE."""
     named = parts()
     try:
         check_mode()
@@ -158,7 +167,7 @@ def check() -> None:
 
 
 def check_mode() -> None:
-    """Raise `ConfigurationError` if the database was made with another CDB_IOV_MODE.
+    """Raise `ConfigurationError` if the database was created with another CDB_IOV_MODE.
 
     Raises `psycopg2.OperationalError` if it can't be reached.
     """

@@ -1,7 +1,7 @@
-"""Reading the configuration that comes from outside: the variables of `cdb/variables.py`.
+"""The service's configuration, read from environment variables and from a `.env` file in the project's root.
 
-This module is the only reader of ``os.environ``. A ``.env`` file in the project's root is read too; a variable that
-is really set wins over it. An empty variable counts as not set, wherever it stands.
+`cdb/variables.py` declares the variables. This module is the only reader of ``os.environ``. An environment variable
+takes precedence over the file. An empty variable counts as not set, in the environment and in the file.
 """
 
 import os
@@ -15,27 +15,30 @@ from environs import Env, EnvError
 
 from cdb.variables import VARIABLES
 
-# Django's own variable.
+# Django's createsuperuser command defines this variable.
 SUPERUSER_PASSWORD = "DJANGO_SUPERUSER_PASSWORD"  # noqa: S105
 ROOT = Path(__file__).resolve().parent.parent
-# The service manager's socket is for this process alone: gunicorn would report its own state there.
+# Removed from the environment, because gunicorn would otherwise report its own state to the service manager.
 _NOTIFY_SOCKET = os.environ.pop("NOTIFY_SOCKET", "")
-# As it was before a `.env` file was read into it.
+# A copy from before the `.env` file is read into os.environ.
 _ENVIRONMENT = dict(os.environ)
 
 
 class ConfigurationError(Exception):
-    """A setting is wrong, or what it points at can't be used. The message is one line, meant for the operator."""
+    """A setting is invalid, or something it refers to can't be used. The message is one line for the operator."""
 
 
 @cache
 def read() -> dict[str, Any]:
-    """Read every variable, typed and checked. Raises `ConfigurationError` that names the first wrong one."""
+    """All variables by name, converted to their types and validated.
+
+    Raises `ConfigurationError`, which names the first invalid variable.
+    """
     env = Env()
-    for name, value in _from_file().items():
+    for name, value in _read_file().items():
         if value and not os.environ.get(name):
             os.environ[name] = value
-    _forget_empty()
+    _remove_empty()
     values = {}
     for variable in VARIABLES:
         try:
@@ -50,16 +53,16 @@ def read() -> dict[str, Any]:
     except RuntimeError as error:
         raise ConfigurationError(f"CDB_DATA_DIR: {error}") from error
     if not values["DATABASE_URL"]:
-        _forget_libpq()
+        _remove_libpq_variables()
     return values
 
 
 def file() -> Path:
-    """The file that further settings are read from, whether it exists or not."""
+    """The path of the `.env` file, or of the file that CDB_ENV_FILE names; it need not exist."""
     return ROOT / (os.environ.get("CDB_ENV_FILE") or ".env")
 
 
-def _from_file() -> dict[str, str | None]:
+def _read_file() -> dict[str, str | None]:
     if os.environ.get("CDB_ENV_FILE") and (not file().exists() or file().is_dir()):
         raise ConfigurationError(f"CDB_ENV_FILE: there is no file {file()}")
     try:
@@ -69,32 +72,35 @@ def _from_file() -> dict[str, str | None]:
 
 
 def libpq_password() -> str:
-    """The password that libpq takes where a URL has none."""
+    """The value of PGPASSWORD, which libpq uses if a URL has no password; empty if not set."""
     return os.environ.get("PGPASSWORD", "")
 
 
 def superuser_password() -> str:
-    """The password that `createsuperuser --noinput` takes."""
+    """The password for `createsuperuser --noinput`; empty if not set."""
     return os.environ.get(SUPERUSER_PASSWORD, "")
 
 
 def notify_socket() -> str:
-    """The address of the service manager's socket, empty without one."""
+    """The address of the service manager's socket (NOTIFY_SOCKET); empty if there is none."""
     return _NOTIFY_SOCKET
 
 
-def for_children(**more: str) -> dict[str, str]:
-    """The environment that we were started in, and `more`: a child that gets it reads the `.env` file of its own time."""
+def child_environment(**more: str) -> dict[str, str]:
+    """The environment variables for a child process: those that this process was started with, and `more`.
+
+    They do not include values from the `.env` file, so the child reads the current version of the file itself.
+    """
     return _ENVIRONMENT | more
 
 
-def _forget_empty() -> None:
+def _remove_empty() -> None:
     for name in [*(variable.name for variable in VARIABLES), SUPERUSER_PASSWORD]:
         if not os.environ.get(name):
             os.environ.pop(name, None)
 
 
-def _forget_libpq() -> None:
-    """Drop libpq's own variables, such as PGPORT: they would divert connections meant for the embedded server."""
+def _remove_libpq_variables() -> None:
+    """Remove libpq's variables, such as PGPORT, which would redirect connections to the embedded server."""
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]

@@ -1,4 +1,4 @@
-"""How records are written: as JSON for programs or as lines for people, by structlog, from all loggers to one place."""
+"""The logging configuration: structlog formats the records of all loggers as JSON or text, for one output."""
 
 import logging
 import os
@@ -12,33 +12,33 @@ from structlog.stdlib import ProcessorFormatter
 from structlog.tracebacks import ExceptionDictTransformer
 
 from cdb import env
-from cdb_rest.observe import records
-from cdb_rest.observe.lines import STANDARD_ERROR, LineHandler, Lines
+from cdb_rest.observe import request_log
+from cdb_rest.observe.log_files import STANDARD_ERROR, LogFile, LogFileHandler
 
 FRAMES = 50
-# How gunicorn words it.
+# gunicorn's message when it can't reach the statsd server.
 STATSD_FAILED = "Error sending message to statsd"
 
 
 def configuration() -> dict[str, Any]:
-    """The configuration of Python's `logging`, in the form of its `dictConfig`; sets structlog up to the same."""
+    """The configuration of Python's `logging`, for its `dictConfig`. Also configures structlog in the same way."""
     values = env.read()
     level = getattr(logging, values["CDB_LOG_LEVEL"].upper())
     path = values["CDB_LOG_FILE"]
-    lines = Lines(Path(path) if path not in ("", "-") else None)
-    processors = _processors(values["CDB_LOG_FORMAT"], is_for_people=values["DEBUG"] or _is_read_by_people(path))
+    lines = LogFile(Path(path) if path not in ("", "-") else None)
+    processors = _processors(values["CDB_LOG_FORMAT"], human_readable=values["DEBUG"] or _is_terminal(path))
     structlog.configure(
-        processors=[*processors, _as_bytes],  # type: ignore[list-item]  # behind the renderer an event is a line
+        processors=[*processors, _as_bytes],  # type: ignore[list-item]  # after the renderer an event is a line
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
-    return _of_logging(lines, processors, level)
+    return _logging_config(lines, processors, level)
 
 
-def _of_logging(lines: Lines, processors: list[Any], level: int) -> dict[str, Any]:
-    """Who may write from which level on, and that all of it goes the same way as structlog's."""
-    # Of libraries, what somebody may have to act on.
+def _logging_config(lines: LogFile, processors: list[Any], level: int) -> dict[str, Any]:
+    """The `dictConfig` that sends the records of all loggers to `lines`, each logger with its level."""
+    # Libraries log only warnings and errors.
     least = max(logging.WARNING, level)
     return {
         "version": 1,
@@ -54,31 +54,34 @@ def _of_logging(lines: Lines, processors: list[Any], level: int) -> dict[str, An
                 ],
             }
         },
-        "filters": {"now_and_then": {"()": NowAndThen}},
-        "handlers": {"lines": {"()": LineHandler, "lines": lines, "formatter": "line"}},
+        "filters": {"rate_limit": {"()": RateLimitFilter}},
+        "handlers": {"lines": {"()": LogFileHandler, "file": lines, "formatter": "line"}},
         "root": {"handlers": ["lines"], "level": least},
         "loggers": {
             "cdb": {"level": level},
             "cdb_rest": {"level": level},
-            # Instead of its own line, once the application is loaded.
-            "gunicorn.error": {"handlers": [], "propagate": True, "filters": ["now_and_then"]},
+            # Replaces gunicorn's own handler when the application is loaded.
+            "gunicorn.error": {"handlers": [], "propagate": True, "filters": ["rate_limit"]},
             "django": {"handlers": [], "level": least},
-            # A client's mistake is no event of ours; only what answers 500 is.
+            # Only responses with status 500 are logged, not errors of clients.
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},
         },
     }
 
 
-class NowAndThen(logging.Filter):
-    """Lets a message that comes with each request, such as that nobody listens to its figures, pass once in a minute."""
+class RateLimitFilter(logging.Filter):
+    """A filter that passes gunicorn's message about a failed statsd packet at most once a minute.
+
+    gunicorn logs it for each request while the statsd server does not respond.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._next = 0.0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is to be written."""
+        """Whether a record is written."""
         if record.msg != STATSD_FAILED:
             return True
         if time.monotonic() < self._next:
@@ -87,21 +90,21 @@ class NowAndThen(logging.Filter):
         return True
 
 
-def _is_read_by_people(path: str) -> bool:
+def _is_terminal(path: str) -> bool:
     return path in ("", "-") and os.isatty(STANDARD_ERROR)
 
 
-def _processors(form: str, *, is_for_people: bool) -> list[Any]:
-    """What is done to an event until it is a line."""
-    if form == "console" or (form == "auto" and is_for_people):
+def _processors(form: str, *, human_readable: bool) -> list[Any]:
+    """The structlog processors that turn an event into a line, in their order."""
+    if form == "console" or (form == "auto" and human_readable):
         colours = sys.stderr is not None and sys.stderr.isatty()
         renderer = structlog.dev.ConsoleRenderer(
             colors=colours, timestamp_key="time", exception_formatter=structlog.dev.plain_traceback
         )
-        return [records.complete, records.harmless, renderer]
-    # Never the values of variables: a body or a password may be among them.
+        return [request_log.complete, request_log.escape_control_characters, renderer]
+    # Tracebacks do not show the values of variables, which may include request bodies and passwords.
     traceback = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False, max_frames=FRAMES))
-    return [records.complete, traceback, records.as_json]
+    return [request_log.complete, traceback, request_log.as_json]
 
 
 def _as_bytes(_logger: Any, _method: str, line: str | bytes) -> bytes:

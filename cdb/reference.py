@@ -1,6 +1,6 @@
-"""Reference pages that are generated from declarations: python -m cdb.reference writes docs/settings.md.
+"""Generate reference pages from declarations: python -m cdb.reference writes docs/settings.md.
 
-With --check it writes nothing, and exits with 1 if a committed page differs from what it would write.
+With --check it writes nothing, and exits with 1 if the committed page is out of date.
 """
 
 import argparse
@@ -30,15 +30,15 @@ PORT=8001
 DATABASE_URL=postgresql://cdb:secret@db.example.org:5432/cdb
 ```
 
-A variable of the environment takes precedence over the file. An empty variable counts as not set.
-A value of the wrong type or out of range stops the start with one line that names the setting.
-Settings that are marked *public* can be read by any client, at
+An environment variable takes precedence over the file. An empty variable counts as not set.
+If a value has the wrong type or is out of range, the service does not start and prints one line
+that names the setting. Any client can read the settings marked *public* at
 [`user_settings/<name>`](api.md#routes).
 """
 
 
 def settings_page() -> str:
-    """The text of docs/settings.md: a table of each group of variables."""
+    """The text of docs/settings.md, with a table for each group of variables."""
     sections = [SETTINGS_INTRODUCTION]
     for group in GROUPS:
         rows = "".join(_row(variable) for variable in group.variables)
@@ -47,7 +47,7 @@ def settings_page() -> str:
 
 
 def default_of(variable: Variable) -> str:
-    """The default as it would stand in a `.env` file; empty where there is none."""
+    """The default in the syntax of a `.env` file; empty if there is none."""
     if isinstance(variable.default, bool):
         return str(variable.default).lower()
     if isinstance(variable.default, list):
@@ -56,9 +56,9 @@ def default_of(variable: Variable) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the pages, or check them; returns the exit code."""
+    """Write the page, or check it with --check. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m cdb.reference", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is out of date")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page is out of date")
     options = parser.parse_args(arguments)
     page = settings_page()
     name = SETTINGS_PAGE.relative_to(ROOT)
@@ -78,7 +78,7 @@ def _row(variable: Variable) -> str:
 
 
 def _type_of(variable: Variable) -> str:
-    """The type with its unit, which the name has, and the values that are allowed."""
+    """The type, with the unit that the name's suffix implies, and the allowed values."""
     if isinstance(variable.check, validate.OneOf):
         return ", ".join(f"`{choice}`" for choice in variable.check.choices)
     if variable.kind != "int":

@@ -1,4 +1,4 @@
-"""What keeps a service from being open by mistake: its signing key, and who may see what DEBUG shows."""
+"""The signing key, and the checks that prevent DEBUG in production or for clients on other machines."""
 
 import contextlib
 import os
@@ -17,15 +17,15 @@ LOCAL_NAMES = {"localhost", "127.0.0.1", "[::1]"}
 
 
 def check_production() -> None:
-    """Raise `ConfigurationError` where DEBUG is on."""
+    """Raise `ConfigurationError` if DEBUG is on."""
     if env.read()["DEBUG"]:
         raise ConfigurationError("DEBUG must be off with make serve (got true); make run allows it")
 
 
 def secret_key() -> str:
-    """The configured key, or the one that this data directory keeps.
+    """The configured signing key, or the one that is stored in CDB_DATA_DIR, which is generated if it does not exist.
 
-    Raises `ConfigurationError` for a configured one that can be guessed, other than with DEBUG, and where none can be kept.
+    Raises `ConfigurationError` if the configured key is weak and DEBUG is off, or if no generated key can be stored.
     """
     values = env.read()
     configured = values["CDB_SECRET_KEY"]
@@ -33,19 +33,19 @@ def secret_key() -> str:
         raise ConfigurationError(
             f"CDB_SECRET_KEY is too easy to guess: it must have at least {django_checks.SECRET_KEY_MIN_LENGTH} random characters "
             f"(got {len(configured)} characters); "
-            'python3 -c "import secrets; print(secrets.token_urlsafe(50))" makes such a key'
+            'python3 -c "import secrets; print(secrets.token_urlsafe(50))" generates such a key'
         )
-    return configured or _kept_key(key_file())
+    return configured or _stored_key(key_file())
 
 
 def key_file() -> Path:
-    """Where the key is kept that is used when none is configured."""
+    """The file of the generated key, which is used if none is configured."""
     data: Path = env.read()["CDB_DATA_DIR"]
     return data / "secret_key"
 
 
 def check_debug() -> None:
-    """Raise `ConfigurationError` where DEBUG is on and the service has a name by which other machines know it."""
+    """Raise `ConfigurationError` if DEBUG is on and CDB_ALLOWED_HOSTS has a name other than those of this machine."""
     values = env.read()
     others = sorted(set(values["CDB_ALLOWED_HOSTS"]) - LOCAL_NAMES)
     if values["DEBUG"] and others:
@@ -56,8 +56,10 @@ def check_debug() -> None:
 
 
 def check_debug_listens_here(addresses: Iterable[object]) -> None:
-    """Raise `ConfigurationError` where DEBUG is on and other machines may connect. `addresses` are gunicorn's: a pair of host
-    and port, or the path of a Unix socket."""
+    """Raise `ConfigurationError` if DEBUG is on and other machines can connect.
+
+    `addresses` are those that gunicorn listens on: each a pair of host and port, or the path of a Unix socket.
+    """
     hosts = [address[0] for address in addresses if isinstance(address, tuple)]
     open_ones = [host for host in hosts if host != "localhost" and not _is_loopback(host)]
     if env.read()["DEBUG"] and open_ones:
@@ -67,7 +69,10 @@ def check_debug_listens_here(addresses: Iterable[object]) -> None:
 
 
 def trusted_origins(hosts: Iterable[str]) -> list[str]:
-    """Where forms may come from when the service is reached by HTTPS, by the host names that it answers to."""
+    """The HTTPS origins from which forms are accepted, for the allowed host names.
+
+    A name that begins with a dot stands for all of its subdomains. The name `*` has no origin.
+    """
     return [f"https://{f'*{host}' if host.startswith('.') else host}" for host in hosts if host != "*"]
 
 
@@ -79,7 +84,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _is_weak(key: str) -> bool:
-    """By the rules of Django's own check."""
+    """Whether a key is weak by the rules of Django's own check."""
     return (
         len(key) < django_checks.SECRET_KEY_MIN_LENGTH
         or len(set(key)) < django_checks.SECRET_KEY_MIN_UNIQUE_CHARACTERS
@@ -87,15 +92,16 @@ def _is_weak(key: str) -> bool:
     )
 
 
-def _kept_key(file: Path) -> str:
+def _stored_key(file: Path) -> str:
     try:
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            # Complete before it has its name, and the first of several that start together wins.
+            # The link is atomic: the file is complete when it appears, and of several concurrent starts the
+            # first one wins.
             with tempfile.NamedTemporaryFile("w", dir=file.parent) as unfinished, contextlib.suppress(FileExistsError):
                 unfinished.write(secrets.token_urlsafe(50))
                 unfinished.flush()
                 os.link(unfinished.name, file)
         return file.read_text()
     except OSError as error:
-        raise ConfigurationError(f"can't keep a generated key ({error}); set CDB_SECRET_KEY") from error
+        raise ConfigurationError(f"can't store a generated key ({error}); set CDB_SECRET_KEY") from error

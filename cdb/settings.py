@@ -1,4 +1,4 @@
-"""Django's settings. What an operator may change comes from `cdb.env`; the rest is fixed here, with its reason."""
+"""Django's settings. Those that an operator may change come from `cdb.env`; the others are constants."""
 
 import importlib.util
 
@@ -8,11 +8,10 @@ from cdb.variables import VARIABLES
 _values = env.read()
 
 DATA_DIR = _values["CDB_DATA_DIR"]
-# Off is what makes it production.
 DEBUG = _values["DEBUG"]
 security.check_debug()
 SECRET_KEY = security.secret_key()
-# This machine may always ask, if only for the service's health.
+# Always allowed, because health checks on this machine use it.
 ALLOWED_HOSTS = [*_values["CDB_ALLOWED_HOSTS"], "127.0.0.1"]
 
 ROOT_URLCONF = "cdb.urls"
@@ -21,7 +20,7 @@ WSGI_APPLICATION = "cdb.wsgi.application"
 APPEND_SLASH = False
 
 INSTALLED_APPS = [
-    "cdb",  # first, so that its commands take the place of others of the same name
+    "cdb",  # first, so that its commands override those of the same name in other apps
     "cdb_rest",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -41,10 +40,10 @@ MIDDLEWARE = [
     "cdb_rest.middleware.edge.SecurityHeadersMiddleware",
     "cdb_rest.middleware.edge.EdgeMiddleware",
     "cdb_rest.middleware.edge.MetricsMiddleware",
-    "django.middleware.security.SecurityMiddleware",  # with CDB_TLS: the admin by HTTPS alone
+    "django.middleware.security.SecurityMiddleware",  # with CDB_TLS, redirects the admin to HTTPS
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
-    "django.middleware.csrf.CsrfViewMiddleware",  # for the admin; the views of the API know no cookies and are exempt
+    "django.middleware.csrf.CsrfViewMiddleware",  # for the admin; the views of the API use no cookies and are exempt
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cdb_rest.middleware.admin.AdminSessionMiddleware",
     "cdb_rest.middleware.admin.AdminAuthenticationMiddleware",
@@ -74,22 +73,24 @@ AUTH_PASSWORD_VALIDATORS = [
     }
 ]
 
-# The admin alone has sessions. A cookie of it is of no use to a script, nor to a page of another site, nor the next day.
+# Only the admin has sessions. Scripts can't read its cookies, requests from other sites do not include them,
+# and a session expires after 8 hours.
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/admin/"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 8 * 3600
 
-# Whether clients come by HTTPS, which a proxy in front takes off and says so by `X-Forwarded-Proto: https`. gunicorn believes it
-# of its own machine, so Django needs no setting to know a secure request.
+# With CDB_TLS a proxy terminates HTTPS and sends `X-Forwarded-Proto: https`. gunicorn trusts this header from
+# its own machine and sets the URL scheme, so Django needs no SECURE_PROXY_SSL_HEADER.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _values["CDB_TLS"]
-# Clients of the API follow no redirects, so it is for the proxy to refuse them; browsers at the admin do.
+# Only the admin is redirected to HTTPS: clients of the API do not follow redirects, so the proxy must reject
+# their HTTP requests.
 SECURE_REDIRECT_EXEMPT = [r"^(?!admin/)"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if _values["CDB_TLS"] else 0
 CSRF_TRUSTED_ORIGINS = security.trusted_origins(_values["CDB_ALLOWED_HOSTS"]) if _values["CDB_TLS"] else []
-# `cdb_rest.http.security` has what all answers tell browsers, and this one concerns pages alone.
+# `cdb_rest.http.security` defines the security headers of all responses; this header only applies to HTML pages.
 SECURE_CROSS_ORIGIN_OPENER_POLICY = None
-# What other names of the domain do, and whether it goes into the lists that browsers come with, is not this service's to say.
+# HSTS for subdomains and HSTS preloading are decisions for the whole domain, not for this service.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 DATABASES = {"default": database.settings()} | database.replica_settings()
@@ -100,22 +101,23 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 
 STATIC_URL = "/static/"
-# The few static files are served right out of the installed packages: no collecting step to forget.
+# The few static files are served from the installed packages, so that no collectstatic is necessary.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 
-# The edge middleware holds bodies against the limit and answers 413; Django's own limit would answer 400.
+# The edge middleware checks the size of bodies and responds with 413; Django would respond with 400.
 DATA_UPLOAD_MAX_MEMORY_SIZE = None
-# More than a URL of 8 KB can have. A form of the admin's login with millions of them would keep a process busy for minutes.
+# More fields than a URL of 8 KB can have. A login form with millions of fields would keep a process busy for minutes.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 
-# Every setting of cdb/variables.py, for the application, by its own name. The signing key is only Django's SECRET_KEY.
+# Each CDB_ variable is a Django setting of the same name, except the signing key, which is available only as
+# SECRET_KEY.
 globals().update(
     {name: value for name, value in _values.items() if name.startswith("CDB_") and name != "CDB_SECRET_KEY"}
 )
-# Decided once, when the routes are made: where it is off, those paths are unknown ones. What the operator says wins.
+# If it is off, the strategies have no routes. A value that the operator sets takes precedence over DEBUG.
 CDB_STRATEGIES = DEBUG if _values["CDB_STRATEGIES"] is None else _values["CDB_STRATEGIES"]
-# What `user_settings/<name>` hands out to anyone.
+# The settings that any client can read at `user_settings/<name>`.
 CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VARIABLES if variable.public}
 
 REST_FRAMEWORK = {
@@ -140,9 +142,9 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "/favicon.ico",
-    # The list of the documents at the end of the page is closed.
+    # The list of schemas at the end of the page is collapsed.
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "defaultModelsExpandDepth": 0},
-    # The order is that of the table of routes, and of the views' declarations.
+    # Keep the order of the route table and of the views' declarations.
     "SORT_OPERATIONS": False,
     "SORT_OPERATION_PARAMETERS": False,
     "PREPROCESSING_HOOKS": ["cdb_rest.api.schema.documented_endpoints"],
@@ -151,18 +153,19 @@ SPECTACULAR_SETTINGS = {
 
 LOGGING = logs.configuration()
 
-# What a developer's browser gets: the API as pages, and a toolbar that shows statements, their plans and earlier requests.
-# Without DEBUG none of it is loaded.
+# For developers: HTML pages of the API, and the debug toolbar, which shows SQL statements, their plans and
+# earlier requests. Without DEBUG neither is loaded.
 if DEBUG:
     if importlib.util.find_spec("debug_toolbar") is None:
         raise env.ConfigurationError("DEBUG needs django-debug-toolbar, which is not installed: make setup-dev")
     INSTALLED_APPS.append("debug_toolbar")
-    # Around all others but the clock: so the toolbar gets the finished page, and the page the finished answer, an error's too.
+    # Outside all other middleware except TimingMiddleware: the toolbar processes the finished HTML page, and
+    # BrowserPages the finished response, including error responses.
     MIDDLEWARE[1:1] = [
         "debug_toolbar.middleware.DebugToolbarMiddleware",
         "cdb_rest.middleware.browser_pages.BrowserPages",
     ]
-    # The address decides about nothing here, so a page offers no links that say it would.
+    # The format of a response can't be chosen in the URL, so the pages must not have links for it.
     REST_FRAMEWORK["URL_FORMAT_OVERRIDE"] = None
     INTERNAL_IPS = ["127.0.0.1"]
     DEBUG_TOOLBAR_PANELS = [
@@ -178,10 +181,9 @@ if DEBUG:
     ]
     DEBUG_TOOLBAR_CONFIG = {
         "SHOW_TOOLBAR_CALLBACK": "cdb_rest.middleware.browser_pages.is_recorded",
-        # Open, it covers the buttons of the page.
+        # An expanded toolbar would cover the buttons of the page.
         "SHOW_COLLAPSED": True,
-        # How many requests the history has.
         "RESULTS_CACHE_SIZE": 50,
-        # The page that a form brings is written by a script, and browsers ignore shadow roots in such a page.
+        # A script writes the page that follows a form, and browsers ignore declarative shadow roots in such a page.
         "USE_SHADOW_DOM": False,
     }

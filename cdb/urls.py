@@ -1,4 +1,4 @@
-"""All routes of the service."""
+"""The root URL configuration, with all routes of the service."""
 
 from django.conf import settings
 from django.contrib import admin
@@ -10,13 +10,13 @@ from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import index, monitoring
 
-# Forms are the admin's alone; whoever sends one anywhere else gets an answer as to any other request.
+# Only the admin has forms, so all other views are exempt from the CSRF check.
 urlpatterns = [
     re_path(r"^api/cdb_rest/?$", index.IndexView.as_view()),
     path("api/cdb_rest/", include("cdb_rest.api.urls")),
     re_path(r"^health/live/?$", csrf_exempt(monitoring.live)),
     re_path(r"^health/ready/?$", csrf_exempt(monitoring.ready)),
-    # One spelling alone: proxies allow and deny it by this one.
+    # Without an optional slash, because proxies allow or deny this exact path.
     path("metrics", csrf_exempt(monitoring.metrics)),
     re_path(
         r"^api/schema/?$",
@@ -33,7 +33,7 @@ urlpatterns = [
 if settings.DEBUG:
     from debug_toolbar.toolbar import debug_toolbar_urls
 
-    # Before the last route, which takes every path.
+    # Before the last route, which matches every path.
     urlpatterns[:0] = debug_toolbar_urls()
 
 handler400 = errors.bad_request

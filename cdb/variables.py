@@ -1,4 +1,4 @@
-"""Every environment variable that the service reads: one declaration each, which is also its documentation.
+"""The declarations of all environment variables that the service reads.
 
 `make reference` writes docs/settings.md from this table. Links in a meaning are relative to docs/.
 """
@@ -22,8 +22,8 @@ class Variable:
     default: Any
     meaning: str
     check: Any = None
-    public: bool = False  # may be read by any client through user_settings/<name>
-    default_text: str = ""  # the default as the documentation tells it, where it depends on something else
+    public: bool = False  # clients can read it at user_settings/<name>
+    default_text: str = ""  # the default in the documentation, if it depends on other settings
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,19 @@ class Group:
 
 GROUPS = (
     Group(
-        "Where things are",
+        "Paths and addresses",
         (
             Variable(
                 "CDB_ENV_FILE",
                 "str",
                 ".env",
-                "File, relative to the project's root, that further settings are read from.",
+                "File with further settings, relative to the project's root.",
             ),
             Variable(
-                "CDB_DATA_DIR", "path", Path("var"), "Directory of the embedded server's data and of generated files."
+                "CDB_DATA_DIR",
+                "path",
+                Path("var"),
+                "Directory for the data of the embedded PostgreSQL and for generated files.",
             ),
             Variable(
                 "PORT",
@@ -58,7 +61,7 @@ GROUPS = (
                 "CDB_ALLOWED_HOSTS",
                 "list",
                 ["localhost", "127.0.0.1", "[::1]"],
-                "Host names that the service accepts in requests.",
+                "Host names that the service accepts in the `Host` header of requests.",
             ),
         ),
     ),
@@ -69,35 +72,35 @@ GROUPS = (
                 "DATABASE_URL",
                 "str",
                 "",
-                "PostgreSQL to use, as a libpq URL; empty: the embedded server under `CDB_DATA_DIR`.",
+                "URL of the PostgreSQL database, for libpq; empty: the embedded PostgreSQL under `CDB_DATA_DIR`.",
             ),
             Variable(
                 "DATABASE_REPLICA_URLS",
                 "str",
                 "",
-                "[Streaming replicas](operations.md#read-replicas) of that database to read from, as libpq URLs "
-                "separated by commas.",
+                "URLs, separated by commas, of [streaming replicas](operations.md#read-replicas) of that database, from "
+                "which the service reads.",
             ),
             Variable(
                 "CDB_REPLICA_MAX_LAG_SECONDS",
                 "int",
                 5,
-                "Lag from which on a replica is not read from; responses are never stale in any case.",
+                "Replication lag above which a replica is out of rotation; responses are never stale in any case.",
                 validate.Range(min=1),
             ),
             Variable(
                 "CDB_CONNECT_TIMEOUT_SECONDS",
                 "int",
                 5,
-                "Time limit for opening a connection to PostgreSQL.",
+                "Timeout for opening a connection to PostgreSQL.",
                 validate.Range(min=1),
             ),
             Variable(
                 "CDB_MIGRATION_LOCK_TIMEOUT_SECONDS",
                 "int",
                 2,
-                "Time that a migration waits for a lock, with lookups queued behind it, before it lets them pass and "
-                "tries again.",
+                "Time that a migration waits for a table lock, while lookups queue behind it, before it gives up the "
+                "attempt and retries later.",
                 validate.Range(min=1),
             ),
         ),
@@ -109,15 +112,15 @@ GROUPS = (
                 "SCENARIO",
                 "str",
                 "tiny",
-                "[Scenario](operations.md#commands) that `make run` and `make serve` seed into a database without "
-                "global tags; `none` leaves it empty.",
+                "[Scenario](operations.md#commands) that `make run` and `make serve` seed if the database has no "
+                "global tag; `none` seeds nothing.",
             ),
             Variable(
                 "CDB_IOV_MODE",
                 "str",
                 "continuous",
-                "Meaning of the end of an IOV: `continuous` is exclusive, `discrete` is inclusive, as for experiment "
-                "and run; a database keeps the mode that it was created with.",
+                "Meaning of the end of an IOV: exclusive with `continuous`, inclusive with `discrete`, as for experiment "
+                "and run; the mode of a database can't be changed after its creation.",
                 validate.OneOf(["continuous", "discrete"]),
                 public=True,
             ),
@@ -125,7 +128,7 @@ GROUPS = (
                 "CDB_PAYLOAD_BASE_URL",
                 "str",
                 "",
-                "URL at which clients find the payload files; the service itself does not use it.",
+                "Base URL of the payload files, for clients; the service itself does not use it.",
                 public=True,
             ),
         ),
@@ -137,29 +140,29 @@ GROUPS = (
                 "CDB_SECRET_KEY",
                 "str",
                 "",
-                "Signing key of at least 50 characters; empty: one is generated and kept in `CDB_DATA_DIR`, readable "
-                "by its owner only.",
+                "Signing key of at least 50 characters; empty: a key is generated and stored in `CDB_DATA_DIR`, readable "
+                "only by its owner.",
             ),
             Variable(
                 "CDB_TLS",
                 "bool",
                 False,
-                "Clients use HTTPS, which a proxy terminates: [the admin](security.md#https) and its cookies are then"
-                " for HTTPS only.",
+                "Clients use HTTPS, which a proxy terminates: [the admin](security.md#https) and its cookies then "
+                "require HTTPS.",
             ),
             Variable(
                 "CDB_BEHIND_PROXY",
                 "bool",
                 False,
                 "All requests come through [a trusted proxy](security.md#https), whose `X-Forwarded-For` and "
-                "`X-Forwarded-User` name the client and the user.",
+                "`X-Forwarded-User` headers name the client and the user.",
             ),
             Variable(
                 "DEBUG",
                 "bool",
                 False,
-                "Development mode: tracebacks in errors, [pages and a toolbar](operations.md#looking-inside) for "
-                "browsers; never in production.",
+                "Development mode: error responses with tracebacks, and [HTML pages with a "
+                "toolbar](operations.md#looking-inside) for browsers; do not use it in production.",
             ),
         ),
     ),
@@ -170,7 +173,7 @@ GROUPS = (
                 "CDB_STRATEGIES",
                 "bool",
                 None,
-                "Serve the routes that answer a lookup in other ways, [to compare "
+                "Serve the additional routes that implement the lookup with other strategies, [to compare "
                 "them](operations.md#comparing-the-strategies).",
                 default_text="`true` with `make run` or `DEBUG`, otherwise `false`",
             ),
@@ -178,7 +181,7 @@ GROUPS = (
                 "CDB_MAX_BODY_BYTES",
                 "int",
                 16 * 1024 * 1024,
-                "Largest request body; a larger one is refused with 413.",
+                "Maximum size of a request body; a larger one is rejected with 413.",
                 validate.Range(min=1024),
                 public=True,
             ),
@@ -186,7 +189,7 @@ GROUPS = (
                 "CDB_MAX_BULK_ROWS",
                 "int",
                 50_000,
-                "Largest number of rows of a bulk request; more are refused with 413.",
+                "Maximum number of rows in a bulk request; one with more rows is rejected with 413.",
                 validate.Range(min=1),
                 public=True,
             ),
@@ -194,7 +197,7 @@ GROUPS = (
                 "CDB_IDEMPOTENCY_HOURS",
                 "int",
                 24,
-                "Time for which the response to a request with an `Idempotency-Key` is kept.",
+                "Time for which the response to a request with an `Idempotency-Key` is stored.",
                 validate.Range(1, 24 * 365),
                 public=True,
             ),
@@ -202,56 +205,56 @@ GROUPS = (
                 "CDB_MAX_EXPORTS",
                 "int",
                 2,
-                "Largest number of [exports](api.md#exporting) at a time, of all instances on a database or replica "
-                "together; more are refused with 504.",
+                "Maximum number of concurrent [exports](api.md#exporting) on each database or replica, for all instances "
+                "together; a further one is rejected with 504.",
                 validate.Range(min=1),
             ),
             Variable(
                 "CDB_SPOOL_BYTES",
                 "int",
                 1024**3,
-                "Disk space that a process uses for requests above 256 KiB until they are complete, and for [slow "
-                "responses](operations.md#slow-clients).",
+                "Disk space that each process may use for incomplete requests above 256 KiB and for responses to [slow "
+                "clients](operations.md#slow-clients).",
                 validate.Range(min=0),
             ),
         ),
     ),
     Group(
-        "Time limits",
+        "Timeouts",
         (
             Variable(
                 "CDB_LOOKUP_TIMEOUT_SECONDS",
                 "int",
                 5,
-                "Time limit for a statement of a lookup or of another cheap read.",
+                "Timeout for a statement of a lookup or another short read.",
                 validate.Range(min=1),
             ),
             Variable(
                 "CDB_STATEMENT_TIMEOUT_SECONDS",
                 "int",
                 300,
-                "Time limit for a statement of a write or of a read of many rows.",
+                "Timeout for a statement of a write or a read of many rows.",
                 validate.Range(min=1),
             ),
             Variable(
                 "CDB_LOCK_TIMEOUT_SECONDS",
                 "int",
                 10,
-                "Time that a write waits for another write before it fails with 504.",
+                "Time that a write waits for a lock of another write before it fails with 504.",
                 validate.Range(min=1),
             ),
             Variable(
                 "CDB_EXPORT_TIMEOUT_SECONDS",
                 "int",
                 3600,
-                "Time limit for an export; one that takes longer is aborted.",
+                "Timeout for an export, after which it is aborted.",
                 validate.Range(1, 24 * 3600),
             ),
             Variable(
                 "CDB_QUEUE_TIMEOUT_SECONDS",
                 "int",
                 20,
-                "Time that a request waits for a free thread before it is refused with 504.",
+                "Time that a request waits for a free thread before it is rejected with 504.",
                 validate.Range(min=1),
             ),
         ),
@@ -263,15 +266,15 @@ GROUPS = (
                 "CDB_FROZEN_MAX_AGE_SECONDS",
                 "int",
                 365 * 24 * 3600,
-                "Time for which [caches](api.md#caching) may use a response about a frozen tag without revalidation; "
-                "0: they revalidate each time.",
+                "Time for which [caches](api.md#caching) may use a response for a frozen tag without revalidation; "
+                "0: they revalidate it each time.",
                 validate.Range(0, 365 * 24 * 3600),
             ),
             Variable(
                 "CDB_LOCKED_MAX_AGE_SECONDS",
                 "int",
                 0,
-                "The same for locked tags; above 0, readers may see a change that much later.",
+                "The same for locked tags; above 0, clients may see a change with that delay.",
                 validate.Range(0, 24 * 3600),
             ),
             Variable(
@@ -290,7 +293,7 @@ GROUPS = (
                 "CDB_WORKERS",
                 "int",
                 0,
-                "gunicorn processes; 0: the number of cores plus one, or one process with `DEBUG`.",
+                "Number of gunicorn worker processes; 0: the number of cores plus one, or one process with `DEBUG`.",
                 validate.Range(min=0),
             ),
             Variable("CDB_THREADS", "int", 4, "Threads of each gunicorn process.", validate.Range(min=1)),
@@ -303,20 +306,21 @@ GROUPS = (
                 "CDB_ACCESS_LOG",
                 "str",
                 "",
-                "File that gets a line for each request; `-`: standard output; empty: no access log.",
+                "File to which one line is written for each request; `-`: standard output; empty: no access log.",
             ),
             Variable(
                 "CDB_LOG_LEVEL",
                 "str",
                 "info",
-                "Lowest level of [log records](monitoring.md#following-a-request); `info` writes two for each request.",
+                "Lowest level of [log records](monitoring.md#following-a-request) that are written; `info` writes two "
+                "for each request.",
                 validate.OneOf(LEVELS),
             ),
             Variable(
                 "CDB_LOG_FORMAT",
                 "str",
                 "auto",
-                "Format of log records: `json`, `console` for people, or `auto`, which is `console` with `DEBUG` or "
+                "Format of log records: `json`, `console` (readable text), or `auto`, which is `console` with `DEBUG` or "
                 "on a terminal and `json` otherwise.",
                 validate.OneOf(["auto", "json", "console"]),
             ),
@@ -324,23 +328,23 @@ GROUPS = (
                 "CDB_LOG_FILE",
                 "str",
                 "",
-                "File that gets the log records; `-`: standard error; empty: `serve/service.log` under `CDB_DATA_DIR`"
-                " with `make serve`, and otherwise standard error.",
+                "File to which log records are written; `-`: standard error; empty: `serve/service.log` under "
+                "`CDB_DATA_DIR` with `make serve`, otherwise standard error.",
             ),
             Variable(
                 "CDB_STATSD_HOST",
                 "str",
                 "",
-                "Address, `host:port`, to which gunicorn sends [its metrics](monitoring.md#figures-by-statsd) by UDP;"
-                " empty: none.",
+                "Address, `host:port`, of the statsd server to which gunicorn sends [its "
+                "metrics](monitoring.md#figures-by-statsd) over UDP; empty: none.",
                 validate.Regexp(HOST_PORT),
             ),
             Variable(
                 "CDB_METRICS_MAX_TAGS",
                 "int",
                 1000,
-                "Largest number of global tags with metrics of their own in "
-                "[`/metrics`](monitoring.md#metrics-and-alerts); those that changed last are chosen.",
+                "Maximum number of global tags with their own time series in "
+                "[`/metrics`](monitoring.md#metrics-and-alerts), the most recently changed ones first.",
                 validate.Range(0, 100_000),
             ),
         ),

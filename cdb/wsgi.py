@@ -9,27 +9,27 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
 
 application: WSGIApplication = get_wsgi_application()
 
-from django.conf import settings  # noqa: E402 -- once Django is set up, as all below
+from django.conf import settings  # noqa: E402 -- all imports below need Django to be set up
 from django.urls import resolve  # noqa: E402
 
 from cdb_rest.connections import deadlines  # noqa: E402
 from cdb_rest.observe.metrics import MetricsObserver  # noqa: E402
-from cdb_rest.observe.records import Records  # noqa: E402
+from cdb_rest.observe.request_log import RequestLog  # noqa: E402
 from cdb_rest.routes import LOOKUP_SPELLINGS  # noqa: E402
-from cdb_rest.wsgi.conditional_first import ConditionalFirst  # noqa: E402
-from cdb_rest.wsgi.from_replica import FromReplica  # noqa: E402
-from cdb_rest.wsgi.lookup_first import LookupFirst  # noqa: E402
-from cdb_rest.wsgi.observed import Observed  # noqa: E402
+from cdb_rest.wsgi.fast_conditional_get import FastConditionalGet  # noqa: E402
+from cdb_rest.wsgi.fast_lookup import FastLookup  # noqa: E402
+from cdb_rest.wsgi.instrumentation import Instrumented  # noqa: E402
+from cdb_rest.wsgi.replica_reads import ReplicaReads  # noqa: E402
 
-deadlines.serve()
-# Loads the routes and their views. Otherwise each worker would load them with its first request, in 0.2 s and into memory of
-# its own.
+deadlines.enforce()
+# Import the routes and their views before the workers are forked. Otherwise each worker would import them
+# with its first request, in 0.2 s and into memory of its own.
 resolve("/")
 
-# In development every request goes through Django, so that the toolbar sees it.
+# With DEBUG every request goes through Django, so that the debug toolbar shows it.
 if not settings.DEBUG:
-    application = FromReplica(application, "/api/cdb_rest/")
-    application = ConditionalFirst(application, "/api/cdb_rest/")
-    application = LookupFirst(application, [f"/api/cdb_rest/{path}" for path in LOOKUP_SPELLINGS])
+    application = ReplicaReads(application, "/api/cdb_rest/")
+    application = FastConditionalGet(application, "/api/cdb_rest/")
+    application = FastLookup(application, [f"/api/cdb_rest/{path}" for path in LOOKUP_SPELLINGS])
 
-application = Observed(application, [Records(), MetricsObserver()])
+application = Instrumented(application, [RequestLog(), MetricsObserver()])

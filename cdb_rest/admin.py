@@ -1,4 +1,4 @@
-"""Django's admin: the change log to look at. Tags are changed by the API alone, which keeps the rules."""
+"""Django's admin with a read-only view of the change log. Tags can be changed only by the API, which enforces the rules."""
 
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,13 @@ admin.site.site_header = admin.site.site_title = "cdb"
 if TYPE_CHECKING:
     ChangeAdmin = admin.ModelAdmin[GlobalTagChange]
 else:
-    # Django's class takes no parameter when it runs.
+    # The class is generic in its type stubs only.
     ChangeAdmin = admin.ModelAdmin
 
 
 @admin.register(GlobalTagChange)
 class GlobalTagChangeAdmin(ChangeAdmin):
-    """Who changed which tag, when and why, and what exactly."""
+    """The change log: who changed which global tag, when, why and how."""
 
     list_display = (
         "global_tag",
@@ -34,7 +34,7 @@ class GlobalTagChangeAdmin(ChangeAdmin):
     list_filter = ("action", "created")
     search_fields = ("global_tag", "actor", "comment")
     ordering = ("-id",)
-    # The list does without the rows, which may be many.
+    # Counting all rows would be slow.
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GlobalTagChange]:

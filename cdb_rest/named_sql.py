@@ -1,6 +1,6 @@
-"""The hand-written SQL: one statement, one file under ``sql/``, loaded by name when the module that uses it is imported.
+"""Named SQL: each statement is a file under ``sql/``, loaded when the module that uses it is imported.
 
-A misspelt name therefore stops the server's start, not a request.
+So a misspelt name fails when the server starts, not in a request.
 """
 
 from pathlib import Path

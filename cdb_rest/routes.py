@@ -1,8 +1,8 @@
-"""The table of the API's routes: path, alias, view, nginx's pool, caching, and query budget of each.
+"""The table of the API's routes: paths, view, pool, caching and query budget of each.
 
-Everything else derives from it: Django's URL patterns and both spellings (`cdb_rest/api/urls.py`), the locations of nginx
-(`cdb/serving/nginx_configuration.py`), the OpenAPI description, and the tests of contract, budgets and nginx. It imports nothing
-of Django, so that nginx can be configured where no application is set up.
+Everything else derives from it: Django's URL patterns (`cdb_rest/api/urls.py`), the locations of nginx
+(`cdb/serving/nginx_configuration.py`), the OpenAPI description, and tests of the API and of nginx. It does not import
+Django, so that nginx can be configured without the application.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from typing import Any
 
 
 class Pool(StrEnum):
-    """Which gunicorn instance nginx sends a GET or HEAD to; all other methods are writes."""
+    """The gunicorn instance that serves GET and HEAD; other methods are writes and go to the instance for other requests."""
 
     LOOKUPS = "lookups"
-    # A tag alone is a lookup, a tag with all that is in it may be gigabytes.
+    # With `light`, a global tag alone; otherwise with all its IOVs, which may be gigabytes.
     LOOKUPS_IF_LIGHT = "tag"
     READS = "reads"
 
@@ -26,7 +26,7 @@ class Route:
 
     `view` is module and class below `cdb_rest.api.views`, or the class itself. `paths` are relative to `/api/cdb_rest/`: first
     the one that existing clients use, then aliases; each is served with and without its trailing slash. `is_cached` lets
-    nginx keep the responses that have an ETag. `queries` are the numbers of SQL statements of a GET, by query string.
+    nginx store responses that have an ETag. `queries` are the numbers of SQL statements of a GET, by query string.
     """
 
     view: str | type[Any]
@@ -41,10 +41,10 @@ class Route:
         return [spelling for path in self.paths for spelling in (path.rstrip("/"), path.rstrip("/") + "/")]
 
 
-# The query of a lookup in a tag of the tests of the budgets.
+# The query string of a lookup in the tests of query budgets.
 MOMENT = "gtName=tag0&majorIOV=1&minorIOV=0"
 
-# In the order of use, in which the API's description has them.
+# In the order of the API documentation.
 ROUTES = (
     Route(
         "lookup.LookupView", ("payloadiovs/", "payload-iovs/query/"),
@@ -112,5 +112,5 @@ ROUTES = (
     ),
 )  # fmt: skip
 
-# The paths that are answered before Django's handling of requests.
+# The paths of lookups, which are answered without Django.
 LOOKUP_SPELLINGS = ROUTES[0].spellings

@@ -133,7 +133,7 @@ class Standby:
     def _make(self) -> None:
         for directory in (self._directory, self.data, self._sockets):
             directories.make_private(directory, postgres_binaries.account())
-        postgres_binaries.let_pass(self.data)
+        postgres_binaries.allow_traversal(self.data)
         postgres_binaries.run(
             "pg_basebackup", "--pgdata", str(self.data), "--host", str(self._primary), "--username", USER,
             "--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot", self.name,

@@ -1,8 +1,8 @@
--- Copy all payload lists of a global tag, and their IOVs, into another tag that has none; returns the revision of the source
--- that was copied, and the names of the new lists by payload type as JSON text.
--- Parameters: source_id, target_id bigint. The columns of the payload are put in at {payload} and {iov.payload}.
--- One statement sees one state of the source, so the copy is a state that the source really had, whoever writes meanwhile;
--- it takes no lock that a reader or writer of the source would wait for.
+-- Copy all payload lists of a global tag, with their IOVs, into another tag that has none. Returns the revision of the source,
+-- and the names of the new lists by payload type as JSON text.
+-- Parameters: source_id, target_id bigint. Placeholders for the payload columns: {payload} and {iov.payload}.
+-- A single statement sees one snapshot, so the copy is a state that the source really had, in spite of concurrent writes. It
+-- takes no lock that blocks readers or writers of the source.
 WITH source AS (
     SELECT list.id, list.description, list.payload_type_id, payload_type.name AS type_name,
         nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS copy_id

@@ -1,5 +1,6 @@
--- How many connections the server takes in all, how many of them it keeps for administrators, and how many this role and this
--- database may have (-1: as many as there are). `reserved_connections` is known from PostgreSQL 16 on.
+-- The connection limits: maximum of the server, number reserved for administrators, and the limits of this role and of this
+-- database (-1: no limit); and the process id of this session. No parameters.
+-- `reserved_connections` exists in PostgreSQL 16 and later.
 SELECT current_setting('max_connections')::integer,
        current_setting('superuser_reserved_connections')::integer
            + coalesce(current_setting('reserved_connections', TRUE)::integer, 0),

@@ -1,2 +1,2 @@
--- How many global tags there are. No parameters.
+-- The number of global tags. No parameters.
 SELECT count(*) FROM "GlobalTag"

@@ -1,6 +1,6 @@
--- A table for the rows of a file that is imported, as they are written there. Reading a file may take as long as it takes.
--- The names of the checks are what their violation is reported as. All columns are text, because types would alter what does not
--- fit, or mean something else by it, where the API refuses it.
+-- Create a temporary table for the rows of an import file, as text. No parameters.
+-- The names of the constraints are the error messages for invalid values. All columns are text, because a conversion to the
+-- final types would accept values that the API rejects. Reading a large file takes long, so there is no statement timeout.
 SET LOCAL statement_timeout = 0;
 CREATE TEMPORARY TABLE cdb_import_file (
     number bigint GENERATED ALWAYS AS IDENTITY,

@@ -1,4 +1,4 @@
--- Create payload lists, each named after its type and its own id, detached or in a global tag; returns their ids in order.
+-- Create payload lists, each named after its type and its own id, detached or in a global tag. Returns their ids in order.
 -- Parameters: payload_type_ids bigint[], global_tag_ids bigint[] (null: detached), one element for each list.
 INSERT INTO "PayloadList" (id, name, payload_type_id, global_tag_id)
 SELECT new.id, payload_type.name || '_' || new.id, payload_type.id, new.global_tag_id

@@ -1,3 +1,4 @@
--- Run a statement, which is put in at {statement}, and tell how; {format} is JSON or TEXT.
+-- Run a statement and return its plan. Placeholders: {statement}; {format}, which is JSON or TEXT. Parameters: those of the
+-- statement.
 EXPLAIN (ANALYZE, BUFFERS, FORMAT {format})
 {statement}

@@ -1,5 +1,5 @@
--- Send the rows of export_rows.sql, put in at {rows}, to the client as CSV: what is unquoted and empty is null, what is quoted and
--- empty is an empty text.
+-- Send the rows of export_rows.sql, which replace {rows}, to the client as CSV. Null is an unquoted empty value; an empty text is
+-- quoted. Parameters: those of export_rows.sql.
 COPY (
 {rows}
 ) TO STDOUT WITH (FORMAT csv, HEADER)

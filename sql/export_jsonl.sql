@@ -1,6 +1,7 @@
--- Send the rows of export_rows.sql, put in at {rows}, to the client as JSON objects, one a line.
--- COPY's own text format would double backslashes. As CSV whose quote and delimiter are characters that JSON text never holds,
--- the lines stay as they are.
+-- Send the rows of export_rows.sql, which replace {rows}, to the client as JSON objects, one per line. Parameters: those of
+-- export_rows.sql.
+-- The text format of COPY would double backslashes. The CSV format leaves the lines unchanged, because its quote and
+-- delimiter are characters that JSON text never contains.
 COPY (
 SELECT row_to_json(exported) FROM (
 {rows}

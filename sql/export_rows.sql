@@ -1,9 +1,9 @@
 -- The rows of an export: the IOVs of a global tag's payload lists, by payload type name in byte order, then by start.
--- Parameters: tag_id bigint; payload_type_id bigint (null: all); since, until numeric: combined moments, the second one outside;
---   since_major, since_minor bigint: the first again; inclusive boolean: ends are the last moment inside.
--- Of each list the rows that start in the window, and before them the one that is valid at its first moment.
--- Nothing sorts the whole: the lists come in their order, and those of each list in the order of the index, so that the first
--- row is there at once. Only a nested loop can join them, and export_settings.sql keeps it in one process and to the index.
+-- Parameters: tag_id bigint; payload_type_id bigint (null: all); since, until numeric: the window as combined moments, until
+--   exclusive; since_major, since_minor bigint: since in two parts; inclusive boolean: whether ends are inclusive.
+-- Each list has the rows that start in the window and, before them, the row that is valid at its first moment.
+-- There is no sort of the whole result: lists are read in order, and the rows of each list in the order of the index, so that
+-- the first row is sent at once. This requires a nested loop in one process; export_settings.sql disables the alternatives.
 -- Expected plan: for each list an Index Only Scan Backward of payload_iov_lookup without Filter and without Sort.
 SELECT list.payload_type, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra AS revision

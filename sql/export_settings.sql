@@ -1,4 +1,4 @@
--- Let the transaction's statements take that long, and stream in the order of the index instead of sorting.
--- Parameters: milliseconds text.
+-- Set the statement timeout of this transaction, and make its statements use indexes in order instead of sorting.
+-- Parameters: milliseconds text: the timeout.
 SELECT set_config('statement_timeout', %(milliseconds)s, true), set_config('enable_seqscan', 'off', true),
     set_config('enable_bitmapscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)

@@ -1,6 +1,6 @@
--- The first row of the file that is wrong beside its own columns: its number, its start and end, and the row that has the same
--- payload type and start already, or null where it is the interval that is empty.
--- Parameters: inclusive boolean: ends are the last moment inside.
+-- The first row of the import file with an error that involves several columns or rows: its number, start and end, and the number
+-- of an earlier row with the same payload type and start, or null if its interval is empty.
+-- Parameters: inclusive boolean: whether ends are inclusive.
 SELECT number, major_iov, minor_iov, major_iov_end, minor_iov_end, CASE WHEN comb_iov = comb_before THEN number_before END
 FROM (
     SELECT *, lag(comb_iov) OVER earlier AS comb_before, lag(number) OVER earlier AS number_before

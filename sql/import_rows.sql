@@ -1,6 +1,6 @@
--- The rows of a payload type in the file, as they are imported: an end that reaches into the next row becomes the start of that
--- one, because that is how far the row is valid. An open end stays: it is valid up to the next start, whatever stands there.
--- Parameters: payload_type text; inclusive boolean: ends are the last moment inside.
+-- The rows of one payload type in the import file, as they are inserted. An end that overlaps the next row is replaced by
+-- the start of that row, because the row is valid only until then. An open end is kept: the row is valid up to the next start.
+-- Parameters: payload_type text; inclusive boolean: whether ends are inclusive.
 SELECT number, payload_url, checksum, size, major_iov, minor_iov, revision, comb_iov,
     CASE
         WHEN NOT overruns THEN major_iov_end

@@ -1,5 +1,7 @@
--- The payload types of the file in byte order, each with the number of its rows, its first row, and how many bytes an entry of the
--- change log has at most that takes them all: 310 a row, its texts, and the name of its list, which is some characters longer.
+-- The payload types of the import file in byte order: name, number of rows, number of the first row, and the maximum size
+-- in bytes of a change log entry with all of its rows. No parameters.
+-- A row needs its texts, the name of its payload list, which is the type's name and a few characters, and at most 310 bytes
+-- for these characters and the rest.
 SELECT payload_type, count(*), min(number),
     sum(310 + octet_length(payload_type) + octet_length(payload_url) + octet_length(checksum))::bigint
 FROM cdb_import

@@ -1,6 +1,6 @@
--- Insert payload IOVs whose ids are known already. The columns of the payload are put in at {payload}, and their parameters,
--- as arrays of the columns' types, at {payload_arrays}.
--- Parameters: an array for each column, one element for each IOV.
+-- Insert payload IOVs with given ids.
+-- Parameters: an array for each column, with one element for each IOV. Placeholders: {payload} for the payload columns, and
+-- {payload_arrays} for their parameters, arrays of the types of the columns.
 INSERT INTO "PayloadIOV" (
     id, payload_list_id, major_iov, minor_iov, major_iov_end, minor_iov_end, {payload}
 )

@@ -1,6 +1,6 @@
--- Rows that break the rules of payload lists: empty ones, those that start together with another, and closed ones that reach
--- into the next. Returns fault, tag and list by name, list id, IOV id, URL, start and end.
--- Parameters: inclusive boolean: ends are the last moment inside; tag text: only its lists, or null for all there are.
+-- Rows that violate the rules of payload lists: empty rows, rows with the same start as another, and closed rows that overlap the
+-- next. Returns kind of fault, names of tag and list, list id, IOV id, URL, start and end.
+-- Parameters: inclusive boolean: whether ends are inclusive; tag text: check the lists of this tag only (null: all lists).
 -- It reads and sorts all rows once.
 WITH attached AS (
     SELECT iov.id, iov.payload_list_id, iov.comb_iov, iov.payload_url, iov.major_iov, iov.minor_iov, iov.major_iov_end,

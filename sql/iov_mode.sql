@@ -1,2 +1,2 @@
--- The mode in which the ends of the stored intervals are written; no row if none was recorded.
+-- The mode in which the ends of the stored intervals are written. No row if none is recorded. No parameters.
 SELECT value FROM "DatabaseProperty" WHERE name = 'iov_mode'

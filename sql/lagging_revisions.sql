@@ -1,5 +1,5 @@
--- Global tags whose revision is lower than the last one in their change log: name, revision, last in the log.
--- Parameters: tag text: only that one, or null for all there are.
+-- Global tags whose revision is lower than the last one in their change log: name, revision, last revision in the log.
+-- Parameters: tag text: check this tag only (null: all tags).
 SELECT tag.name, tag.revision, max(change.revision)
 FROM "GlobalTag" AS tag
 JOIN "GlobalTagChange" AS change ON change.global_tag = tag.name

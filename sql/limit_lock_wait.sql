@@ -1,3 +1,3 @@
--- Let no statement of this session wait for a lock longer than that.
+-- Set the lock timeout of this session.
 -- Parameters: milliseconds text.
 SELECT set_config('lock_timeout', %(milliseconds)s, false)

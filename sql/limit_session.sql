@@ -1,6 +1,6 @@
--- Let no statement of this session take longer, wait longer for a lock, or leave a transaction idle longer than that; and let
--- a statement end whose client is gone, so that it holds nobody up by its locks.
--- Parameters: statement, lock, idle and look text, in milliseconds; look is how often it is seen after the client.
+-- Set the timeouts of this session for statements, for locks and for idle transactions. Also end the statements of clients that
+-- have disconnected, so that they do not block others by their locks.
+-- Parameters: statement, lock, idle and look text, in milliseconds; look is the interval between checks of the connection.
 SELECT
     set_config('statement_timeout', %(statement)s, false),
     set_config('lock_timeout', %(lock)s, false),

@@ -1,3 +1,3 @@
--- Let statements of the transaction that has just begun take so long.
--- Parameters: statement text, in milliseconds, or null to leave it as it is.
+-- Set the statement timeout of this transaction.
+-- Parameters: statement text, in milliseconds (null: unchanged).
 SELECT set_config('statement_timeout', coalesce(%(statement)s, current_setting('statement_timeout')), true)

@@ -1,2 +1,2 @@
--- Keep writers out while something is repaired, also those that would only lock rows yet; readers go on.
+-- Lock the tables against all writers, including those that only lock rows. Readers are not blocked. No parameters.
 LOCK TABLE "GlobalTag", "PayloadList", "PayloadIOV" IN EXCLUSIVE MODE

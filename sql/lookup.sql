@@ -1,10 +1,10 @@
 -- The lookup: of each payload list of a global tag the IOV with the latest start at or before a moment, as JSON text.
 -- Parameters: tag_id bigint; major, minor bigint: the moment; moment numeric: the same combined, major + minor / 10^19;
---   only_valid boolean: leave out IOVs that are over; inclusive boolean: ends are the last moment inside;
+--   only_valid boolean: leave out IOVs that ended before the moment; inclusive boolean: whether ends are inclusive;
 --   as_objects boolean: a JSON object for each row instead of an array.
 -- Expected plan: for each list one Index Only Scan of payload_iov_lookup that stops at its first row, with an Index Cond
 --   on list and moment and no Filter.
--- The function cdb_lookup, which a migration makes, runs this same statement; there the parameters are variables.
+-- The function cdb_lookup, which a migration creates, has the same statement; there the parameters are variables.
 SELECT '[' || coalesce(string_agg(
     CASE WHEN %(as_objects)s THEN
         json_build_object(

@@ -1,5 +1,5 @@
--- What /metrics tells of the server: bytes of the database, connections that are permitted, age of the oldest transaction in
--- seconds, and whether it is a standby. Looks at files and at memory, and at no table.
+-- Metrics of the server: size of the database in bytes, maximum number of connections, age of the oldest transaction in seconds,
+-- and whether the server is a standby. It reads no table. No parameters.
 SELECT
     pg_database_size(current_database()),
     current_setting('max_connections')::integer,

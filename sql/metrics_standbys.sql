@@ -1,6 +1,6 @@
--- The standbys that stream from this server, by the names they give themselves: how many have the name, and how far the slowest is
--- behind, in seconds and in bytes of the log. One that is idle and has everything has no lag. Those that the role may not look at, for
--- want of pg_monitor, are left out. No parameters.
+-- The standbys that stream from this server, by application name: number with this name, and the maximum lag in seconds and in
+-- bytes of WAL. An idle standby that has replayed everything has no lag. No parameters.
+-- Without pg_monitor, standbys that the role may not see are left out.
 SELECT
     standby.application_name,
     count(*),

@@ -1,6 +1,6 @@
--- The IOVs of stretches of payload lists: those that start in a stretch, and the nearest one on either side of it.
--- Parameters: list_ids bigint[], firsts numeric[], lasts numeric[] (combined moments, both inside), one element for each stretch.
--- Expected plan: for each stretch three scans of payload_iov_lookup, two of which stop at their first row.
+-- The IOVs in and around ranges of payload lists: those that start in a range, and the nearest one on either side of it.
+-- Parameters: list_ids bigint[]; firsts, lasts numeric[]: combined moments, both inclusive; one element for each range.
+-- Expected plan: for each range three scans of payload_iov_lookup, two of which stop at their first row.
 SELECT DISTINCT ON (near.id) near.*
 FROM unnest(%(list_ids)s::bigint[], %(firsts)s::numeric[], %(lasts)s::numeric[]) AS stretch (list_id, first, last)
 CROSS JOIN LATERAL (

@@ -1,2 +1,2 @@
--- For PgBouncer's console: its databases. No parameters.
+-- The databases of PgBouncer, for its admin console. No parameters.
 SHOW DATABASES

@@ -1,2 +1,2 @@
--- For PgBouncer's console: its pools. No parameters.
+-- The pools of PgBouncer, for its admin console. No parameters.
 SHOW POOLS

@@ -1,2 +1,2 @@
--- For PgBouncer's console: its stats. No parameters.
+-- The statistics of PgBouncer, for its admin console. No parameters.
 SHOW STATS

@@ -1,5 +1,6 @@
--- Give payload IOVs another interval, another payload list, or none.
--- Parameters: ids bigint[], list_ids bigint[] (null: detached), major_iovs, minor_iovs, major_iov_ends, minor_iov_ends bigint[].
+-- Change the interval and the payload list of payload IOVs.
+-- Parameters: ids, payload_list_ids (null: detached), major_iovs, minor_iovs, major_iov_ends, minor_iov_ends bigint[], with one
+--   element for each IOV.
 UPDATE "PayloadIOV" AS iov
 SET payload_list_id = place.payload_list_id, major_iov = place.major_iov, minor_iov = place.minor_iov,
     major_iov_end = place.major_iov_end, minor_iov_end = place.minor_iov_end, updated = statement_timestamp()

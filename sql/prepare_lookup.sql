@@ -1,3 +1,3 @@
--- Prepare the lookup's statement, put in at {lookup}, as its function does: with numbered parameters.
+-- Prepare the statement of the lookup, which replaces {lookup}, with numbered parameters, as its function does. No parameters.
 PREPARE explained_lookup (bigint, bigint, bigint, numeric, boolean, boolean, boolean) AS
 {lookup}

@@ -1,5 +1,5 @@
--- Make of the rows of a file, once all of them are there, what they mean: a table of numbers, in which the rows of a payload type
--- are found by start. It is gone with the transaction. `number` is that of the row in the file, 1 being the first after the header.
+-- Convert the rows of the import file into a temporary table with numbers, indexed by payload type and start. No parameters.
+-- `number` is the number of the row in the file; the first row after the header has 1.
 CREATE TEMPORARY TABLE cdb_import ON COMMIT DROP AS
 SELECT number, payload_type, payload_url, checksum, size::bigint, major_iov::bigint, minor_iov::bigint, major_iov_end::bigint,
     minor_iov_end::bigint, revision, major_iov::numeric + minor_iov::numeric * 0.0000000000000000001 AS comb_iov

@@ -1,12 +1,12 @@
--- Raise the revision of global tags by one and write a row of the change log for each; returns names and revisions.
--- Parameters: tag_ids bigint[], befores, afters text[] (JSON), iovs_before, iovs_after bigint[], lists_before, lists_after
---   bigint[] (payload lists that went or came with all their IOVs, or null), one element for each tag; actor, action, comment text.
--- The columns of the payload are put in at {iov.payload_json}, by their names on the wire.
--- A tag whose name was used before carries on where the log of that name ends. Whole lists become JSON here, so that no
--- client has to hold them.
+-- Raise the revisions of global tags by one, and insert a row into the change log for each. Returns names and revisions.
+-- Parameters: tag_ids bigint[]; befores, afters text[] (JSON); iovs_before, iovs_after bigint[]: numbers of IOVs; lists_before,
+--   lists_after bigint[]: payload lists that were removed or added with all of their IOVs, or null; one element for each
+--   tag; actor, action, comment text. Placeholder for the payload columns by their API names: {iov.payload_json}.
+-- A tag whose name was used before continues the revisions in the log of that name. The documents of whole lists are created
+-- here, so that no client needs the memory for them.
 WITH raised AS (
     UPDATE "GlobalTag" AS tag
-    -- In whole seconds, later than any that was told for this name, and told only when it is past: so it is one state's alone.
+    -- Whole seconds, later than all earlier ones of this name, and sent to clients only once passed: unique for each state.
     SET last_modified = greatest(tag.last_modified, date_trunc('second', clock_timestamp())) + interval '1 second',
         updated = clock_timestamp(), revision = 1 + greatest(
         tag.revision,

@@ -1,2 +1,2 @@
--- Mark the new pages as visible to all, which index-only scans need, and count the rows for the planner.
+-- Mark the new pages as all-visible, for index-only scans, and update the planner's statistics. No parameters.
 VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"

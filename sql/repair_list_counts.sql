@@ -1,4 +1,4 @@
--- Set the IOV count of each payload list to the number of its rows.
+-- Set the IOV count of each payload list to the number of its rows. No parameters.
 UPDATE "PayloadList" AS list SET iov_count = actual.iovs
 FROM (
     SELECT list.id, count(iov.id) AS iovs

@@ -1,4 +1,4 @@
--- Set the counts of each global tag from its payload lists, whose own counts must be right by now.
+-- Set the counts of each global tag from its payload lists, whose own counts must be correct. No parameters.
 UPDATE "GlobalTag" AS tag SET payload_lists_count = actual.lists, payload_iov_count = actual.iovs
 FROM (
     SELECT tag.id, count(list.id) AS lists, coalesce(sum(list.iov_count), 0) AS iovs

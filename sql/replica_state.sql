@@ -1,4 +1,5 @@
--- Whether a server is a replica, how far it has replayed the log, in bytes, and of which cluster: no parameters, one row.
+-- Whether a server is a replica, its replay position in bytes of WAL, and the system identifier of its cluster: one row. No
+-- parameters.
 SELECT
     pg_is_in_recovery(),
     coalesce(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0'), 0)::bigint,

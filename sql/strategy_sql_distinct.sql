@@ -1,5 +1,5 @@
--- A strategy to compare the lookup with: DISTINCT ON keeps the first of each list's candidates, latest start first.
--- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of an answer.
+-- A strategy for comparison with the lookup: DISTINCT ON keeps the first of each list's candidates, latest start first.
+-- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of a result.
 -- Expected plan: every entry at or before the moment is read and sorted, for one row of each list.
 SELECT name, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
 FROM (

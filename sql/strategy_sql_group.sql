@@ -1,5 +1,5 @@
--- A strategy to compare the lookup with: GROUP BY finds the latest start of each list, a join with the same table its row.
--- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of an answer.
+-- A strategy for comparison with the lookup: GROUP BY finds the latest start of each list, a join with the same table its row.
+-- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of a result.
 -- Expected plan: the start of every entry at or before the moment is read, then one entry for each list.
 SELECT payload_type.name, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra

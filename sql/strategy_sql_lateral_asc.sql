@@ -1,7 +1,7 @@
--- A strategy to compare the lookup with: LATERAL, as the service's own, by an ascending index that is read backwards.
--- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of an answer.
--- Expected plan: an Index Only Scan Backward of payload_iov_strategy_ascending for each list, with an Index Cond alone. DESC
---   puts nulls first, which that index has last and the lookup's own index has last too, in the other direction.
+-- A strategy for comparison with the lookup: LATERAL, like the service's own, but with a backward scan of an ascending index.
+-- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of a result.
+-- Expected plan: an Index Only Scan Backward of payload_iov_strategy_ascending for each list, with an Index Cond only.
+-- Without NULLS LAST, DESC means NULLS FIRST, which matches a backward scan of this index, but not the lookup's index.
 SELECT payload_type.name, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra
 FROM "GlobalTag" AS tag

@@ -1,7 +1,7 @@
--- A strategy to compare the lookup with: LATERAL, with the moment compared half by half, joined with OR.
--- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of an answer.
--- Expected plan: an Index Scan of payload_iov_strategy_moment for each list. An OR is no Index Cond, so the scan begins at the
---   list's latest row, and a Filter throws rows away until the moment is reached.
+-- A strategy for comparison with the lookup: LATERAL, with major and minor compared separately, joined with OR.
+-- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of a result.
+-- Expected plan: an Index Scan of payload_iov_strategy_moment for each list. An OR cannot be an Index Cond, so the scan begins at
+--   the list's latest row, and a Filter removes rows until the moment is reached.
 SELECT payload_type.name, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra
 FROM "GlobalTag" AS tag

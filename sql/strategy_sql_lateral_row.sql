@@ -1,7 +1,7 @@
--- A strategy to compare the lookup with: LATERAL, with the moment compared as a row of two columns.
--- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of an answer.
--- Expected plan: an Index Scan of payload_iov_strategy_moment for each list, with an Index Cond alone, that stops at its first
---   row; the rest of that row comes from the table.
+-- A strategy for comparison with the lookup: LATERAL, with the moment compared as a row of two columns.
+-- Parameters: tag text: the global tag's name; major, minor bigint: the moment. Returns the nine columns of a result.
+-- Expected plan: an Index Scan of payload_iov_strategy_moment for each list, with an Index Cond only, that stops at its first
+--   row; the columns of the result are read from the table.
 SELECT payload_type.name, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
     iov.minor_iov_end, iov.extra
 FROM "GlobalTag" AS tag

@@ -1,1 +1,1 @@
-"""The embedded PostgreSQL: a server of our own that runs as long as processes of the service use it."""
+"""The embedded PostgreSQL: a server that runs as long as at least one process of the service uses it."""

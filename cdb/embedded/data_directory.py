@@ -1,4 +1,4 @@
-"""The data directory of the embedded PostgreSQL server: its paths, the server's settings, and how it is initialised."""
+"""The data directory of the embedded PostgreSQL: its paths, its initialisation, and the server's settings."""
 
 import contextlib
 import os
@@ -20,29 +20,29 @@ OPTIONS = {
     "listen_addresses": "",
     "port": postgres_binaries.PORT,
     "unix_socket_permissions": "0700",
-    # Enough for several instances of the service, and for commands and tests at the same time.
+    # Enough for several instances of the service, with commands and tests at the same time.
     "max_connections": "200",
-    # 2 GB hold the lookup's index of some ten million IOVs. The server touches as much of it as it has data for.
+    # 2 GB suffice for the lookup's index of about ten million IOVs. Memory is only allocated as data are read into it.
     "shared_buffers": share(memory_megabytes(), 8, 128, 2048),
-    # The lookup's plan is a few hundred index probes: compiling it costs more than running it.
+    # The plan of a lookup consists of a few hundred index scans: compiling it takes longer than running it.
     "jit": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",
-    # Time, process, and the name of the client's program: an instance of the service, or a command.
+    # Time, process id, and application name: an instance of the service, or a command.
     "log_line_prefix": "%m [%p] %q%a ",
-    # Fresh rows slow an index-only scan down until they are vacuumed, so look for them more often than every minute.
+    # New rows slow an index-only scan down until they are vacuumed; the default is one minute.
     "autovacuum_naptime": "10s",
 }
 
 
-def options_of(directory: Path) -> dict[str, str]:
+def server_options(directory: Path) -> dict[str, str]:
     """The server's settings, by name, for data in this directory."""
-    # More WAL than the default, so that seeding does not checkpoint all the time.
+    # More WAL than the default, so that seeding does not cause frequent checkpoints.
     return OPTIONS | {"max_wal_size": share(disk_megabytes(directory), 20, 256, 4096)}
 
 
 class DataDirectory:
-    """A directory with the server's data in it, and beside them, if the path allows it, its socket."""
+    """The directory of the server's data, and of its socket if the path is suitable."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -50,9 +50,9 @@ class DataDirectory:
 
     @property
     def sockets(self) -> Path:
-        """The directory of the socket: beside the data, or under the temporary directory where that path can't serve.
+        """The directory of the socket: beside the data, or under the temporary directory if that path is not suitable.
 
-        It can't if it is too long, or has a comma, at which clients split a list of hosts.
+        It is not suitable if it is too long or contains a comma, which separates hosts in libpq.
         """
         return directories.for_sockets(self.directory / "socket", ",")
 
@@ -60,33 +60,34 @@ class DataDirectory:
         """The libpq URL of a database of this server."""
         return f"postgresql://{USER}@/{database}?host={quote(str(self.sockets))}&port={postgres_binaries.PORT}"
 
-    def make(self) -> None:
-        """Make the directories, for the account that runs the server."""
+    def create(self) -> None:
+        """Create the directories, for the account that runs the server, if they do not exist."""
         account = postgres_binaries.account()
         self.directory.mkdir(parents=True, exist_ok=True)
         if account:
             os.chown(self.directory, account.pw_uid, account.pw_gid, follow_symlinks=False)
-            postgres_binaries.let_pass(self.directory)
-            postgres_binaries.let_pass(postgres_binaries.BINARIES)
+            postgres_binaries.allow_traversal(self.directory)
+            postgres_binaries.allow_traversal(postgres_binaries.BINARIES)
         directories.make_private(self.sockets, account)
 
     def initialise(self) -> None:
-        """Initialise the data, unless they are there. They get their name last, so a killed start leaves no incomplete data.
+        """Initialise the data with initdb, unless they exist.
 
-        Raises `ConfigurationError` if another version of PostgreSQL made them.
+        The data get their final name last, so a start that is killed leaves no incomplete data. Raises
+        `ConfigurationError` if existing data belong to another version of PostgreSQL.
         """
         version_file = self.data / "PG_VERSION"
         if version_file.exists():
             found = version_file.read_text().strip()
             if found != str(postgres_binaries.MAJOR_VERSION):
                 raise ConfigurationError(
-                    f"{self.data} was made by PostgreSQL {found}, this is {postgres_binaries.MAJOR_VERSION}: "
+                    f"{self.data} was created by PostgreSQL {found}, this is {postgres_binaries.MAJOR_VERSION}: "
                     "dump and restore, or use another CDB_DATA_DIR"
                 )
             return
-        # A name of its own, because the initdb of a killed start may still be busy, and removes what it did not finish.
+        # A unique name, because the initdb of a killed start may still run, and it removes its directory when it fails.
         unfinished = self.directory / f"unfinished-{uuid.uuid4().hex}"
-        # Byte order as collation: the same on every machine, whatever its C library.
+        # Collation by byte order, which is the same with every C library.
         postgres_binaries.run(
             "initdb", "--username", USER, "--auth", "trust", "--encoding", "UTF8", "--locale-provider", "builtin",
             "--builtin-locale", "C.UTF-8", "--locale", "C", "--pgdata", str(unfinished),
@@ -96,7 +97,7 @@ class DataDirectory:
             shutil.rmtree(leftover, ignore_errors=True)
 
     def create_database(self) -> None:
-        """Create the service's database on the running server, unless it is there."""
+        """Create the service's database on the running server, unless it exists."""
         with contextlib.closing(psycopg2.connect(self.url_of("postgres"))) as connection:
             connection.autocommit = True
             cursor = connection.cursor()

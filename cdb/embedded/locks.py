@@ -1,7 +1,7 @@
-"""The file locks in the directory of an embedded server, which the kernel drops when their process dies.
+"""The file locks in the directory of an embedded server, which the kernel releases when their process ends.
 
-This module and the guard, a process of its own beside each server, import nothing but the standard library, so that the guard
-starts at once and needs little memory.
+The guard of each server imports this module. Both import only the standard library, so that the guard starts fast
+and needs little memory.
 """
 
 import contextlib
@@ -10,13 +10,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-# The first is held by the processes that use the server (shared), the second by the guard.
+# The processes that use the server hold a shared lock on the first file, the guard an exclusive lock on the second one.
 USERS, GUARD = "users.lock", "guard.lock"
 
 
 @contextlib.contextmanager
 def control(directory: Path) -> Iterator[None]:
-    """Serialise starting and stopping among processes."""
+    """Hold the exclusive lock that serialises starting and stopping the server among processes."""
     with opened(directory / "control.lock") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -24,7 +24,7 @@ def control(directory: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[int]:
-    """A descriptor of a lock's file, which the block's end closes."""
+    """A descriptor of a lock file, which is closed at the end of the block."""
     handle = open_file(path)
     try:
         yield handle
@@ -33,12 +33,15 @@ def opened(path: Path) -> Iterator[int]:
 
 
 def open_file(path: Path) -> int:
-    """A descriptor of a lock's file, which is made when missing."""
+    """A descriptor of a lock file, which is created if it does not exist."""
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def try_lock(handle: int, kind: int) -> bool:
-    """Take a lock of that kind unless another process has it. Returns whether it was taken."""
+    """Try to acquire a lock, exclusive (`fcntl.LOCK_EX`) or shared (`fcntl.LOCK_SH`), without waiting.
+
+    Returns whether it was acquired.
+    """
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(handle, kind | fcntl.LOCK_NB)
         return True

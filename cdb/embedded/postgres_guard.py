@@ -1,6 +1,7 @@
-"""The process that stops the embedded PostgreSQL when all of its users have died: python -m cdb.embedded.postgres_guard DIRECTORY
+"""The guard process of the embedded PostgreSQL: python -m cdb.embedded.postgres_guard DIRECTORY
 
-The users stop the server themselves when they leave. A user that is killed can't, but the kernel drops its lock.
+It stops the server when all processes that used it have ended. Normally the last user stops the server itself. A
+process that is killed can't do that, but the kernel releases its lock, and the guard then obtains it.
 """
 
 import contextlib
@@ -13,31 +14,31 @@ from cdb.processes import memory
 
 
 def main(directory: Path) -> None:
-    """Wait until the server has no user any more, and stop it if none of them did."""
-    # The directory may be gone by then.
+    """Wait until no process uses the server, and stop it if it still runs."""
+    # The directory may have been removed by then.
     with contextlib.suppress(OSError), locks.opened(directory / locks.USERS) as users:
         while True:
             fcntl.flock(users, fcntl.LOCK_EX)
-            # Users take the control lock first, so it can't be waited for with this one held.
+            # Users acquire the control lock first, so waiting for it while holding this lock would be a deadlock.
             fcntl.flock(users, fcntl.LOCK_UN)
             with locks.control(directory):
                 if locks.try_lock(users, fcntl.LOCK_EX):
                     _stop(directory)
-                    # The next user needs another guard.
+                    # The next user must start a new guard.
                     (directory / locks.GUARD).unlink(missing_ok=True)
                     return
 
 
 def _stop(directory: Path) -> None:
-    # Where the server was stopped, it has removed its own record.
+    # A server that was stopped has removed this file itself.
     if not (directory / "data" / "postmaster.pid").exists():
         return
-    # After the long wait, because its imports take time and memory.
+    # Imported only now, because it needs time and memory.
     from cdb.embedded.server import EmbeddedPostgres
 
     EmbeddedPostgres(directory).stop()
 
 
 if __name__ == "__main__":
-    memory.collect_seldom()
+    memory.reduce_garbage_collection()
     main(Path(sys.argv[1]))

@@ -1,7 +1,7 @@
-"""The process of a PostgreSQL server on one data directory: whether it lives, starting it, stopping it.
+"""The process of a PostgreSQL server on one data directory: its state, start and stop.
 
-A server that was killed leaves records of itself behind. They are believed only where the process that they name really
-works in the data directory.
+A server that was killed leaves its PID file behind. The file is trusted only if the process that it names has the data
+directory as its working directory.
 """
 
 import signal
@@ -14,7 +14,7 @@ from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
 from cdb.processes.child import Child
 
-# Crash recovery after a kill may replay much before the server answers.
+# Crash recovery may take long before the server accepts connections.
 START_TIMEOUT_SECONDS = 600
 STOP_TIMEOUT_SECONDS = 60
 ORPHANS_TIMEOUT_SECONDS = 30
@@ -22,9 +22,10 @@ PAUSE_SECONDS = 0.02
 
 
 class PostgresProcess:
-    """The server on `data`, whoever started it; callers make sure that only one of them starts or stops it at a time.
+    """The server on the data directory `data`, which this or another process may have started.
 
-    `options` are the settings it is started with, by name. Methods raise `ConfigurationError` with one line.
+    `options` are the settings, by name, with which it is started. Callers must ensure that only one process starts or
+    stops it at a time. Methods raise `ConfigurationError`, with a message of one line.
     """
 
     def __init__(self, *, data: Path, log: Path, socket_directory: Path, options: dict[str, str]) -> None:
@@ -35,52 +36,52 @@ class PostgresProcess:
         self._child: Child | None = None
 
     def is_alive(self) -> bool:
-        """Whether the recorded server lives, be it that it does not answer yet."""
+        """Whether the process of the PID file exists, even if it does not accept connections yet."""
         try:
-            return self._works_here(self._recorded_pid())
+            return self._runs_in_data_directory(self._recorded_pid())
         except (OSError, ValueError, psutil.Error):
             return False
 
     def is_running(self) -> bool:
-        """Whether the recorded server lives and answers; the record of one that was killed is cleared away."""
+        """Whether the server runs and accepts connections. Removes the files that a killed server has left behind."""
         try:
             pid = self._recorded_pid()
-            if self._works_here(pid) and self._answers(pid):
+            if self._runs_in_data_directory(pid) and self._accepts_connections(pid):
                 return True
         except FileNotFoundError:
             return False
         except (ValueError, psutil.Error):
             pass
         self._wait_for_orphans()
-        # The number may belong to another program by now, or to a dead process that nobody has collected; PostgreSQL
-        # would take either for the server. It keeps a record of the same kind beside its socket.
-        for leftover in (self._record, *self.socket_directory.glob(".s.PGSQL.*")):
+        # The process id may now belong to another program or to a zombie, and PostgreSQL would take either
+        # for the running server. The lock file beside the socket has the same content.
+        for leftover in (self._pid_file, *self.socket_directory.glob(".s.PGSQL.*")):
             leftover.unlink(missing_ok=True)
         return False
 
     def start(self) -> None:
-        """Start the server, which is not running, and wait until it answers."""
-        # A list, so its one element is quoted.
+        """Start the server, which must not be running, and wait until it accepts connections."""
+        # The setting is a list, so its only element is quoted.
         quoted = str(self.socket_directory).replace('"', '""')
         options = self.options | {"unix_socket_directories": f'"{quoted}"'}
-        # Kept, so that a server that ends before us does not stay behind as a dead process.
+        # Kept, so that a server that ends before this process does not remain as a zombie.
         self._child = postgres_binaries.start_server(self.data, self.log, options)
-        if not self._answers(self._child.pid):
+        if not self._accepts_connections(self._child.pid):
             said = [line for line in self.log.read_text(errors="replace").splitlines() if "FATAL" in line]
             raise ConfigurationError(
-                f"the embedded PostgreSQL did not start: {said[-1] if said else 'see'} ({self.log})"
+                f"the embedded PostgreSQL did not start: {said[-1] if said else 'see its log'} ({self.log})"
             )
 
     def stop(self) -> None:
         """Stop the server if it runs, and wait for its end."""
         if self._child and self._child.poll() is None:
-            # It may be so young that it has left no record yet.
+            # The server may have started so recently that it has no PID file yet.
             server = psutil.Process(self._child.pid)
         elif self.is_running():
             server = psutil.Process(self._recorded_pid())
         else:
             return
-        # A fast shutdown: connections are closed, and all is written to disk.
+        # SIGINT is a fast shutdown: it aborts connections and writes all data to disk.
         server.send_signal(signal.SIGINT)
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         while not self._has_ended(server):
@@ -89,7 +90,7 @@ class PostgresProcess:
             time.sleep(PAUSE_SECONDS)
 
     def _has_ended(self, server: psutil.Process) -> bool:
-        """Whether the server has ended, be it that its parent, which may be another program, has not collected it yet."""
+        """Whether the server has ended. It may still be a zombie, whose parent may be another program."""
         if self._child:
             self._child.poll()
         try:
@@ -98,17 +99,17 @@ class PostgresProcess:
             return True
 
     @property
-    def _record(self) -> Path:
+    def _pid_file(self) -> Path:
         return self.data / "postmaster.pid"
 
     def _recorded_pid(self) -> int:
-        return int(self._record.read_text().split("\n", 1)[0])
+        return int(self._pid_file.read_text().split("\n", 1)[0])
 
-    def _works_here(self, pid: int) -> bool:
+    def _runs_in_data_directory(self, pid: int) -> bool:
         return psutil.Process(pid).cwd() == str(self.data.resolve())
 
     def _wait_for_orphans(self) -> None:
-        """Wait until the children of a killed server have noticed and let go of its data."""
+        """Wait until the child processes of a killed server have ended. Raises `ConfigurationError` on timeout."""
         data = str(self.data.resolve())
         deadline = time.monotonic() + ORPHANS_TIMEOUT_SECONDS
         while any(process.info["cwd"] == data for process in psutil.process_iter(["cwd"])):
@@ -116,8 +117,12 @@ class PostgresProcess:
                 raise ConfigurationError(f"processes of a server that was killed still use {self.data}")
             time.sleep(0.1)
 
-    def _answers(self, pid: int) -> bool:
-        """Whether the live server `pid` takes connections, waiting for one that still starts, recovers or stops."""
+    def _accepts_connections(self, pid: int) -> bool:
+        """Wait while the server `pid` starts, recovers or stops.
+
+        Returns True if it accepts connections, False if it has ended. Raises `ConfigurationError` after
+        `START_TIMEOUT_SECONDS`.
+        """
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -128,4 +133,4 @@ class PostgresProcess:
             if postgres_binaries.accepts_connections(self.socket_directory):
                 return True
             time.sleep(0.05)
-        raise ConfigurationError(f"the embedded PostgreSQL (process {pid}) does not answer; see {self.log}")
+        raise ConfigurationError(f"the embedded PostgreSQL (process {pid}) does not accept connections; see {self.log}")

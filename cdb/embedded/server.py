@@ -1,11 +1,11 @@
-"""A PostgreSQL server of our own, kept under one data directory: nothing to install, nothing to configure.
+"""The embedded PostgreSQL server, which needs no installation and no configuration and keeps its data in one directory.
 
-The binaries come from a wheel. The process that needs the server first starts it, and the one that leaves last stops it.
-Every user process holds a shared file lock, which the kernel drops when that process dies, however it dies. A guard
-(`cdb/embedded/postgres_guard.py`) waits for the exclusive lock, and stops the server if its last user was killed.
+The binaries come from a wheel. The first process that uses the server starts it, and the last one stops it. Every
+process that uses it holds a shared file lock, which the kernel releases when the process ends, even if it is killed. A
+guard (`cdb/embedded/postgres_guard.py`) waits for the exclusive lock, and stops the server if its last user was killed.
 
-The server listens on a Unix socket alone, in a directory that only its owner (and root) may enter: two instances with
-different data directories can't meet, and no password is needed.
+The server listens only on a Unix socket, in a directory that only its owner and root can enter. So it needs
+no password, and instances with different data directories do not conflict.
 """
 
 import fcntl
@@ -18,19 +18,19 @@ from pathlib import Path
 import psycopg2
 
 from cdb.embedded import locks, postgres_binaries
-from cdb.embedded.data_directory import DATABASE, DataDirectory, options_of
+from cdb.embedded.data_directory import DATABASE, DataDirectory, server_options
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.env import ROOT, ConfigurationError
 
 PAUSE_SECONDS = 0.01
-# How long the last user waits for the guard to end.
+# The last user waits this long for the guard to end.
 GUARD_SECONDS = 5
 
 
 class EmbeddedPostgres:
     """The embedded server of one data directory.
 
-    `directory` is made when missing. `options` are server settings beside our own, by name.
+    `directory` is created if it does not exist. `options` are server settings by name; they override the default ones.
     """
 
     def __init__(self, directory: Path, options: dict[str, str] | None = None) -> None:
@@ -42,7 +42,7 @@ class EmbeddedPostgres:
             data=self.data,
             log=directory / "server.log",
             socket_directory=self.socket_directory,
-            options=options_of(directory) | (options or {}),
+            options=server_options(directory) | (options or {}),
         )
 
     @property
@@ -56,13 +56,13 @@ class EmbeddedPostgres:
         return self._data_directory.url_of(DATABASE)
 
     def acquire(self) -> None:
-        """Start the server unless it runs, and register as one of its users.
+        """Start the server unless it runs, and register this process as one of its users.
 
-        Raises `ConfigurationError` with one line when the server can't be made or started.
+        Raises `ConfigurationError`, with a message of one line, if the server can't be created or started.
         """
         postgres_binaries.check_installed()
         try:
-            self._data_directory.make()
+            self._data_directory.create()
             with locks.control(self.directory):
                 self._use_lock = locks.open_file(self.directory / locks.USERS)
                 fcntl.flock(self._use_lock, fcntl.LOCK_SH)
@@ -78,8 +78,11 @@ class EmbeddedPostgres:
                 raise ConfigurationError(f"can't use {self.directory} for the embedded PostgreSQL: {reason}") from error
             raise
 
-    def revive(self) -> bool:
-        """Start the server again if it has died under its users. Returns whether it had to be."""
+    def restart_if_ended(self) -> bool:
+        """Restart the server if it has ended although it is in use. Returns whether it was restarted.
+
+        Raises `ConfigurationError` if it can't be started.
+        """
         if self._process.is_alive():
             return False
         try:
@@ -89,10 +92,10 @@ class EmbeddedPostgres:
                 self._process.start()
                 return True
         except OSError as error:
-            raise ConfigurationError(f"can't start it again: {error}") from error
+            raise ConfigurationError(f"can't restart it: {error}") from error
 
     def release(self) -> None:
-        """Stop using the server, and stop it if no other process uses it."""
+        """Unregister this process as a user, and stop the server if no other process uses it."""
         if self._use_lock is None:
             return
         with locks.opened(self.directory / locks.GUARD) as guard:
@@ -109,12 +112,15 @@ class EmbeddedPostgres:
                 time.sleep(PAUSE_SECONDS)
 
     def stop(self) -> None:
-        """Stop the server if it runs. The caller makes sure that no process uses it."""
+        """Stop the server if it runs. The caller must ensure that no process uses it."""
         self._process.stop()
 
     @staticmethod
     def _is_last_user(use_lock: int) -> bool:
-        """Whether no other process uses the server. Only the last user, or the guard for a moment, can have the lock alone."""
+        """Whether no other process uses the server.
+
+        Only the last user can hold the lock exclusively. The guard may also hold it for a moment; then this is retried.
+        """
         while True:
             for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
                 if locks.try_lock(use_lock, kind):
@@ -128,9 +134,10 @@ class EmbeddedPostgres:
 
 
 def _start_guard(directory: Path, lock: int) -> None:
-    """Start the guard of the embedded server in `directory`, in a session of its own.
+    """Start the guard of the embedded server in `directory`, in a new session.
 
-    `lock` is the descriptor of a lock that we have. The guard inherits it, and so has it as long as it lives.
+    `lock` is the descriptor of a file on which this process holds a lock. The guard inherits it, and holds
+    the lock until it ends.
     """
     subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "cdb.embedded.postgres_guard", str(directory)],

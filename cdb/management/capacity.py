@@ -1,7 +1,7 @@
-"""The back of the envelope: what a machine of some size takes in lookups, hop by hop, and what it runs out of first.
+"""An estimate of the lookups per second that a machine can serve, with the limits of each hop and the bottleneck.
 
-The numbers of processes, threads and connections are those that `make serve` would start there: from
-the same functions, and from the files in `deploy/` themselves. The rest is queueing theory
+The numbers of processes, threads and connections are those that `make serve` would use on that machine. They
+come from the same functions and from the files in `deploy/`. The rest is queueing theory
 (`cdb/management/queueing.py`).
 """
 
@@ -15,18 +15,18 @@ from cdb.management.queueing import COMFORTABLE, Queue
 from cdb.serving import nginx_configuration, postgresql, templates
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, pools
 
-# Of all cores together, for a lookup of 200 rows at a random moment among 5.2 million IOVs: 2 cores gave 538 answers a second
-# (docs/performance.md, "Serving as in production").
+# CPU time, in all programs, of a lookup of 200 rows at a random moment among 5.2 million IOVs: 2 cores served
+# 538 lookups per second (docs/performance.md, "Serving as in production").
 SERVICE_SECONDS = 2 / 538
-# What a connection takes of a server's memory, in bytes, and more of them than this no server should have: the rule by which
-# a large provider of PostgreSQL sets max_connections.
+# The memory of PostgreSQL for one connection, and the maximum number of connections: the rule by which a
+# large provider of PostgreSQL sets max_connections.
 CONNECTION_BYTES, MOST_CONNECTIONS = 9_531_392, 5000
 MEGABYTE = 2**20
 
 
 @dataclass(frozen=True)
 class Hop:
-    """What a part of the way takes at once, and what sets it."""
+    """One limit of a hop between client and database: how many of `what` it has at a time, and what sets the number."""
 
     name: str
     what: str
@@ -36,7 +36,7 @@ class Hop:
 
 @dataclass(frozen=True)
 class Bound:
-    """A resource, and how many answers a second it allows."""
+    """A resource, and the number of responses per second that it allows."""
 
     resource: str
     answers_per_second: float
@@ -44,8 +44,11 @@ class Bound:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a machine takes. `cores` and `memory_megabytes` are its size; `service_seconds` is the time that an answer takes of
-    the cores; `users` ask, wait for the answer, think for `think_seconds`, and ask again."""
+    """The estimated capacity of a machine with `cores` and `memory_megabytes`.
+
+    `service_seconds` is the CPU time of one response. Each of `users` sends a request, waits for the
+    response, thinks for `think_seconds`, and repeats.
+    """
 
     cores: int
     memory_megabytes: int
@@ -54,7 +57,7 @@ class Capacity:
     think_seconds: float
 
     def hops(self) -> Iterator[Hop]:
-        """From the client to the database."""
+        """The limits of each hop, in the order from the client to the database."""
         conf, ini = (templates.source(name) for name in (nginx_configuration.CONFIGURATION, "pgbouncer.ini"))
         each = pools(self.cores)
         lookups, others = each["lookups"], each["others"]
@@ -76,11 +79,11 @@ class Capacity:
 
     @property
     def connections_that_fit(self) -> int:
-        """How many connections this memory is good for."""
+        """The number of connections for which the memory suffices, at most `MOST_CONNECTIONS`."""
         return min(self.memory_megabytes * MEGABYTE // CONNECTION_BYTES, MOST_CONNECTIONS)
 
     def bounds(self) -> list[Bound]:
-        """What lookups can run out of, the scarcest first."""
+        """The resources that limit lookups, the scarcest first."""
         lookups = pools(self.cores)["lookups"]
         share = min(1, self.connections_that_fit / connections(self.cores))
         servers = {
@@ -94,31 +97,31 @@ class Capacity:
 
     @property
     def most_per_second(self) -> float:
-        """How many lookups a second it answers."""
+        """The maximum number of lookups per second."""
         return self.bounds()[0].answers_per_second
 
     @property
     def queue(self) -> Queue:
-        """The users before the servers."""
+        """The queue of the users at the scarcest resource."""
         return Queue(self.most_per_second, self.service_seconds, self.users, self.think_seconds)
 
     @property
     def verdict(self) -> str:
-        """Whether the users' rate fits, in a sentence."""
+        """Whether the machine can serve the users, as a phrase."""
         if self.queue.utilisation >= 1:
             limit = env.read()["CDB_QUEUE_TIMEOUT_SECONDS"]
             beyond = (
-                f", more than CDB_QUEUE_TIMEOUT_SECONDS ({limit}): many get 504"
+                f", longer than CDB_QUEUE_TIMEOUT_SECONDS ({limit}): many requests get 504"
                 if self.queue.response_seconds > limit
                 else ""
             )
-            return f"does not fit: users wait {self.queue.response_seconds:,.1f} s for an answer{beyond}"
+            return f"does not fit: users wait {self.queue.response_seconds:,.1f} s for a response{beyond}"
         if self.queue.utilisation > COMFORTABLE:
-            return "barely fits: a little more, and the queue grows"
+            return "barely fits: with slightly more load, the queue grows"
         return "fits"
 
     def settings_of_postgresql(self) -> dict[str, str]:
-        """What deploy/postgresql.conf would say of connections and memory."""
+        """The settings of deploy/postgresql.conf for connections and memory, by name."""
         names = ("max_connections", "shared_buffers", "effective_cache_size", "work_mem", "maintenance_work_mem")
         return {name: self._postgresql()[name] for name in names}
 

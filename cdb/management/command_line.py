@@ -1,4 +1,4 @@
-"""What happens around a command of manage.py: find the database, run the command, leave nothing behind."""
+"""The command line of manage.py: it makes the database available, runs a command, and reports errors in one line."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from cdb import database, security
 from cdb.env import ConfigurationError
 from cdb.serving import postgresql
 
-# Commands that never open a connection; starting a server for them would only cost time.
+# Commands that use no database. Starting the embedded server for them would only take time.
 WITHOUT_DATABASE = {
     "help", "version", "check", "capacity", "reload", "spectacular", "startapp", "startproject", "diffsettings",
 }  # fmt: skip
@@ -21,7 +21,7 @@ HELP_FLAGS = {"-h", "--help", "--version"}
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command of manage.py; returns the process's exit code. Errors of configuration are one line each."""
+    """Run a command of manage.py and return the exit code. Prints configuration and database errors in one line."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
     if any(argument.encode(errors="ignore").decode() != argument for argument in arguments):
         sys.stderr.write("cdb: arguments must be UTF-8\n")
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         reason = " ".join(str(error).split())
         if isinstance(error.__cause__, UndefinedTable):
             reason = "its tables do not exist; check CDB_DATA_DIR and DATABASE_URL, or create the tables with manage.py migrate"
-        sys.stderr.write(f"cdb: the database refused: {reason} (--traceback shows where)\n")
+        sys.stderr.write(f"cdb: database error: {reason} (--traceback shows the traceback)\n")
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -55,6 +55,6 @@ def _database(arguments: list[str]) -> Iterator[None]:
     is_production = arguments[0] == "serve"
     if is_production:
         security.check_production()
-    # The embedded server is sized for production where it is for that.
+    # For `serve`, the embedded server gets the settings of production.
     with database.available(postgresql.options() if is_production else None):
         yield

@@ -1,4 +1,4 @@
-"""The check before a migration: whether the database is empty, or was made by migrations that this version has."""
+"""The check before a migration that the database is empty, or that this version's migrations created its tables."""
 
 from collections.abc import Iterable
 
@@ -15,36 +15,36 @@ NAMES_SHOWN = 3
 
 
 def check_history(connection: BaseDatabaseWrapper) -> None:
-    """Raise `CommandError` with one line for a database that other migrations than this version's have made.
+    """Raise `CommandError`, with a message of one line, if the database has migrations or tables not from this version.
 
-    nopayloaddb has the same app label, names of tables and name of its first migration, so that Django alone would take
-    its database for one of ours. Only reads the database.
+    nopayloaddb has the same app label, table names and name of the first migration, so Django alone would accept its
+    database. This function only reads the database.
     """
     with connection.cursor() as cursor:
-        # Before the records: another process that migrates meanwhile commits a table together with its record.
+        # Read before the migration records: a concurrent migration commits each table together with its record.
         tables = {model._meta.db_table for model in apps.get_app_config(APP).get_models()}
         tables.intersection_update(connection.introspection.table_names(cursor, include_views=True))
     applied = {name for app, name in MigrationRecorder(connection).applied_migrations() if app == APP}
-    known = _known()
+    known = _known_migrations()
     unknown = applied - known
     if unknown and applied & known:
         raise CommandError(
-            f"a newer version of cdb has migrated the database ({_listed(unknown)}): run that version. Nothing was changed."
+            f"a newer version of cdb has migrated the database ({_format_names(unknown)}): run that version. Nothing was changed."
         )
     if unknown:
         raise CommandError(
             f"the database belongs to another application, such as nopayloaddb, or to a development version of cdb: this "
-            f"version has no migration {_listed(unknown)}. Nothing was changed. {_advice()}"
+            f"version has no migration {_format_names(unknown)}. Nothing was changed. {_advice()}"
         )
     if tables and not applied:
         raise CommandError(
-            f"the database has tables with names that cdb needs ({_listed(tables)}), and no migration of cdb made them. "
+            f"the database has tables with names that cdb needs ({_format_names(tables)}), but no migration of cdb created them. "
             f"Nothing was changed. {_advice()}"
         )
 
 
-def _known() -> set[str]:
-    """The names of this version's migrations, and of those that one of them replaces."""
+def _known_migrations() -> set[str]:
+    """The names of this version's migrations, and of the migrations that they replace."""
     migrations = {
         name: migration
         for (app, name), migration in MigrationLoader(None, ignore_no_migrations=True).disk_migrations.items()
@@ -54,7 +54,7 @@ def _known() -> set[str]:
     return migrations.keys() | replaced
 
 
-def _listed(names: Iterable[str]) -> str:
+def _format_names(names: Iterable[str]) -> str:
     first, more = sorted(names)[:NAMES_SHOWN], len(set(names)) - NAMES_SHOWN
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
 

@@ -1,25 +1,26 @@
-"""Queueing theory: how long users wait for one of several servers.
+"""Queueing theory: the response time of a system with several servers and a number of users.
 
-- arrivals a second = users / (service time + think time), and answers a second = servers / service
-  time (Little's law; Lazowska, Zahorjan, Graham, Sevcik: Quantitative System Performance, 1984,
-  chapters 3 and 5);
-- the wait below saturation is that of M/M/c, by Erlang's C formula (Kleinrock: Queueing Systems,
-  volume 1, 1975, section 3.5), as for users who ask independently; beyond it the interactive
-  response time law holds, users / answers a second - think time.
+- Arrivals per second = users / (service time + think time). Maximum responses per second = servers /
+  service time (Little's law; Lazowska, Zahorjan, Graham, Sevcik: Quantitative System Performance,
+  1984, chapters 3 and 5).
+- Below saturation, the waiting time is that of an M/M/c queue, by Erlang's C formula (Kleinrock:
+  Queueing Systems, volume 1, 1975, section 3.5), which assumes independent arrivals.
+- Above saturation, the interactive response time law applies: users / responses per second - think time.
 """
 
 import math
 from dataclasses import dataclass
 
-# Above it the wait grows faster than the load, and one machine's bad minute is everybody's.
+# The highest utilisation that leaves a reserve. Above it the waiting time grows much faster than the load.
 COMFORTABLE = 0.8
 
 
 @dataclass(frozen=True)
 class Queue:
-    """Users who ask, wait for the answer, think for `think_seconds`, and ask again.
+    """A closed system with a fixed number of users.
 
-    The servers answer `most_per_second` together, and each takes `service_seconds` for an answer.
+    Each of `users` sends a request, waits for the response, thinks for `think_seconds`, and repeats. All
+    servers together give at most `most_per_second` responses; one response takes a server `service_seconds`.
     """
 
     most_per_second: float
@@ -29,40 +30,40 @@ class Queue:
 
     @property
     def arrivals_per_second(self) -> float:
-        """How many the users would ask if each answer took no longer than its service time."""
+        """The rate of requests if no request had to wait for a server."""
         return self.users / (self.service_seconds + self.think_seconds) if self.users else 0.0
 
     @property
     def utilisation(self) -> float:
-        """Arrivals as a share of what it answers; from 1 on there is a queue that grows until users wait."""
+        """Arrivals divided by the maximum rate of responses; from 1 on, the system is saturated."""
         return self.arrivals_per_second / self.most_per_second
 
     @property
     def answers_per_second(self) -> float:
-        """What users get."""
+        """The rate of responses: that of arrivals, or the maximum."""
         return min(self.arrivals_per_second, self.most_per_second)
 
     @property
     def response_seconds(self) -> float:
-        """The mean time until an answer, queue and all."""
+        """The mean response time, including the time in the queue."""
         servers = round(self.most_per_second * self.service_seconds)
         saturated = self.users / self.most_per_second - self.think_seconds
         if self.utilisation >= 1:
             return max(self.service_seconds, saturated)
         load = self.arrivals_per_second * self.service_seconds
         wait = erlang_c(servers, load) * self.service_seconds / (servers - load)
-        # Users who wait ask nothing, so that no more than all of them can be in the queue.
+        # A waiting user sends no other request, so the queue can't be longer than the number of users.
         return self.service_seconds + min(wait, self.users * self.service_seconds / servers)
 
     @property
     def most_users(self) -> int:
-        """How many users it takes comfortably at this think time."""
+        """The number of users at which the utilisation is `COMFORTABLE`, at this think time."""
         return math.floor(COMFORTABLE * self.most_per_second * (self.service_seconds + self.think_seconds))
 
 
 def erlang_c(servers: int, load: float) -> float:
-    """The share of arrivals that find all servers busy, `load` being the mean number of busy ones, below `servers`."""
-    # By Erlang's B, whose recursion stays within what a float holds for any number of servers.
+    """The fraction of arrivals that find all servers busy; `load`, below `servers`, is the mean number of busy ones."""
+    # Computed from Erlang's B formula, whose recursion does not overflow for any number of servers.
     blocked = 1.0
     for number in range(1, servers + 1):
         blocked = load * blocked / (number + load * blocked)

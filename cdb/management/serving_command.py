@@ -1,4 +1,4 @@
-"""What the commands that serve have in common: the database made ready and looked after, and the lines they print."""
+"""The base class of the commands `run` and `serve`, which prepares the database and prints messages."""
 
 import contextlib
 import socket
@@ -20,7 +20,7 @@ LOCK_SETUP = named_sql.load("lock_setup")
 
 
 class ServingCommand(BaseCommand, ABC):
-    """A command that serves until it is stopped; errors of configuration are one line."""
+    """A command that serves until it is stopped. It reports configuration errors in one line."""
 
     requires_system_checks = []
 
@@ -35,49 +35,51 @@ class ServingCommand(BaseCommand, ABC):
 
     @abstractmethod
     def serve(self, **options: Any) -> None:
-        """Serve until a signal raises an exception."""
+        """Serve until a signal raises an exception. Raises `ConfigurationError` for configuration errors."""
 
     def prepare_database(self) -> None:
-        """Bring the tables up to date, and seed the scenario of the settings if there is no global tag."""
+        """Apply migrations, and seed the configured scenario if there is no global tag."""
         scenario = env.read()["SCENARIO"]
         embedded = database.embedded()
-        self.say(f"PostgreSQL: {f'embedded, data in {embedded.directory}' if embedded else 'the one of DATABASE_URL'}")
-        with _turn():
+        self.print_line(
+            f"PostgreSQL: {f'embedded, data in {embedded.directory}' if embedded else 'the server of DATABASE_URL'}"
+        )
+        with _setup_lock():
             call_command("migrate", verbosity=0, interactive=False)
             if scenario != "none" and not GlobalTag.objects.exists():
                 call_command("seed_scenario", scenario, stdout=self.stdout)
         connection.close()
 
-    def look_after_database(self) -> None:
-        """Start the embedded server again if it has ended."""
+    def keep_database_running(self) -> None:
+        """Restart the embedded server if it has ended."""
         server = database.in_use()
         try:
-            if server and server.revive():
-                self.say("The embedded PostgreSQL had ended; it was started again.")
+            if server and server.restart_if_ended():
+                self.print_line("The embedded PostgreSQL had ended; it was restarted.")
         except ConfigurationError as error:
-            # It is tried again in a second.
-            self.say(f"The embedded PostgreSQL has ended: {error}")
+            # The next call, a second later, tries again.
+            self.print_line(f"The embedded PostgreSQL has ended: {error}")
 
-    def say_how(self, url: str) -> None:
-        """Where it is, what to ask, how to stop."""
+    def print_instructions(self, url: str) -> None:
+        """Print the URL, an example of a lookup, and how to stop. Notifies the service manager of readiness."""
         tag = GlobalTag.objects.order_by("id").values_list("name", flat=True).first() or "NAME"
         connection.close()
         lookup = f"{url}/api/cdb_rest/payloadiovs/?gtName={tag}&majorIOV=5&minorIOV=0"
-        self.say(f"Serving at {url} (API description: {url}/api/docs/)")
-        self.say(f"Try:  curl '{lookup}'")
-        self.say("Stop: Ctrl-C")
-        tell_service_manager("READY=1")
+        self.print_line(f"Serving at {url} (API description: {url}/api/docs/)")
+        self.print_line(f"Try:  curl '{lookup}'")
+        self.print_line("Stop: Ctrl-C")
+        notify_service_manager("READY=1")
 
-    def say(self, line: str) -> None:
-        """Print a line at once."""
+    def print_line(self, line: str) -> None:
+        """Print a line and flush the output."""
         self.stdout.write(line)
         self.stdout.flush()
 
 
-def tell_service_manager(state: str) -> None:
-    """Tell the service manager that started us a state, such as READY=1; without one, do nothing.
+def notify_service_manager(state: str) -> None:
+    """Send a state, such as READY=1, to the service manager that started this process; does nothing without one.
 
-    The protocol is that of systemd (sd_notify).
+    The protocol is systemd's sd_notify. Errors are ignored.
     """
     address = env.notify_socket()
     if not address:
@@ -89,8 +91,11 @@ def tell_service_manager(state: str) -> None:
 
 
 @contextlib.contextmanager
-def _turn() -> Iterator[None]:
-    """Take turns with others that start on the same database: a lock that lasts as long as a transaction of its own."""
+def _setup_lock() -> Iterator[None]:
+    """Hold the advisory lock that serialises migration and seeding among services that start on the same database.
+
+    The lock belongs to a transaction on a separate connection.
+    """
     lock = connection.copy()
     try:
         lock.set_autocommit(False)

@@ -1,1 +1,1 @@
-"""Processes of the service on one machine: children, ports, directories, and gunicorn as the child of `make run`."""
+"""Utilities for the processes of the service on one machine: child processes, signals, ports, directories, gunicorn."""

@@ -1,4 +1,4 @@
-"""Processes that are our children: started in reach of nothing but us, and ended with us, however we end."""
+"""Child processes: started in a separate session, terminated when this process ends, and probed for readiness."""
 
 import ctypes
 import http.client
@@ -22,15 +22,18 @@ PR_SET_PDEATHSIG = 1
 
 
 class Child(subprocess.Popen[bytes]):
-    """A process whose methods hold signals back (`cdb.processes.signals`) while they have the lock of `subprocess`."""
+    """A process whose methods defer signals (`cdb.processes.signals`) while they hold the lock of `subprocess`."""
 
     def poll(self) -> int | None:
         """Return the exit code, or None if the process has not ended."""
-        with signals.held():
+        with signals.deferred():
             return super().poll()
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end of the process and return its exit code. Raises `subprocess.TimeoutExpired` after the time."""
+        """Wait for the end of the process and return its exit code.
+
+        Raises `subprocess.TimeoutExpired` after `timeout` seconds.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         while (code := self.poll()) is None:
             if deadline is not None and time.monotonic() > deadline:
@@ -40,15 +43,15 @@ class Child(subprocess.Popen[bytes]):
 
     def send_signal(self, sig: int) -> None:
         """Send a signal, unless the process has ended."""
-        with signals.held():
+        with signals.deferred():
             super().send_signal(sig)
 
 
 def start(command: Sequence[str], **more: Any) -> Child:
-    """Start a program that is told to end when we die; `more` as `subprocess.Popen` takes it."""
+    """Start a program that gets SIGTERM when this process dies. `more` are arguments of `subprocess.Popen`."""
     return Child(
         command,
-        # Out of reach of the terminal's Ctrl-C, which we get too and pass on in order.
+        # The terminal's Ctrl-C must reach only this process, which then stops its children in order.
         start_new_session=True,
         preexec_fn=_end_with_parent,
         **more,
@@ -56,7 +59,10 @@ def start(command: Sequence[str], **more: Any) -> Child:
 
 
 def wait_until(process: Child, ready: Callable[[], bool], name: str) -> None:
-    """Wait until a started program is ready. Raises `ConfigurationError` if it ends before, or takes too long."""
+    """Wait until a started program is ready.
+
+    Raises `ConfigurationError` if it ends before, or if it is not ready after `START_TIMEOUT_SECONDS`.
+    """
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while not ready():
         if process.poll() is not None:
@@ -67,7 +73,7 @@ def wait_until(process: Child, ready: Callable[[], bool], name: str) -> None:
 
 
 def is_ready(address: int | Path) -> bool:
-    """Whether the service answers at a port of 127.0.0.1 or at a Unix socket that it and its database are well."""
+    """Whether /health/ready returns 200, at a port of 127.0.0.1 or at a Unix socket."""
     connection = _Connection(address)
     try:
         connection.request("GET", "/health/ready", headers={"Host": "127.0.0.1"})
@@ -93,7 +99,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 def _end_with_parent() -> None:
-    """Ask the kernel (Linux) to tell the child to end when we die without being able to."""
+    """Make the kernel (Linux) send SIGTERM to this child when its parent dies."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl:
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

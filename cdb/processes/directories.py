@@ -1,4 +1,4 @@
-"""Directories that other accounts must be kept out of, or let through to, and places for sockets."""
+"""Directories with restricted permissions, and paths for Unix sockets."""
 
 import hashlib
 import os
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from cdb.env import ConfigurationError
 
-# Memory that looks like a file system, on the machines that have it.
+# A file system in memory, which not every machine has.
 MEMORY = Path("/dev/shm")  # noqa: S108
-# A socket's path must fit into 107 bytes, with a name such as "/pool/.s.PGSQL.6432" at its end.
+# The path of a socket has at most 107 bytes, including a name such as "/pool/.s.PGSQL.6432" at its end.
 LONGEST_SOCKET_DIRECTORY = 85
 
 
 def for_sockets(wanted: Path, forbidden: str) -> Path:
-    """`wanted`, or a directory under the temporary one where that path can't serve.
+    """The directory for sockets: `wanted`, or one under the temporary directory if that path is not suitable.
 
-    It can't if it is too long for a socket or contains what the pattern `forbidden` matches.
+    It is not suitable if it is too long for a socket, or if the regular expression `forbidden` matches a part of it.
     """
     if len(os.fsencode(wanted)) <= LONGEST_SOCKET_DIRECTORY and not re.search(forbidden, str(wanted)):
         return wanted
@@ -27,19 +27,19 @@ def for_sockets(wanted: Path, forbidden: str) -> Path:
 
 
 def digest(path: Path) -> str:
-    """A plain name for what belongs to a path and is kept elsewhere."""
+    """A short name, of 16 hexadecimal digits, that is derived from a path."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
 def make_private(path: Path, account: pwd.struct_passwd | None, mode: int = 0o700) -> None:
-    """Make a directory that belongs to `account`, or to ourselves, and that no other account may write to.
+    """Create a directory that belongs to `account`, or to the account of this process, with the permissions `mode`.
 
-    It may be in a place that others write to, so one that is there already and is not like that is not trusted:
-    raises `ConfigurationError`.
+    The parent directory may be writable for other accounts, so an existing directory is not trusted if it has another
+    owner or wider permissions: raises `ConfigurationError`.
     """
     try:
         path.mkdir(mode=mode)
-        # Whatever the umask took away.
+        # The umask may have removed permissions.
         path.chmod(mode)
         if account:
             os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)

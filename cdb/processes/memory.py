@@ -1,17 +1,18 @@
-"""How often a process looks for garbage."""
+"""The frequency of Python's garbage collection in a process."""
 
 import atexit
 import gc
 
-# The default is 700, at which the imports of a command have hundreds of collections that find nothing.
+# With the default of 700, the imports of a command cause hundreds of collections that find nothing.
 NEW_OBJECTS = 50_000
 
 
-def collect_seldom() -> None:
-    """Make a process start and end in less time: `manage.py help` takes 0.38 s of processor time instead of 0.6.
+def reduce_garbage_collection() -> None:
+    """Reduce garbage collection, so that a process starts and ends faster.
 
-    The collector runs after every 50,000 new objects. When the process ends, it is told that no object is garbage, because
-    the memory goes back as a whole.
+    `manage.py help` takes 0.38 s of CPU time instead of 0.6 s.
+    The collector runs after every 50,000 new objects. At exit all objects are excluded from collection, because the
+    operating system frees the memory as a whole.
     """
     gc.set_threshold(NEW_OBJECTS)
     atexit.register(gc.freeze)

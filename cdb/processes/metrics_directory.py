@@ -1,4 +1,4 @@
-"""The directory in which the processes of one service count together (`cdb_rest/metrics/slots.py`)."""
+"""The directory of the metric files that all processes of one service share (`cdb_rest/metrics/slots.py`)."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ from cdb.processes import directories
 
 
 def path() -> Path:
-    """Where it is: in memory where the machine has such a place, so that counting costs no disk, else under CDB_DATA_DIR."""
+    """The path of the directory: in /dev/shm, to avoid disk writes, or under CDB_DATA_DIR if that does not exist."""
     values = env.read()
     return path_of(values["CDB_DATA_DIR"], values["PORT"])
 
@@ -19,22 +19,25 @@ def path_of(data: Path, port: int) -> Path:
     return directories.MEMORY / f"cdb-metrics-{directories.digest(wanted)}" if directories.MEMORY.is_dir() else wanted
 
 
-def renew() -> None:
-    """Begin to count anew: nobody counts into it, and it may have metrics of an earlier version.
+def recreate() -> None:
+    """Remove the directory, which may have metrics of an earlier version, and create an empty one.
 
-    Raises `ConfigurationError` where somebody else has taken its place.
+    No process may use it meanwhile. Raises `ConfigurationError` if the path belongs to another account.
     """
     remove()
-    ready()
+    ensure()
 
 
-def ready() -> Path:
-    """The directory, made if it does not exist. Raises `ConfigurationError` where somebody else has taken its place."""
+def ensure() -> Path:
+    """Create the directory if it does not exist, and return it.
+
+    Raises `ConfigurationError` if the path belongs to another account.
+    """
     path().parent.mkdir(parents=True, exist_ok=True)
     directories.make_private(path(), None)
     return path()
 
 
 def remove() -> None:
-    """Forget what was counted."""
+    """Remove the directory with all metrics."""
     shutil.rmtree(path(), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""gunicorn as the child of `make run`: started, waited for, and stopped with us."""
+"""gunicorn as a child process of `make run`."""
 
 import signal
 import subprocess
@@ -9,11 +9,14 @@ from cdb import env
 from cdb.env import ROOT, ConfigurationError
 from cdb.processes import child, machine, metrics_directory
 
-LOOK_AFTER_SECONDS = 1
+CHECK_INTERVAL_SECONDS = 1
 
 
 def settings_of_run() -> dict[str, str]:
-    """What `make run` sets unless the operator does: it is the way to try the service out, so it serves the strategies."""
+    """The environment variables that `make run` sets unless the operator does.
+
+    `make run` is for trying the service out, so it serves the strategies.
+    """
     return {"CDB_STRATEGIES": "true"} if env.read()["CDB_STRATEGIES"] is None else {}
 
 
@@ -26,34 +29,34 @@ class Server:
         self._process: child.Child | None = None
 
     def check_port_free(self) -> None:
-        """Raise `ConfigurationError` if another program has the port."""
+        """Raise `ConfigurationError` if another program uses the port."""
         machine.bind_port(self.port, "make run").close()
 
     def start(self) -> None:
-        """Start gunicorn and wait until it is ready. Raises `ConfigurationError` if it does not become so."""
-        metrics_directory.renew()
+        """Start gunicorn and wait until it is ready. Raises `ConfigurationError` if it does not become ready."""
+        metrics_directory.recreate()
         self._process = child.start(
             [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "deploy" / "gunicorn.conf.py")],
             cwd=ROOT,
-            env=env.for_children(**settings_of_run()),
+            env=env.child_environment(**settings_of_run()),
         )
         try:
             child.wait_until(self._process, lambda: child.is_ready(self.port), "gunicorn")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; see the lines above") from error
 
-    def wait(self, look_after: Callable[[], None]) -> int:
-        """Wait for gunicorn's end, calling `look_after` every second; returns gunicorn's exit code."""
+    def wait(self, check_database: Callable[[], None]) -> int:
+        """Wait until gunicorn ends, and call `check_database` every second meanwhile. Returns gunicorn's exit code."""
         if self._process is None:
             raise AssertionError("gunicorn was not started")
         while True:
             try:
-                return self._process.wait(LOOK_AFTER_SECONDS)
+                return self._process.wait(CHECK_INTERVAL_SECONDS)
             except subprocess.TimeoutExpired:
-                look_after()
+                check_database()
 
     def stop(self) -> None:
-        """Let requests in progress end, then stop; asked a second time, stop at once."""
+        """Stop gunicorn after the requests in progress have finished, or immediately after a second signal."""
         if self._process is None:
             return
         try:

@@ -1,11 +1,12 @@
-"""Signals that ask a command to end, as exceptions that are not raised where they do harm or are lost.
+"""Signal handlers that end a command by an exception, deferred while an exception would do harm or be lost.
 
-An exception from a signal's handler is raised wherever the main thread is.
+Python raises the exception of a signal handler at the current position of the main thread. That is a problem
+in two cases:
 
-- `subprocess.Popen` takes a lock and then waits for its process. Raised between the two, the exception leaves the lock taken,
-  and the next `wait` never returns.
-- While a module is imported, C extensions and callbacks of weak references ignore exceptions: about one signal in fifty was
-  lost while a command loaded its modules.
+- `subprocess.Popen` acquires a lock and then waits for its process. An exception between the two leaves the
+  lock locked, and the next `wait` never returns.
+- During an import, C extensions and callbacks of weak references ignore exceptions. About one signal in fifty
+  was lost while a command imported its modules.
 """
 
 import signal
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-AGAIN_SECONDS = 0.02
+RETRY_SECONDS = 0.02
 
 _depth = 0
 # The signal that has not raised its exception yet.
@@ -23,19 +24,19 @@ _pending: int | None = None
 
 
 def install() -> None:
-    """Let SIGTERM and SIGHUP raise `SystemExit`, and SIGINT `KeyboardInterrupt`, in the main thread."""
-    # A shell lets what it starts in the background ignore SIGINT, but a client that sends it wants the command to end.
+    """Make SIGTERM and SIGHUP raise `SystemExit`, and SIGINT `KeyboardInterrupt`, in the main thread."""
+    # A shell makes background processes ignore SIGINT, but a program that sends it wants the command to end.
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _handle)
     signal.signal(signal.SIGALRM, lambda _number, frame: _raise_when_safe(frame))
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Inside the block no signal raises an exception; the last one that arrived raises it at the block's end."""
+def deferred() -> Iterator[None]:
+    """Defer signals inside the block: the last one that arrived raises its exception at the end of the block."""
     global _depth
     if threading.current_thread() is not threading.main_thread():
-        # Handlers run in the main thread alone.
+        # Python runs signal handlers only in the main thread.
         yield
         return
     _depth += 1
@@ -54,11 +55,14 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 
 def _raise_when_safe(frame: FrameType | None) -> None:
-    """Raise the exception of the pending signal now, at the end of the block that holds it, or some moments later."""
+    """Raise the exception of the pending signal, except in a `deferred` block and during an import.
+
+    The end of the block raises it later. During an import, a timer calls this function again after `RETRY_SECONDS`.
+    """
     if _depth:
         return
     if _is_importing(frame):
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
     else:
         _raise()
 

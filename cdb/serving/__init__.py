@@ -1,1 +1,1 @@
-"""The production shape on one machine: nginx, two gunicorn instances and PgBouncer around PostgreSQL, as `make serve` runs it."""
+"""The production deployment on one machine (`make serve`): nginx, two gunicorn instances, PgBouncer and PostgreSQL."""

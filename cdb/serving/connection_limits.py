@@ -1,5 +1,7 @@
-"""Whether the database takes as many connections as the service may open. If not, all works until there is load, and then
-requests get 504; so it is said at the start, in a line."""
+"""Warnings at the start if the database allows fewer connections than the service may open.
+
+Without a warning the problem would only appear under load, when requests get 504.
+"""
 
 import contextlib
 import math
@@ -14,19 +16,19 @@ from cdb_rest import named_sql
 
 LIMITS = named_sql.load("connection_limits")
 POOLS = named_sql.load("pgbouncer_databases")
-# PgBouncer's own database, whose only table it is itself.
+# The name of PgBouncer's admin database.
 CONSOLE = "pgbouncer"
 
 
 def warnings_of_serve() -> list[str]:
-    """What to tell before `make serve` starts PgBouncer, which opens as many connections as there are threads."""
+    """The warnings for `make serve`, whose PgBouncer opens as many connections as there are threads."""
     each = pools().values()
     who = f"PgBouncer's pools ({', '.join(f'{pool.database} {pool.connections}' for pool in each)})"
     return list(_warnings(sum(pool.connections for pool in each), who))
 
 
 def warnings_of_gunicorn(workers: int, threads: int) -> list[str]:
-    """What to tell when gunicorn starts, each thread of which may hold a connection to each database."""
+    """The warnings for gunicorn without PgBouncer, each thread of which may open a connection to each database."""
     return list(_warnings(workers * threads, f"gunicorn's {workers} processes x {threads} threads"))
 
 
@@ -39,22 +41,22 @@ def _warnings(wanted: int, who: str) -> Iterator[str]:
         try:
             accepted, reason, remedy = _accepted(parts)
         except psycopg2.Error:
-            # A database that is away says so by itself, and may be back with the first request.
+            # A database that is down is reported elsewhere, and may be available again by the first request.
             continue
         if wanted > accepted:
             yield (
-                f"Warning: {who} may open {wanted} connections, and {name} takes {accepted} ({reason}); under load, requests "
-                f"will wait for each other and get 504. Lower CDB_WORKERS or CDB_THREADS, or raise {remedy} by "
+                f"Warning: {who} may open {wanted} connections, but {name} allows {accepted} ({reason}); under load, requests "
+                f"will wait for a connection and get 504. Lower CDB_WORKERS or CDB_THREADS, or raise {remedy} by "
                 f"{wanted - accepted} or more."
             )
 
 
 def _accepted(parts: dict[str, str]) -> tuple[float, str, str]:
-    """How many connections there are for the service, why no more, and what to raise for more."""
+    """The number of connections that a database allows, the limit that decides it, and the setting to raise."""
     with _connected(parts) as connection, connection.cursor() as cursor:
         cursor.execute(LIMITS)
         [(most, reserved, of_role, of_database, process)] = cursor.fetchall()
-        # A pool in between has given the connection a number of its own; what stands behind it is the pool's concern.
+        # The process id differs if there is PgBouncer in between. Then only its pool size counts for the service.
         if connection.get_backend_pid() != process:
             size = _pool_size(parts)
             return size, f"PgBouncer's pool_size {size}", "pool_size"
@@ -65,7 +67,7 @@ def _accepted(parts: dict[str, str]) -> tuple[float, str, str]:
 
 
 def _pool_size(parts: dict[str, str]) -> float:
-    """PgBouncer's limit for this database; infinite if it does not tell us."""
+    """PgBouncer's pool_size for this database; infinite if it can't be determined."""
     try:
         with _connected(parts | {"dbname": CONSOLE}) as connection, connection.cursor() as cursor:
             cursor.execute(POOLS)
@@ -78,7 +80,7 @@ def _pool_size(parts: dict[str, str]) -> float:
 
 @contextlib.contextmanager
 def _connected(parts: dict[str, str]) -> Iterator[psycopg2.extensions.connection]:
-    """A connection of its own for the block, whatever Django does with its own ones."""
+    """A new connection for the block, in autocommit mode, independent of Django's connections."""
     limit = {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]}
     with contextlib.closing(psycopg2.connect(**limit | parts)) as connection:
         connection.autocommit = True

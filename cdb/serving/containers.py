@@ -1,7 +1,7 @@
-"""What runs in a container, where each program has one of its own: python -m cdb.serving.containers PROGRAM OPTION...
+"""The entry point of containers, each of which runs one program: python -m cdb.serving.containers PROGRAM OPTION...
 
-It writes the configuration of the program from the template that `make serve` uses, and becomes the program. `--help` after a
-program's name lists its options; the settings are those of the environment.
+It writes the configuration of the program from the same template as `make serve`, and then executes the
+program. `--help` after the program's name lists its options. Settings are read from environment variables.
 """
 
 import argparse
@@ -20,14 +20,17 @@ from cdb.serving.pools import Pool, pools
 from cdb.serving.program import find
 from cdb_rest.management.quantities import Duration, Number, Size
 
-# The user that the service has in PgBouncer, too.
+# The file with the user and password with which the service connects to PgBouncer.
 USERS = "users.txt"
-# The only place that a container needs to write to, beside volumes; in memory.
+# The only directory, beside volumes, that a container writes to; in memory.
 DIRECTORY = Path(tempfile.gettempdir()) / "cdb"
 
 
 def main(arguments: list[str]) -> int:
-    """Become a program. Returns the exit code where there is nothing to become, or something is wrong: that is one line."""
+    """Write the configuration and execute the program, which replaces this process.
+
+    Returns the exit code if only the configuration was written, or after an error, which is printed in one line.
+    """
     try:
         options = _parser().parse_args(arguments)
         command = options.prepare(options)
@@ -49,13 +52,13 @@ def _gunicorn(options: argparse.Namespace) -> list[str]:
 
 def _nginx(options: argparse.Namespace) -> list[str]:
     directory = options.directory
-    # The database may be another one than before, or restored: then frozen tags have other answers.
+    # The database may have been replaced or restored, so cached responses for frozen tags may be wrong.
     shutil.rmtree(options.cache, ignore_errors=True)
     for needed in (directory, options.cache, options.temporary):
         needed.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # One address may stand for all three.
+    # A single address is used for all three.
     lookups = (options.lookups * len(nginx_configuration.LOOKUPS))[: len(nginx_configuration.LOOKUPS)]
-    place = {
+    placeholders = {
         "USER": "",
         "LISTEN": options.listen,
         **dict(zip(nginx_configuration.LOOKUPS, lookups, strict=True)),
@@ -64,12 +67,12 @@ def _nginx(options: argparse.Namespace) -> list[str]:
         "TEMPORARY": options.temporary,
         "ACCESS_LOG": "/dev/stdout",
         "ERROR_LOG": "/dev/stderr",
-        **nginx_configuration.trusting(options.trust),
+        **nginx_configuration.trusted_proxies(options.trust),
     }
     if options.processes:
-        place["PROCESSES"] = options.processes
+        placeholders["PROCESSES"] = options.processes
     templates.write(
-        directory / nginx_configuration.CONFIGURATION, nginx_configuration.configuration(place, options.threads)
+        directory / nginx_configuration.CONFIGURATION, nginx_configuration.configuration(placeholders, options.threads)
     )
     return [sys.executable, "-m", "cdb.serving.nginx_keeper", str(directory), options.listen]
 
@@ -80,10 +83,10 @@ def _pgbouncer(options: argparse.Namespace) -> list[str]:
     target = database.parts()
     user, password = target.get("user", ""), target.get("password") or env.libpq_password()
     if not user or not password:
-        raise ConfigurationError("PgBouncer needs a user, in DATABASE_URL, and a password, there or as PGPASSWORD")
-    # The clients' password, and by the same line PgBouncer's own for PostgreSQL.
-    templates.write(directory / USERS, f"{_quoted(user)} {_quoted(password)}\n")
-    place = {
+        raise ConfigurationError("PgBouncer needs a user in DATABASE_URL, and a password there or in PGPASSWORD")
+    # PgBouncer checks clients against this line, and also uses its password to connect to PostgreSQL.
+    templates.write(directory / USERS, f"{_quote(user)} {_quote(password)}\n")
+    placeholders = {
         "DIRECTORY": directory,
         "LISTEN": options.listen,
         "AUTHENTICATION": f"auth_type = scram-sha-256\nauth_file = {directory / USERS}",
@@ -92,7 +95,7 @@ def _pgbouncer(options: argparse.Namespace) -> list[str]:
     for name in sizes:
         connections = getattr(options, f"{name}_connections")
         sizes[name] = Pool(name, connections, 1) if connections else sizes[name]
-    templates.write(directory / pgbouncer.CONFIGURATION, pgbouncer.configuration(place, sizes))
+    templates.write(directory / pgbouncer.CONFIGURATION, pgbouncer.configuration(placeholders, sizes))
     return [find("pgbouncer"), str(directory / pgbouncer.CONFIGURATION)]
 
 
@@ -102,13 +105,13 @@ def _postgresql(options: argparse.Namespace) -> list[str]:
     values = postgresql.sizes(options.memory, disk) | {"CONNECTIONS": options.connections}
     path = options.directory / postgresql.FILE
     templates.write(path, templates.fill(postgresql.FILE, values))
-    # There is no secret in it, and PostgreSQL has another account.
+    # PostgreSQL runs with another account; the file has no secrets.
     path.chmod(0o644)
     options.directory.chmod(0o755)
     return []
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return '"{}"'.format(value.replace('"', '""'))
 
 
@@ -121,68 +124,80 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(prepare=prepare, only_write=False)
         return added
 
-    _describe_gunicorn(program("gunicorn", _gunicorn, "serve requests of one pool"))
-    for name, prepare, describe in (("nginx", _nginx, _describe_nginx), ("pgbouncer", _pgbouncer, _describe_pgbouncer)):
-        added = program(name, prepare, f"write the configuration of {name}, and become it")
-        added.add_argument("--directory", type=Path, default=DIRECTORY, help="where its files are made")
-        added.add_argument("--only-write", action="store_true", help="do not become it")
-        describe(added)
-    _describe_postgresql(program("postgresql", _postgresql, "write settings that PostgreSQL may include"))
+    _add_gunicorn_options(program("gunicorn", _gunicorn, "serve requests of one pool"))
+    for name, prepare, add_options in (
+        ("nginx", _nginx, _add_nginx_options),
+        ("pgbouncer", _pgbouncer, _add_pgbouncer_options),
+    ):
+        added = program(name, prepare, f"write the configuration of {name}, and execute it")
+        added.add_argument(
+            "--directory", type=Path, default=DIRECTORY, help="directory of its files (default: %(default)s)"
+        )
+        added.add_argument("--only-write", action="store_true", help="write the configuration only")
+        add_options(added)
+    _add_postgresql_options(program("postgresql", _postgresql, "write a postgresql.conf that PostgreSQL can include"))
     return parser
 
 
-def _describe_gunicorn(parser: argparse.ArgumentParser) -> None:
+def _add_gunicorn_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pool", choices=list(pools()))
-    parser.add_argument("--bind", nargs="+", required=True, help="HOST:PORT or unix:PATH, several of them if need be")
+    parser.add_argument("--bind", nargs="+", required=True, help="addresses to listen on, each HOST:PORT or unix:PATH")
     parser.add_argument(
         "--workers", action=Number, kind=int, least=0, metavar="N",
-        help="processes (default, and 0: those of `make serve` with CDB_WORKERS)",
+        help="number of worker processes (default, and 0: as for `make serve`, by CDB_WORKERS)",
     )  # fmt: skip
     parser.add_argument(
         "--graceful", action=Duration, unit="s", kind=int, least=0, metavar="TIME",
-        help="longest time for requests in progress when it is stopped (default, and 0: 30s)",
+        help="maximum time for requests in progress when gunicorn is stopped (default, and 0: 30s)",
     )  # fmt: skip
 
 
-def _describe_nginx(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listen", required=True, help="port, or address and port")
-    parser.add_argument("--lookups", nargs="+", required=True, help="addresses of the pool for lookups, at most three")
+def _add_nginx_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--listen", required=True, help="PORT or HOST:PORT to listen on")
+    parser.add_argument("--lookups", nargs="+", required=True, help="addresses of the pool for lookups: one to three")
     parser.add_argument("--others", required=True, help="address of the other pool")
-    parser.add_argument("--cache", type=Path, default=DIRECTORY / "cache", help="made anew at each start")
-    parser.add_argument("--temporary", type=Path, default=DIRECTORY / "temporary", help="in memory, if possible")
-    parser.add_argument("--trust", nargs="*", action="extend", default=[], help="networks of proxies to be believed")
+    parser.add_argument(
+        "--cache", type=Path, default=DIRECTORY / "cache", help="directory of the cache, emptied at each start"
+    )
+    parser.add_argument(
+        "--temporary",
+        type=Path,
+        default=DIRECTORY / "temporary",
+        help="directory of temporary files, preferably in memory",
+    )
+    parser.add_argument("--trust", nargs="*", action="extend", default=[], help="networks of trusted proxies")
     parser.add_argument(
         "--processes", action=Number, kind=int, least=0, metavar="N",
-        help="processes of nginx (default, and 0: one for each core, at least four)",
+        help="number of nginx processes (default, and 0: one for each core, at least four)",
     )  # fmt: skip
     parser.add_argument(
         "--threads", action=Number, kind=int, least=1, metavar="N",
-        help="all threads that serve lookups, divided by the number of instances of nginx",
+        help="total number of threads that serve lookups, divided by the number of nginx instances",
     )  # fmt: skip
 
 
-def _describe_pgbouncer(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listen", default="*", help="TCP addresses")
+def _add_pgbouncer_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--listen", default="*", help="TCP addresses to listen on (default: all)")
     for name in pools():
         parser.add_argument(
             f"--{name}-connections", action=Number, kind=int, least=0, metavar="N",
-            help=f"connections of the pool {name} to PostgreSQL (default, and 0: as many as its threads)",
+            help=f"number of connections of the pool {name} to PostgreSQL (default, and 0: its number of threads)",
         )  # fmt: skip
 
 
-def _describe_postgresql(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--directory", type=Path, required=True, help="where postgresql.conf is written")
+def _add_postgresql_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--directory", type=Path, required=True, help="directory for postgresql.conf")
     parser.add_argument(
         "--memory", action=Size, unit="MiB", kind=int, least=1, required=True, metavar="SIZE",
         help="memory that PostgreSQL may use",
     )  # fmt: skip
     parser.add_argument(
         "--disk", action=Size, unit="MiB", kind=int, least=0, metavar="SIZE",
-        help="size of its disk (default, and 0: that of the disk of the directory)",
+        help="size of its disk (default, and 0: that of the disk of --directory)",
     )  # fmt: skip
     parser.add_argument(
         "--connections", action=Number, kind=int, least=1, required=True, metavar="N",
-        help="largest number of connections (max_connections)",
+        help="maximum number of connections (max_connections)",
     )  # fmt: skip
     parser.set_defaults(only_write=True)
 

@@ -1,4 +1,4 @@
-"""A gunicorn instance behind nginx, whose processes can be replaced while its sockets stay."""
+"""A gunicorn instance behind nginx, whose processes can be replaced while its sockets stay open."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ from cdb.serving.pgbouncer import replica_urls, url
 from cdb.serving.pools import pools
 from cdb.serving.program import Program
 
-# As many as the kernel usually allows (net.core.somaxconn): whoever comes while masters are replaced waits in this queue.
+# The kernel's usual maximum (net.core.somaxconn). Connections wait in this queue while a master is replaced.
 BACKLOG = 4096
 LOG = "service.log"
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening Unix socket, which nginx's account may connect to and no other one."""
+    """A listening Unix socket to which only nginx's account can connect."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.fspath(path))
@@ -34,51 +34,51 @@ def listen(path: Path) -> socket.socket:
 
 
 def log_file() -> str:
-    """Where the processes write their records."""
+    """The log file of the processes: CDB_LOG_FILE, or by default `service.log` in the directory of `make serve`."""
     return env.read()["CDB_LOG_FILE"] or str(layout.directory() / LOG)
 
 
 class Gunicorn(Program):
-    """The masters of a pool: one, or while it is replaced, the new one and those that finish what they have."""
+    """The gunicorn masters of a pool: one, or during a replacement also old ones that finish their requests."""
 
-    at_once = signal.SIGQUIT
+    immediate_signal = signal.SIGQUIT
 
     def __init__(self, pool: str) -> None:
         super().__init__()
         self.name = f"gunicorn ({pool})"
         self._pool = pool
         self._listeners = [listen(path) for path in layout.sockets_of(pool)]
-        # The way to the newest master alone, to ask whether it is ready.
+        # Only the newest master listens on this socket, so that it can be probed for readiness.
         self._probe = layout.sockets() / f"{pool}.new"
 
     def start(self) -> None:
-        self.process = self._launch()
+        self.process = self._start_master()
 
     def wait_until_ready(self) -> None:
         self._wait_until_ready(self.started)
 
     def replace(self) -> None:
-        """Start a master of the present code, and when it is ready, let the old one finish and end.
+        """Start a master with the current code. When it is ready, the old one finishes its requests and ends.
 
-        Raises `ConfigurationError`, and leaves the old one in place, if the new one does not become ready.
+        Raises `ConfigurationError`, and keeps the old one, if the new one does not become ready.
         """
-        new = self._launch()
+        new = self._start_master()
         try:
             self._wait_until_ready(new)
         except BaseException:
-            new.send_signal(self.at_once)
-            self._leaving.append(new)
+            new.send_signal(self.immediate_signal)
+            self._retiring.append(new)
             raise
-        self._leaving.append(self.started)
+        self._retiring.append(self.started)
         self.started.terminate()
         self.process = new
 
     def close(self) -> None:
-        """Give up the sockets."""
+        """Close the listening sockets."""
         for listener in self._listeners:
             listener.close()
 
-    def _launch(self) -> child.Child:
+    def _start_master(self) -> child.Child:
         probe = listen(self._probe)
         descriptors = [listener.fileno() for listener in (*self._listeners, probe)]
         pool = pools()[self._pool]
@@ -93,7 +93,7 @@ class Gunicorn(Program):
                     *map(str, descriptors),
                 ],
                 cwd=ROOT,
-                env=env.for_children(
+                env=env.child_environment(
                     DATABASE_URL=url(pool),
                     DATABASE_REPLICA_URLS=",".join(replica_urls(pool)),
                     CDB_LOG_FILE=log_file(),

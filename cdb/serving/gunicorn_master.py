@@ -1,9 +1,9 @@
-"""gunicorn's master process of one pool: python -m cdb.serving.gunicorn_master POOL [--descriptors N...] [OPTION...]
+"""The gunicorn master process of one pool: python -m cdb.serving.gunicorn_master POOL [--descriptors N...] [OPTION...]
 
-`--descriptors` are the listening sockets that `make serve` opened. The process passes them to
-gunicorn in the way of systemd's socket activation, so gunicorn does not close them when it ends, and
-clients that connect before the next master has started wait in their queues. Code and settings are
-read at the start, so a new master has the new ones. The other options are gunicorn's own.
+`--descriptors` are the listening sockets that `make serve` has opened. The process passes them to gunicorn by
+systemd's socket activation protocol, so gunicorn does not close them when it ends, and clients that connect before
+the next master has started wait in their queues. Each master reads code and settings at its start. The other options
+are passed to gunicorn.
 """
 
 import argparse
@@ -20,12 +20,13 @@ from cdb.serving.pools import pools
 from cdb_rest.metrics.slots import here
 
 FIRST_DESCRIPTOR = 3
-# Longer than any answer takes: who replaces a master waits for it, and who stops the service does not.
+# Longer than any response takes, so that a replaced master finishes all of its requests. `make serve` does
+# not wait so long when the service is stopped.
 GRACEFUL_SECONDS = 3600
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Become the master of a pool."""
+    """Run the master of a pool in this process."""
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     parser.add_argument("pool")
     parser.add_argument("--descriptors", type=int, nargs="+")
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _hand_over(descriptors: list[int]) -> None:
-    # Out of the way first: one may have another one's place.
+    # Moved to higher numbers first, because one of them may have the target number of another one.
     moved = [fcntl.fcntl(number, fcntl.F_DUPFD, FIRST_DESCRIPTOR + len(descriptors)) for number in descriptors]
     for place, number in enumerate(moved, FIRST_DESCRIPTOR):
         os.dup2(number, place)

@@ -1,4 +1,4 @@
-"""Where the parts of the service find each other: the files and sockets of one CDB_DATA_DIR."""
+"""The files and sockets of `make serve` under CDB_DATA_DIR, and the lock on them."""
 
 import contextlib
 import fcntl
@@ -14,37 +14,41 @@ from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
 from cdb.processes import directories
 
-# A socket's queue takes 4,096 connections on most machines, and lookups come in thousands.
+# The number of sockets of each pool. The queue of one socket has at most 4,096 connections on most machines,
+# and thousands of lookups may arrive at the same time.
 SOCKETS = {"lookups": 3, "others": 1}
 LOCK = "lock"
-# What neither nginx's nor PgBouncer's configuration, nor a URL, takes for anything but a part of a path.
+# Characters that may have a special meaning in the configuration of nginx or PgBouncer, or in a URL.
 NOT_PLAIN = "[^A-Za-z0-9/._-]"
 
 
 def directory() -> Path:
-    """What `make serve` keeps: configuration, logs, the cache."""
+    """The directory of the files of `make serve`: configuration, logs, the cache."""
     data: Path = env.read()["CDB_DATA_DIR"]
     return data / "serve"
 
 
 def sockets() -> Path:
-    """The directory of the Unix sockets, a short and plain path."""
+    """The directory of the Unix sockets: a short path without special characters."""
     return directories.for_sockets(directory() / "sockets", NOT_PLAIN)
 
 
 def pooler_sockets() -> Path:
-    """The directory of PgBouncer's socket, into which nginx can't see."""
+    """The directory of PgBouncer's socket, to which nginx's account has no access."""
     return sockets() / "pool"
 
 
 def sockets_of(pool: str) -> list[Path]:
-    """The sockets that a gunicorn instance listens on: nginx.conf has as many."""
+    """The sockets that a gunicorn instance listens on. nginx.conf has the same number."""
     return [sockets() / f"{pool}.sock.{number}" for number in range(1, SOCKETS[pool] + 1)]
 
 
 def temporary() -> Path:
-    """Where answers are collected before they go into the cache: in memory, where the machine has such a place. That is another
-    file system than the cache's, so that a full disk can't cut an answer short."""
+    """The directory in which nginx collects a response before it moves it to the cache.
+
+    It is in /dev/shm if the machine has it. That is another file system than the cache's, so a full disk
+    can't truncate a response.
+    """
     return (
         directories.MEMORY / f"cdb-{directories.digest(directory())}"
         if directories.MEMORY.is_dir()
@@ -53,21 +57,24 @@ def temporary() -> Path:
 
 
 def nginx_account() -> pwd.struct_passwd | None:
-    """The account that serves, or None for our own. Started by root, nginx's workers give up its rights."""
+    """The account of nginx's workers if this process is root, so that they drop root's privileges; otherwise None.
+
+    None stands for the account of this process.
+    """
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
 def nginx_user() -> str:
-    """nginx's line that names this account and its group, or nothing."""
+    """nginx's `user` directive with that account and its group; empty without such an account."""
     account = nginx_account()
     return f"user {account.pw_name} {grp.getgrgid(account.pw_gid).gr_name};" if account else ""
 
 
 @contextlib.contextmanager
-def taken() -> Iterator[None]:
-    """Make the directories and keep them from others inside the block.
+def locked() -> Iterator[None]:
+    """Create the directories, and lock them inside the block.
 
-    Raises `ConfigurationError` where another `make serve` uses them.
+    Raises `ConfigurationError` if another `make serve` uses them.
     """
     directory().mkdir(parents=True, exist_ok=True)
     lock = os.open(directory() / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -85,8 +92,8 @@ def taken() -> Iterator[None]:
         os.close(lock)
 
 
-def is_taken() -> bool:
-    """Whether a `make serve` uses the directories. Raises `ConfigurationError` where they are another user's."""
+def is_locked() -> bool:
+    """Whether a `make serve` uses the directories. Raises `ConfigurationError` if they belong to another user."""
     with contextlib.suppress(FileNotFoundError):
         try:
             lock = os.open(directory() / LOCK, os.O_RDWR)
@@ -108,9 +115,9 @@ def _make_directories() -> None:
     directories.make_private(temporary(), serving)
     for name in ("cache", "body"):
         directories.make_private(directory() / name, serving)
-    # The database may be another one than before, or restored: then frozen tags have other answers.
+    # The database may have been replaced or restored, so cached responses for frozen tags may be wrong.
     for leftover in (directory() / "cache").iterdir():
         shutil.rmtree(leftover, ignore_errors=True)
     if serving:
-        postgres_binaries.let_pass(directory() / "any")
-        postgres_binaries.let_pass(sockets() / "any")
+        postgres_binaries.allow_traversal(directory() / "any")
+        postgres_binaries.allow_traversal(sockets() / "any")

@@ -1,4 +1,4 @@
-"""The process of nginx, which faces the clients."""
+"""The process of nginx, to which clients connect."""
 
 import math
 import os
@@ -12,29 +12,29 @@ import psutil
 
 from cdb.env import ConfigurationError
 from cdb.processes import child
-from cdb.serving.nginx_configuration import ALERTS, CONFIGURATION, make_logs
+from cdb.serving.nginx_configuration import ALERTS, CONFIGURATION, create_logs
 from cdb.serving.program import Program, append_to, find
 
-# As many as the kernel usually allows: jobs that start together all connect at once.
+# The kernel's usual maximum, because jobs that start together all connect at the same time.
 BACKLOG = 4096
-# How nginx reports in ALERTS that a worker has crashed.
+# A part of the line in ALERTS with which nginx reports that a worker has crashed.
 CRASHED = b"exited on signal"
 MOST_ALERT_BYTES = 1024 * 1024
 PID_FILE = "nginx.pid"
-# A worker that crashes again and again does not make us start nginx more often.
-RENEW_SECONDS = 10
+# The minimum time between two restarts because of crashed workers.
+RESTART_INTERVAL_SECONDS = 10
 
 
 class Nginx(Program):
-    """nginx on a bound socket of ours: it comes and goes, and the port stays.
+    """nginx on a socket that this process has bound, so that the port stays open while nginx is restarted.
 
-    It is started in `directory`, where its configuration is; what it says outside of its logs goes to the file `output`,
-    or where our own output goes.
+    `directory` has the configuration and is the working directory. Output other than logs is appended to the
+    file `output` in that directory or, if that is empty, written to the output of this process.
     """
 
     name = "nginx"
-    gently = signal.SIGQUIT
-    at_once = signal.SIGTERM
+    graceful_signal = signal.SIGQUIT
+    immediate_signal = signal.SIGTERM
 
     def __init__(self, listener: socket.socket, directory: Path, output: str = "") -> None:
         super().__init__()
@@ -42,24 +42,24 @@ class Nginx(Program):
         self._port = listener.getsockname()[1]
         self._directory = directory
         self._output = output
-        self._running_with = ""
+        self._loaded_configuration = ""
         alerts = directory / ALERTS
         self._alerts_read = alerts.stat().st_size if alerts.exists() else 0
         self._has_crashed = False
-        self._renewed = -math.inf
+        self._restarted = -math.inf
 
     def start(self) -> None:
-        self._running_with = self._configured()
-        # nginx takes it for one that listens already, and does not wait.
+        self._loaded_configuration = self._read_configuration()
+        # nginx expects an inherited socket to listen already and to be non-blocking.
         self._listener.listen(BACKLOG)
         self._listener.setblocking(False)
-        make_logs(self._directory)
+        create_logs(self._directory)
         output = append_to(self._directory / self._output) if self._output else None
         try:
             self.process = child.start(
                 [find("nginx"), "-p", f"{self._directory}/", "-c", CONFIGURATION, "-e", self._output or "stderr"],
                 cwd=self._directory,
-                # The way in which one nginx hands its sockets to the next one.
+                # The mechanism by which nginx passes its sockets to a new nginx during an upgrade.
                 env={"PATH": os.defpath, "NGINX": f"{self._listener.fileno()};"},
                 pass_fds=[self._listener.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -77,51 +77,52 @@ class Nginx(Program):
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; see {self._directory / 'error.log'}") from error
 
-    def revive(self) -> bool:
-        """Start it again if it has ended, and keep its process id in its file. Returns whether it had to be started."""
-        revived = super().revive()
+    def restart_if_ended(self) -> bool:
+        """Restart nginx if it has ended, and restore a missing PID file. Returns whether nginx was restarted."""
+        restarted = super().restart_if_ended()
         file = self._directory / PID_FILE
-        # One that was replaced removes the file when it ends.
-        if self.process and not self._leaving and not file.exists() and not revived:
+        # A replaced nginx removes the PID file when it ends.
+        if self.process and not self._retiring and not file.exists() and not restarted:
             file.write_text(f"{self.process.pid}\n")
-        return revived
+        return restarted
 
-    def renew_after_crash(self) -> bool:
-        """Start another nginx, and let this one finish what it has, if one of its workers has crashed.
+    def restart_after_crash(self) -> bool:
+        """If a worker of nginx has crashed, start another nginx, and let the old one finish its requests.
 
-        The limits in shared memory still count what the worker was doing. Returns whether nginx was started anew.
+        The connection limits in shared memory would count the requests of the crashed worker for ever. Returns whether
+        nginx was restarted.
         """
         self._has_crashed |= CRASHED in self._new_alerts()
-        if not self._has_crashed or time.monotonic() < self._renewed + RENEW_SECONDS:
+        if not self._has_crashed or time.monotonic() < self._restarted + RESTART_INTERVAL_SECONDS:
             return False
         self._has_crashed = False
-        self._renewed = time.monotonic()
+        self._restarted = time.monotonic()
         old = self.started
-        # A signal that arrives meanwhile is for both.
-        self._leaving.append(old)
+        # Registered before the start, so that a signal that arrives meanwhile is sent to both.
+        self._retiring.append(old)
         self.start()
         try:
             child.wait_until(self.started, self._has_workers, "nginx")
         except ConfigurationError:
-            # The old one goes on, with limits that are too low.
-            self._leaving[self._leaving.index(old)], self.process = self.started, old
-            self._leaving[-1].kill()
+            # The old nginx continues, with limits that are too low.
+            self._retiring[self._retiring.index(old)], self.process = self.started, old
+            self._retiring[-1].kill()
             return False
-        old.send_signal(self.gently)
+        old.send_signal(self.graceful_signal)
         return True
 
     def reload(self) -> None:
-        """Take over a new configuration; an unchanged one is left alone, because a reload closes idle connections."""
-        configured = self._configured()
-        if configured != self._running_with:
-            self._running_with = configured
+        """Load the configuration if it has changed. A needless reload would close idle connections."""
+        configured = self._read_configuration()
+        if configured != self._loaded_configuration:
+            self._loaded_configuration = configured
             self.send(signal.SIGHUP)
 
     def close(self) -> None:
-        """Give up the port."""
+        """Close the listening socket."""
         self._listener.close()
 
-    def _configured(self) -> str:
+    def _read_configuration(self) -> str:
         return (self._directory / CONFIGURATION).read_text()
 
     def _new_alerts(self) -> bytes:
@@ -130,7 +131,7 @@ class Nginx(Program):
         except FileNotFoundError:
             # The log was removed. nginx keeps writing to the removed file until SIGUSR1 makes it open its logs again.
             self._alerts_read = 0
-            make_logs(self._directory)
+            create_logs(self._directory)
             self.send(signal.SIGUSR1)
             return b""
         with alerts:

@@ -1,4 +1,4 @@
-"""The configuration of nginx: deploy/nginx.conf, filled for the settings and the machine."""
+"""The configuration of nginx: deploy/nginx.conf with the values for the settings and the machine."""
 
 import os
 import re
@@ -17,38 +17,39 @@ from cdb_rest.routes import ROUTES, Pool, Route
 CONFIGURATION = "nginx.conf"
 ERRORS = "nginx-errors.conf"
 METRICS = "nginx-metrics.conf"
-# The placeholders of the addresses of the instance for lookups.
+# The placeholders for the addresses of the gunicorn instance for lookups.
 LOOKUPS = ("LOOKUPS_FIRST", "LOOKUPS_SECOND", "LOOKUPS_THIRD")
-# More than the 12,000 requests that one process should be able to hold, each with a connection to gunicorn.
+# One process should be able to handle 12,000 requests, each with two connections: one from the client, one to gunicorn.
 MOST_CONNECTIONS = 32768
-# The limit on open files, often 20,000, holds for each of them.
+# The limit on open files, often 20,000, applies to each process, so a few processes are needed even on one core.
 LEAST_PROCESSES = 4
-# Files that are neither a client nor gunicorn: logs, the cache, listening sockets.
+# Open files other than connections: logs, the cache, listening sockets.
 OTHER_FILES = 128
-# So that the service itself, which says more, is the one that refuses a body that is a little too large.
+# nginx accepts bodies that are slightly too large, so that the service refuses them with a more precise error.
 BODY_SLACK_BYTES = 64 * 1024
-# Where nginx writes about its workers.
+# nginx logs crashes of its workers in this file.
 ALERTS = "alerts.log"
 LOGS = ("access.log", "error.log", ALERTS)
 # Added to the longest time that a lookup may wait for a thread and for the database.
-SPARE_SECONDS = 5
+MARGIN_SECONDS = 5
 
 
 def processes(cores: int | None = None) -> int:
-    """The number of worker processes of nginx on this machine, or on one with so many cores."""
+    """The number of nginx worker processes for `cores`, by default those of this machine."""
     return max(LEAST_PROCESSES, cores or cores_here())
 
 
 def status_url() -> str:
-    """The URL at which programs on this machine can read how many connections nginx has."""
+    """The URL of nginx's connection statistics, for programs on this machine."""
     return f"http://127.0.0.1:{env.read()['PORT']}/nginx-status"
 
 
-def configuration(place: dict[str, object] | None = None, threads: int | None = None) -> str:
+def configuration(placeholders: dict[str, object] | None = None, threads: int | None = None) -> str:
     """The text of nginx.conf for the settings and this machine.
 
-    `place` has the placeholders that say where nginx and its neighbours are, by default those of `make serve`; it may give others
-    a value, too. `threads` are those that answer lookups, by default those of the pool.
+    `placeholders` are the values for addresses and paths, by default those of `make serve`. They may also
+    override other placeholders. `threads` is the number of threads that serve lookups, by default that of the
+    pool.
     """
     values = env.read()
     open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -69,37 +70,39 @@ def configuration(place: dict[str, object] | None = None, threads: int | None = 
             "CACHED": "\n        ".join(_locations((route, "cdb") for route in ROUTES if route.is_cached)),
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
-            + SPARE_SECONDS,
+            + MARGIN_SECONDS,
         }
         | most_bytes
-        | (place or _place()),
+        | (placeholders or _default_placeholders()),
     )
 
 
 def _locations(values: Iterable[tuple[Route, str]]) -> Iterator[str]:
-    """The lines of a map by method and path, with the value of each route. nginx takes the first that matches, so that fixed
-    paths come before those with a name in them, as in Django's patterns."""
+    """The lines of an nginx map from method and path to the value of each route.
+
+    nginx uses the first line that matches, so fixed paths come before paths with parameters, as in Django's patterns.
+    """
     paths = [(path.rstrip("/"), value) for route, value in values for path in route.paths]
     for path, value in sorted(paths, key=lambda one: "<" in one[0]):
         pattern = re.sub("<.*?>", "[^/]+", path)
         yield f'"~^(GET|HEAD):/api/cdb_rest/{pattern}/?$" {value};'
 
 
-def trusting(networks: Iterable[str]) -> dict[str, object]:
-    """The placeholders that name proxies in front, by their networks."""
+def trusted_proxies(networks: Iterable[str]) -> dict[str, object]:
+    """The values of the placeholders for trusted proxies, by their networks."""
     return {
         "TRUSTED_PROXIES": " ".join(f"set_real_ip_from {network};" for network in networks),
         "PROXY_NETWORKS": " ".join(f"{network} 1;" for network in networks),
     }
 
 
-def make_logs(directory: Path) -> None:
-    """Make the logs that do not exist; nginx would make them readable by all."""
+def create_logs(directory: Path) -> None:
+    """Create missing log files, because nginx would create them readable by all accounts."""
     for name in LOGS:
         os.close(append_to(directory / name))
 
 
-def _place() -> dict[str, object]:
+def _default_placeholders() -> dict[str, object]:
     lookups, others = (layout.sockets_of(pool) for pool in pools())
     return {
         "USER": layout.nginx_user(),
@@ -111,18 +114,18 @@ def _place() -> dict[str, object]:
         "ACCESS_LOG": "access.log",
         "ERROR_LOG": "error.log",
         # nginx listens on 127.0.0.1, so a proxy in front of it is on this machine.
-        **trusting(["127.0.0.1", "::1"] if env.read()["CDB_BEHIND_PROXY"] else []),
+        **trusted_proxies(["127.0.0.1", "::1"] if env.read()["CDB_BEHIND_PROXY"] else []),
     }
 
 
 def write_configuration() -> None:
-    """Write nginx.conf. Raises `ConfigurationError`, and leaves the old one, if nginx does not accept it."""
+    """Write nginx.conf. Raises `ConfigurationError`, and keeps the old file, if nginx rejects the new one."""
     path = layout.directory() / CONFIGURATION
     candidate = path.with_name("candidate.conf")
     templates.write(candidate, configuration())
-    make_logs(layout.directory())
+    create_logs(layout.directory())
     command = [find("nginx"), "-t", "-q", "-p", f"{layout.directory()}/", "-c", candidate.name, "-e", "stderr"]
     tested = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     if tested.returncode:
-        raise ConfigurationError(f"nginx refuses its configuration: {' '.join(tested.stderr.split())}")
+        raise ConfigurationError(f"nginx rejects its configuration: {' '.join(tested.stderr.split())}")
     candidate.replace(path)

@@ -1,8 +1,8 @@
-"""nginx as the only program of a container: python -m cdb.serving.nginx_keeper DIRECTORY ADDRESS
+"""The supervisor of nginx in a container: python -m cdb.serving.nginx_keeper DIRECTORY ADDRESS
 
-It starts nginx with the configuration in the directory, on the address (a port, or HOST:PORT), and starts it anew when a
-worker has crashed. Signals have the meaning that they have for nginx: SIGQUIT lets requests in progress end, SIGTERM and
-SIGINT do not, SIGHUP reads the configuration again.
+It starts nginx with the configuration in DIRECTORY, on ADDRESS (PORT or HOST:PORT), and restarts it when a
+worker has crashed. Signals have the same meaning as for nginx: SIGQUIT stops it after the requests in
+progress have finished, SIGTERM and SIGINT stop it immediately, SIGHUP reloads the configuration.
 """
 
 import signal
@@ -14,11 +14,11 @@ from types import FrameType
 
 from cdb.serving.nginx import Nginx
 
-LOOK_SECONDS = 0.2
+CHECK_INTERVAL_SECONDS = 0.2
 
 
 def main(directory: Path, address: str) -> int:
-    """Keep nginx running until a signal ends it, or it ends by itself; returns its exit code."""
+    """Run nginx until a signal stops it or it ends by itself. Returns its exit code."""
     nginx = Nginx(_bind(address), directory)
     stops = []
 
@@ -31,20 +31,20 @@ def main(directory: Path, address: str) -> int:
         signal.signal(number, pass_on)
     nginx.start()
     while nginx.running():
-        if not stops and nginx.started.poll() is None and nginx.renew_after_crash():
-            sys.stderr.write("cdb: a worker of nginx crashed; nginx was started anew\n")
-        time.sleep(LOOK_SECONDS)
+        if not stops and nginx.started.poll() is None and nginx.restart_after_crash():
+            sys.stderr.write("cdb: a worker of nginx crashed; nginx was restarted\n")
+        time.sleep(CHECK_INTERVAL_SECONDS)
     return nginx.started.returncode
 
 
 def _bind(address: str) -> socket.socket:
-    """A socket bound as nginx understands the address: a port alone is one of all IPv4 addresses."""
+    """A socket that is bound to the address in nginx's syntax: a port without host stands for all IPv4 addresses."""
     host, _, port = address.rpartition(":")
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     bound = socket.socket(family)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if family == socket.AF_INET6:
-        # nginx's own default.
+        # nginx's default.
         bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
     bound.bind((host.strip("[]"), int(port)))
     return bound

@@ -1,4 +1,4 @@
-"""PgBouncer, which shares few connections to PostgreSQL among many threads."""
+"""PgBouncer, the connection pooler: its configuration and its process."""
 
 import getpass
 import os
@@ -18,16 +18,27 @@ from cdb.serving.program import Program, append_to, find
 
 CONFIGURATION = "pgbouncer.ini"
 LOG = "pgbouncer.log"
-# The number in the name of its socket; no TCP port.
+# Only a part of the socket's file name; PgBouncer uses no TCP port here.
 PORT = "6432"
-# What a libpq URL may say and PgBouncer can be told, as a part of a database's line or as a setting for all of them.
-OF_A_DATABASE = ("host", "port", "user", "password")
-OF_ALL = {"sslrootcert": "server_tls_ca_file", "sslcert": "server_tls_cert_file", "sslkey": "server_tls_key_file"}
-HANDLED = {*OF_A_DATABASE, *OF_ALL, "dbname", "sslmode", "connect_timeout", "application_name"}
+# The parameters of a libpq URL that PgBouncer supports: for each database, or as a setting for all databases.
+DATABASE_PARAMETERS = ("host", "port", "user", "password")
+GLOBAL_PARAMETERS = {
+    "sslrootcert": "server_tls_ca_file",
+    "sslcert": "server_tls_cert_file",
+    "sslkey": "server_tls_key_file",
+}
+SUPPORTED_PARAMETERS = {
+    *DATABASE_PARAMETERS,
+    *GLOBAL_PARAMETERS,
+    "dbname",
+    "sslmode",
+    "connect_timeout",
+    "application_name",
+}
 
 
 def url(pool: Pool) -> str:
-    """The libpq URL by which a gunicorn instance reaches its share of the connections."""
+    """The libpq URL with which a gunicorn instance connects to its database in PgBouncer."""
     return _url(pool, pool.database)
 
 
@@ -41,15 +52,17 @@ def _url(pool: Pool, name: str) -> str:
 
 
 def console_url() -> str:
-    """The libpq URL of PgBouncer's console, which tells about its pools."""
+    """The libpq URL of PgBouncer's admin console, which has the statistics of its pools."""
     return f"postgresql://cdb@/pgbouncer?host={layout.pooler_sockets()}&port={PORT}"
 
 
-def configuration(place: dict[str, object] | None = None, sizes: dict[str, Pool] | None = None) -> str:
-    """The text of pgbouncer.ini for the settings. Raises `ConfigurationError` for what PgBouncer can't do.
+def configuration(placeholders: dict[str, object] | None = None, sizes: dict[str, Pool] | None = None) -> str:
+    """The text of pgbouncer.ini for the settings.
 
-    `place` has the placeholders that say where PgBouncer is and who may come, by default those of `make serve`. `sizes` are pools
-    by name, by default those of this machine.
+    `placeholders` are the values for its directory, addresses and authentication, by default those of `make
+    serve`. `sizes` are the pools by name, by default those of this machine. Raises `ConfigurationError` if a
+    database URL has parameters that PgBouncer does not support, or if the TLS parameters of a replica differ
+    from those of the primary.
     """
     sizes = sizes or pools()
     target = _target(database.parts(), "DATABASE_URL")
@@ -62,19 +75,19 @@ def configuration(place: dict[str, object] | None = None, sizes: dict[str, Pool]
             "TLS": _tls(target),
             "CONNECT_TIMEOUT": min(3, env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]),
         }
-        | (place or {"DIRECTORY": layout.pooler_sockets(), "LISTEN": "", "AUTHENTICATION": "auth_type = any"}),
+        | (placeholders or {"DIRECTORY": layout.pooler_sockets(), "LISTEN": "", "AUTHENTICATION": "auth_type = any"}),
     )
 
 
 def write_configuration() -> None:
-    """Write pgbouncer.ini, which may have a password in it, for its account alone."""
+    """Write pgbouncer.ini, readable only by PgBouncer's account, because it may contain a password."""
     account = postgres_binaries.account()
     owner = (account.pw_uid, account.pw_gid) if account else None
     templates.write(layout.directory() / CONFIGURATION, configuration(), owner)
 
 
 def _target(parts: dict[str, str], variable: str) -> dict[str, str]:
-    unknown = sorted(set(parts) - HANDLED)
+    unknown = sorted(set(parts) - SUPPORTED_PARAMETERS)
     if unknown:
         raise ConfigurationError(
             f"{variable} has parameters that PgBouncer does not support: {', '.join(unknown)}; use make run instead of make serve"
@@ -95,22 +108,22 @@ def _replicas(primary: dict[str, str], sizes: dict[str, Pool]) -> Iterator[str]:
 
 
 def _tls(target: dict[str, str]) -> str:
-    certificates = (f"{OF_ALL[name]} = {target[name]}" for name in OF_ALL if name in target)
+    certificates = (f"{GLOBAL_PARAMETERS[name]} = {target[name]}" for name in GLOBAL_PARAMETERS if name in target)
     return "\n".join([f"server_tls_sslmode = {target.get('sslmode', 'prefer')}", *certificates])
 
 
 def _database(pool: Pool, target: dict[str, str], name: str = "") -> str:
-    parts = [f"{name}={_quoted(target[name])}" for name in OF_A_DATABASE if name in target]
+    parts = [f"{name}={_quote(target[name])}" for name in DATABASE_PARAMETERS if name in target]
     parts += [
-        f"dbname={_quoted(target['dbname'])}",
+        f"dbname={_quote(target['dbname'])}",
         f"pool_size={pool.connections}",
-        f"connect_query={_quoted(_limits())}",
+        f"connect_query={_quote(_session_limits())}",
     ]
     return f"{name or pool.database} = {' '.join(parts)}"
 
 
-def _limits() -> str:
-    """What the service asks of a session; a statement that may take longer says so in its transaction."""
+def _session_limits() -> str:
+    """The SQL that sets the timeouts of a session. A transaction with longer statements sets its own timeout."""
     values = env.read()
     return (
         f"SET statement_timeout = '{values['CDB_LOOKUP_TIMEOUT_SECONDS']}s';"
@@ -118,16 +131,16 @@ def _limits() -> str:
     )
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return "'{}'".format(value.replace("'", "''"))
 
 
 class PgBouncer(Program):
-    """PgBouncer on a Unix socket. Like PostgreSQL it refuses to be root, and gets the same account."""
+    """PgBouncer on a Unix socket. Like PostgreSQL it refuses to run as root, so root runs it with the same account."""
 
     name = "PgBouncer"
-    # Nobody is connected any more when it is its turn.
-    at_once = signal.SIGTERM
+    # It is stopped last, when no client is connected, so it can stop immediately.
+    immediate_signal = signal.SIGTERM
 
     def start(self) -> None:
         account = postgres_binaries.account()
@@ -147,16 +160,16 @@ class PgBouncer(Program):
 
     def wait_until_ready(self) -> None:
         try:
-            child.wait_until(self.started, self._answers, "PgBouncer")
+            child.wait_until(self.started, self._accepts_connections, "PgBouncer")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; see {layout.directory() / LOG}") from error
 
     def reload(self) -> None:
-        """Take over a new configuration, without losing a connection."""
+        """Load a new configuration. Existing connections stay open."""
         self.send(signal.SIGHUP)
 
     @staticmethod
-    def _answers() -> bool:
+    def _accepts_connections() -> bool:
         try:
             psycopg2.connect(url(pools()["lookups"]), connect_timeout=3).close()
         except psycopg2.OperationalError:

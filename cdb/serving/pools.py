@@ -1,4 +1,4 @@
-"""The two gunicorn instances: lookups, which are cheap and many, and others, which must not get in their way."""
+"""The two gunicorn instances: one for lookups, and one for all other requests, which must not delay lookups."""
 
 import math
 import os
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from cdb import env
 
-# In the pool of writes and long reads: requests that wait or are in progress, for each thread. It does these before their
-# clients lose patience.
+# The maximum number of requests, waiting or in progress, for each thread of the pool of writes and long
+# reads. It can handle these before their clients time out.
 REQUESTS_OF_A_THREAD = 32
-# Connections of PostgreSQL beside those of the pools: commands, a second `make run`, psql.
+# PostgreSQL connections in addition to those of the pools: for commands, a second `make run`, psql.
 OTHER_CONNECTIONS = 50
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A gunicorn instance, and the share of the database's connections that it has.
+    """A gunicorn instance and its pool of database connections.
 
-    Each thread may hold one connection, so there are as many of them as threads.
+    Each thread may use one connection, so there are as many connections as threads.
     """
 
     name: str
@@ -26,29 +26,29 @@ class Pool:
 
     @property
     def connections(self) -> int:
-        """Threads in all, and connections."""
+        """The total number of threads, which is also the number of connections."""
         return self.workers * self.threads
 
     @property
     def database(self) -> str:
-        """The name by which the instance asks PgBouncer for the database."""
+        """The name of the instance's database in PgBouncer."""
         return f"cdb_{self.name}"
 
     def database_on_replica(self, number: int) -> str:
-        """The name by which it asks for the database on a streaming replica."""
+        """The name in PgBouncer of the database on a streaming replica; `number` counts from 1."""
         return f"{self.database}_replica_{number}"
 
 
 def cores_here() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def pools(cores: int | None = None) -> dict[str, Pool]:
-    """Both instances by name, sized by the settings, or for this machine or one of so many cores.
+    """Both instances by name, sized by CDB_WORKERS and CDB_THREADS, or by `cores`, by default those of this machine.
 
-    Lookups get one process more than there are cores, because a process does not compute all the time; the others half as
-    many, but two, so that one is there while the other is replaced.
+    The pool for lookups has one process more than cores, because a process does not use the CPU all the time. The other
+    pool has half as many processes, but at least two, so that one remains while the other is replaced.
     """
     values = env.read()
     workers = values["CDB_WORKERS"] or (cores or cores_here()) + 1
@@ -59,5 +59,5 @@ def pools(cores: int | None = None) -> dict[str, Pool]:
 
 
 def connections(cores: int | None = None) -> int:
-    """How many connections PostgreSQL should take."""
+    """The number of connections that PostgreSQL should allow: those of both pools and `OTHER_CONNECTIONS`."""
     return sum(pool.connections for pool in pools(cores).values()) + OTHER_CONNECTIONS

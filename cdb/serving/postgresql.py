@@ -1,4 +1,4 @@
-"""The settings of deploy/postgresql.conf, sized for memory and disk."""
+"""The settings of deploy/postgresql.conf, with values for the size of memory and disk."""
 
 import re
 
@@ -12,7 +12,7 @@ SETTING = re.compile(r"^(\w+) = '?([^'#]*?)'?\s*(?:#.*)?$", re.MULTILINE)
 
 
 def sizes(memory: int, disk: int) -> dict[str, str]:
-    """The values of the placeholders, by the tables in the file, on a machine with so many megabytes of memory and disk."""
+    """The values of the placeholders, for `memory` and `disk` in MiB, as the comments in the file describe them."""
     return {
         "SHARED_BUFFERS": share(memory, 4, 128, 16384),
         "EFFECTIVE_CACHE_SIZE": f"{max(256, memory * 5 // 8)}MB",
@@ -25,12 +25,15 @@ def sizes(memory: int, disk: int) -> dict[str, str]:
 
 
 def disk_here() -> int:
-    """The size of the disk that CDB_DATA_DIR is on, in megabytes."""
+    """The size of the disk of CDB_DATA_DIR, in MiB."""
     return disk_megabytes(env.read()["CDB_DATA_DIR"])
 
 
 def options(memory: int | None = None, cores: int | None = None) -> dict[str, str]:
-    """The settings by name, for this machine or one of that size, and the connections of the pools."""
+    """The settings by name, for a machine with `memory` in MiB and `cores`, by default this machine.
+
+    `max_connections` follows from the connections of the pools.
+    """
     values = sizes(memory or memory_megabytes(), disk_here())
     text = templates.fill(FILE, values | {"CONNECTIONS": connections(cores)})
     return dict(SETTING.findall(text))

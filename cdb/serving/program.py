@@ -1,4 +1,4 @@
-"""One of the programs that `make serve` runs: started, started again when it ends by itself, stopped."""
+"""The base class of the programs that `make serve` starts, restarts and stops."""
 
 import contextlib
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 from cdb.env import ConfigurationError
 from cdb.processes.child import Child
 
-# Debian keeps programs for administrators where the path of other accounts does not lead.
+# Debian installs some programs in directories that are not in the PATH of ordinary accounts.
 MORE_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 PACKAGES = {"nginx": "nginx-light", "pgbouncer": "pgbouncer"}
 
 
 def find(name: str) -> str:
-    """The path of an installed program. Raises `ConfigurationError` that names the package it comes in."""
+    """The path of a program. Raises `ConfigurationError` with the names of missing packages if it is not installed."""
     found = _path_of(name)
     if found is None:
         missing = [package for program, package in PACKAGES.items() if _path_of(program) is None]
@@ -29,74 +29,74 @@ def _path_of(name: str) -> str | None:
 
 
 def append_to(path: Path) -> int:
-    """A descriptor that appends to a log which only its owner can read."""
+    """A descriptor for appending to a log file, which only its owner can read."""
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    # One that an earlier version made may be readable by all.
+    # Earlier versions created log files that all accounts can read.
     os.fchmod(log, 0o600)
     return log
 
 
 class Program(ABC):
-    """A program and the process it runs in at the moment; subclasses say how it is launched and when it is ready."""
+    """A program and its current process. Subclasses define how it is started and when it is ready."""
 
     name: str
-    # What asks it to let requests in progress end, and what asks it to end at once.
-    gently = signal.SIGTERM
-    at_once = signal.SIGQUIT
+    # The signal that stops it after the requests in progress have finished, and the one that stops it immediately.
+    graceful_signal = signal.SIGTERM
+    immediate_signal = signal.SIGQUIT
 
     def __init__(self) -> None:
         self.process: Child | None = None
-        # Processes that were replaced and finish what they have.
-        self._leaving: list[Child] = []
-        # Groups of processes whose first one was killed: the others finish what they have.
+        # Processes that were replaced and finish their requests.
+        self._retiring: list[Child] = []
+        # Process groups whose leader was killed and whose other processes finish their requests.
         self._orphans: set[int] = set()
 
     @abstractmethod
     def start(self) -> None:
-        """Start it; it may not be ready by the return."""
+        """Start the program, without waiting until it is ready."""
 
     @property
     def started(self) -> Child:
-        """The process that `start` has left."""
+        """The current process. Raises `AssertionError` if the program was not started."""
         if self.process is None:
             raise AssertionError(f"{self.name} was not started")
         return self.process
 
     @abstractmethod
     def wait_until_ready(self) -> None:
-        """Return when it is ready. Raises `ConfigurationError` if it does not become so."""
+        """Wait until the program is ready. Raises `ConfigurationError` if it does not become ready."""
 
-    def revive(self) -> bool:
-        """Start it again if it has ended. Returns whether it had to be."""
+    def restart_if_ended(self) -> bool:
+        """Restart the program if it has ended. Returns whether it was restarted."""
         self._orphans = {group for group in self._orphans if _signal_group(group, 0)}
-        self._leaving = [process for process in self._leaving if process.poll() is None]
+        self._retiring = [process for process in self._retiring if process.poll() is None]
         if self.process is None or self.process.poll() is None:
             return False
-        if _signal_group(self.process.pid, self.gently):
+        if _signal_group(self.process.pid, self.graceful_signal):
             self._orphans.add(self.process.pid)
         self.start()
         return True
 
     def running(self) -> list[Child]:
-        """Its processes that have not ended."""
-        processes = [self.process, *self._leaving] if self.process else self._leaving
+        """The current and the replaced processes that have not ended."""
+        processes = [self.process, *self._retiring] if self.process else self._retiring
         return [process for process in processes if process.poll() is None]
 
     def send(self, number: signal.Signals) -> None:
-        """Send its processes a signal."""
+        """Send a signal to the current and the replaced processes."""
         for process in self.running():
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(number)
 
     def end_orphans(self) -> None:
-        """End at once what is left of processes that were killed, be it a moment ago."""
+        """Kill the remaining processes of groups whose leader has ended."""
         last = {self.process.pid} if self.process and self.process.poll() is not None else set()
         for group in self._orphans | last:
             _signal_group(group, signal.SIGKILL)
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Send a signal to a group of processes. Returns whether there is one."""
+    """Send a signal to a process group. Returns whether the group exists."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:

@@ -1,6 +1,6 @@
-"""The record of reloads of `make serve`: what `manage.py reload` waits for, and the process to be told.
+"""The communication between `manage.py reload` and the running `make serve`: a PID file, and a log of reloads.
 
-A reload has a number. The serving process writes a line when it begins one and a line when it has ended it.
+Reloads are numbered. The serving process logs the begin and the end of each one, for which `manage.py reload` waits.
 """
 
 import os
@@ -16,8 +16,8 @@ BEGUN, ENDED, FAILED = "begun", "ended", "failed"
 PAUSE_SECONDS = 0.1
 
 
-class Reloads:
-    """The reloads of one serving process, which uses this to write them down."""
+class ReloadLog:
+    """The log of reloads, as the serving process writes it. Creates the PID file."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -25,16 +25,16 @@ class Reloads:
         templates.write(_file(PID_FILE), f"{os.getpid()}\n")
 
     def begin(self) -> None:
-        """Another reload begins."""
+        """Log that another reload has begun."""
         self._number += 1
         self._write(BEGUN)
 
     def end(self, failure: str = "") -> None:
-        """The reload has ended: the new processes respond, or the old ones go on because of a failure."""
+        """Log that the reload has ended: the new processes respond or, with a `failure`, the old ones continue."""
         self._write(f"{FAILED} {failure}" if failure else ENDED)
 
     def close(self) -> None:
-        """Nothing serves any more."""
+        """Remove the PID file, because the service has stopped."""
         _file(PID_FILE).unlink(missing_ok=True)
 
     def _write(self, what: str) -> None:
@@ -43,9 +43,10 @@ class Reloads:
 
 
 def reload(timeout_seconds: float) -> None:
-    """Have the running `make serve` reload, and wait until its new processes respond.
+    """Make the running `make serve` reload, and wait until its new processes respond.
 
-    Raises `ConfigurationError` if none runs, if it ends meanwhile, if the old processes go on, or after the time.
+    Raises `ConfigurationError` if none runs, if it runs as another user, if it ends meanwhile, if the reload
+    fails and the old processes continue, or if it has not ended after `timeout_seconds`.
     """
     process = _serving_process()
     latest = max((number for number, what in _read() if what == BEGUN), default=0)
@@ -59,13 +60,15 @@ def reload(timeout_seconds: float) -> None:
         raise ConfigurationError(f"make serve is starting or stopping; try again ({error})") from error
     deadline = time.monotonic() + timeout_seconds
     while time.monotonic() < deadline:
-        # One that was under way may have read the old code.
+        # Only a later reload counts: one that was in progress may have read the old code.
         for number, what in _read():
             if number > latest and what == ENDED:
                 return
             if number > latest and what.startswith(FAILED):
-                raise ConfigurationError(f"not reloaded, the old processes go on: {what.removeprefix(FAILED).strip()}")
-        if not layout.is_taken():
+                raise ConfigurationError(
+                    f"not reloaded, the old processes continue: {what.removeprefix(FAILED).strip()}"
+                )
+        if not layout.is_locked():
             raise ConfigurationError("make serve ended during the reload")
         time.sleep(PAUSE_SECONDS)
     raise ConfigurationError(
@@ -74,7 +77,7 @@ def reload(timeout_seconds: float) -> None:
 
 
 def _serving_process() -> int:
-    if not layout.is_taken():
+    if not layout.is_locked():
         raise ConfigurationError(f"no make serve runs with {layout.directory()}; check CDB_DATA_DIR")
     try:
         return int(_file(PID_FILE).read_text())

@@ -1,4 +1,4 @@
-"""What keeps the parts of `make serve` running: it starts them, starts again what ends by itself, replaces and stops them."""
+"""The supervisor of `make serve`, which starts, restarts, reloads and stops nginx, gunicorn and PgBouncer."""
 
 import contextlib
 import resource
@@ -16,81 +16,85 @@ from cdb.serving.nginx import Nginx
 from cdb.serving.pgbouncer import PgBouncer
 from cdb.serving.pools import pools
 from cdb.serving.program import Program
-from cdb.serving.reloads import Reloads
+from cdb.serving.reloads import ReloadLog
 
-LOOK_SECONDS = 0.2
-# How long requests in progress may take to end when all is stopped.
+CHECK_INTERVAL_SECONDS = 0.2
+# The maximum time for requests in progress when the service is stopped.
 GRACEFUL_SECONDS = 30
-AT_ONCE_SECONDS = 5
-# More than a process of nginx needs, which may have all clients to itself.
+IMMEDIATE_SECONDS = 5
+# More than an nginx process needs, even if it has the connections of all clients.
 MOST_FILES = 65536
 
 
 def write_configuration() -> None:
-    """Write what nginx and PgBouncer read. Raises `ConfigurationError` where the settings allow no such file."""
+    """Write the configuration of PgBouncer and nginx. Raises `ConfigurationError` if the settings are not suitable."""
     pgbouncer.write_configuration()
     nginx_configuration.write_configuration()
 
 
 class Supervisor:
-    """nginx, the gunicorn instances and PgBouncer. `say` gets a line about whatever happens by itself.
+    """The supervisor of nginx, the gunicorn instances and PgBouncer. It calls `report` with a line for each event.
 
-    Raises `ConfigurationError` if another program has the port.
+    Raises `ConfigurationError` if another program uses the port.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
         _allow_many_connections()
         port = env.read()["PORT"]
         self.url = f"http://127.0.0.1:{port}"
         self._nginx = Nginx(machine.bind_port(port, "make serve"), layout.directory(), "error.log")
         self._gunicorns = [Gunicorn(name) for name in pools()]
         self._pgbouncer = PgBouncer()
-        self._told_to_reload = False
-        # From here on a signal is noted, also while the programs start.
-        signal.signal(signal.SIGHUP, self._note)
-        self._reloads = Reloads()
+        self._reload_requested = False
+        # SIGHUP is handled before the PID file exists, so that a reload during the start is not lost.
+        signal.signal(signal.SIGHUP, self._request_reload)
+        self._reload_log = ReloadLog()
 
     @property
     def _programs(self) -> list[Program]:
-        """In the order in which they are stopped: whoever asks goes before whoever answers."""
+        """The programs in the order in which they are stopped: each one before those that it sends requests to."""
         return [self._nginx, *self._gunicorns, self._pgbouncer]
 
     def start(self) -> None:
-        """Start all and wait until they are ready. Raises `ConfigurationError` if one does not become so."""
-        metrics_directory.renew()
+        """Start all programs and wait until they are ready. Raises `ConfigurationError` if one fails to start."""
+        metrics_directory.recreate()
         for group in ([self._pgbouncer], self._gunicorns, [self._nginx]):
             for program in group:
                 program.start()
             for program in group:
                 program.wait_until_ready()
 
-    def run(self, look_after: Callable[[], None], prepare: Callable[[], None]) -> None:
-        """Look after the programs until a signal raises an exception. `look_after` is called now and then.
+    def run(self, check_database: Callable[[], None], prepare: Callable[[], None]) -> None:
+        """Restart programs that end by themselves, until a signal raises an exception.
 
-        SIGHUP calls `prepare`, which may raise `ConfigurationError`, and puts new processes in place of the old ones.
+        `check_database` is called in each round, every `CHECK_INTERVAL_SECONDS`. After SIGHUP, `prepare` is
+        called, which may raise `ConfigurationError`, and new processes replace the old ones.
         """
         while True:
             for program in self._programs:
-                if program.revive():
-                    self._say(f"{program.name} had ended; it was started again.")
-            if self._nginx.renew_after_crash():
-                self._say("A worker of nginx crashed; nginx was started anew.")
-            look_after()
-            if self._told_to_reload:
-                self._told_to_reload = False
+                if program.restart_if_ended():
+                    self._report(f"{program.name} had ended; it was restarted.")
+            if self._nginx.restart_after_crash():
+                self._report("A worker of nginx crashed; nginx was restarted.")
+            check_database()
+            if self._reload_requested:
+                self._reload_requested = False
                 self._reload(prepare)
-            time.sleep(LOOK_SECONDS)
+            time.sleep(CHECK_INTERVAL_SECONDS)
 
     def stop(self) -> None:
-        """Let requests in progress end, then stop; asked a second time, stop at once."""
+        """Stop all programs after the requests in progress have finished, or immediately after a second signal.
+
+        Requests have at most `GRACEFUL_SECONDS`.
+        """
         try:
             deadline = time.monotonic() + GRACEFUL_SECONDS
             self._nginx.close()
             for group in ([self._nginx], self._gunicorns, [self._pgbouncer]):
                 self._end(group, deadline)
         except (KeyboardInterrupt, SystemExit):
-            self._say("Stopping at once.")
+            self._report("Stopping immediately.")
         finally:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
@@ -98,14 +102,14 @@ class Supervisor:
             for gunicorn in self._gunicorns:
                 gunicorn.close()
             metrics_directory.remove()
-            self._reloads.close()
+            self._reload_log.close()
 
-    def _note(self, _number: int, _frame: FrameType | None) -> None:
-        self._told_to_reload = True
+    def _request_reload(self, _number: int, _frame: FrameType | None) -> None:
+        self._reload_requested = True
 
     def _reload(self, prepare: Callable[[], None]) -> None:
-        self._say("Reloading.")
-        self._reloads.begin()
+        self._report("Reloading.")
+        self._reload_log.begin()
         try:
             prepare()
             self._pgbouncer.reload()
@@ -113,25 +117,25 @@ class Supervisor:
                 gunicorn.replace()
             self._nginx.reload()
         except (ConfigurationError, OSError) as error:
-            self._say(f"Not reloaded, the old processes go on: {error}")
-            self._reloads.end(" ".join(str(error).split()))
+            self._report(f"Not reloaded, the old processes continue: {error}")
+            self._reload_log.end(" ".join(str(error).split()))
         else:
-            self._say("Reloaded: the new processes respond.")
-            self._reloads.end()
+            self._report("Reloaded: the new processes respond.")
+            self._reload_log.end()
 
     @staticmethod
     def _end(group: Sequence[Program], deadline: float) -> None:
         for program in group:
-            program.send(program.gently)
+            program.send(program.graceful_signal)
         while any(program.running() for program in group) and time.monotonic() < deadline:
-            time.sleep(LOOK_SECONDS / 4)
+            time.sleep(CHECK_INTERVAL_SECONDS / 4)
 
     def _end_at_once(self) -> None:
         for program in self._programs:
-            program.send(program.at_once)
-        deadline = time.monotonic() + AT_ONCE_SECONDS
+            program.send(program.immediate_signal)
+        deadline = time.monotonic() + IMMEDIATE_SECONDS
         while any(program.running() for program in self._programs) and time.monotonic() < deadline:
-            time.sleep(LOOK_SECONDS / 4)
+            time.sleep(CHECK_INTERVAL_SECONDS / 4)
         for program in self._programs:
             program.end_orphans()
             program.send(signal.SIGKILL)
@@ -140,9 +144,9 @@ class Supervisor:
 
 
 def _allow_many_connections() -> None:
-    """Let the programs open as many files as they may."""
+    """Raise the limit on open files, which child processes inherit, as far as permitted."""
     with contextlib.suppress(ValueError, OSError):
-        # Root may raise the limit itself, as a rule.
+        # Root can usually raise the hard limit.
         resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES, MOST_FILES))
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

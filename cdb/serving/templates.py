@@ -1,4 +1,4 @@
-"""The configuration files of deploy/, with their placeholders filled in."""
+"""The configuration templates in deploy/, whose placeholders are replaced by values."""
 
 import os
 import re
@@ -12,14 +12,14 @@ COMMENT = re.compile(r"\s*[#;]")
 
 
 def source(name: str) -> str:
-    """The text of `deploy/<name>`, placeholders and all."""
+    """The text of `deploy/<name>`, with its placeholders."""
     return (DEPLOY / name).read_text()
 
 
 def fill(name: str, values: dict[str, object]) -> str:
     """The text of `deploy/<name>` with each `@NAME@` outside of comments replaced by its value.
 
-    Raises `KeyError` for one that has none.
+    Raises `KeyError` for a placeholder without a value.
     """
     lines = source(name).splitlines(keepends=True)
     return "".join(
@@ -28,7 +28,10 @@ def fill(name: str, values: dict[str, object]) -> str:
 
 
 def write(path: Path, text: str, owner: tuple[int, int] | None = None) -> None:
-    """Write a file that only its owner can read; whoever reads it meanwhile sees the old one or the new one."""
+    """Write a file that only its owner can read. The file is replaced atomically.
+
+    `owner` is the user id and group id of the owner, by default those of this process.
+    """
     unfinished = path.with_name(f"{path.name}.new")
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

@@ -1,1 +1,1 @@
-"""The gunicorn worker of the service: it buffers requests and responses, and limits both."""
+"""The gunicorn worker of the service, which buffers and limits requests and responses."""

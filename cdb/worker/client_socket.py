@@ -1,4 +1,4 @@
-"""A client's socket that writes to a temporary file what the client does not receive at once."""
+"""A socket of a client that buffers in a temporary file the data that the client does not receive immediately."""
 
 import errno
 import select
@@ -8,78 +8,81 @@ from typing import Any
 
 from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile, SpoolFullError
 
-# A client that takes nothing of its response for so long is gone.
-TAKING_SECONDS = 300
-# A response's head is sent together with its first piece if that is no larger: one packet, and one system call, instead of two.
-TOGETHER_BYTES = 256 * 1024
-# Pieces sent at a time by the main loop, which has other clients too.
+# The connection is closed if its client receives nothing for this time.
+STALL_TIMEOUT_SECONDS = 300
+# The head of a response is sent together with the first piece of its body if that is not larger than this:
+# one packet and one system call instead of two.
+COALESCE_BYTES = 256 * 1024
+# The number of pieces that the main loop sends to a client before it serves other clients.
 PIECES_AT_A_TIME = 8
 
 
 class ClientSocket(socket):
     """The socket of an accepted connection.
 
-    `sendall` returns when the client or a file has all of the data; `unsent` bytes of it are in the file. Between
-    `begin_response` and `end_response`, the first call of `sendall` has the response's head, which waits for the next call.
+    `sendall` returns when all of the data are sent or stored in a file; `unsent` is the number of bytes in
+    the file. After `begin_response`, the first call of `sendall` has the head of the response, which is sent
+    with the next call or by `end_response`.
     """
 
     def __init__(self, accepted: socket, spool: Spool) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
-        # None: the next data are a response's head.
+        # None means that the next data are the head of a response.
         self._head: bytes | None = b""
         self._spool = spool
-        self._outbox = SpoolFile(spool)
-        self._patience = 0.0
+        self._unsent_file = SpoolFile(spool)
+        self._wait_seconds = 0.0
 
     @property
     def unsent(self) -> int:
-        """How many bytes wait in the file."""
-        return len(self._outbox)
+        """The number of bytes in the file."""
+        return len(self._unsent_file)
 
     @property
     def has_unread(self) -> bool:
-        """Whether the client has sent more than was read."""
+        """Whether the client has sent data that were not read."""
         try:
             return bool(self.recv(1, MSG_PEEK | MSG_DONTWAIT))
         except OSError:
             return False
 
-    def begin_response(self, patience_seconds: float) -> None:
-        """Let the thread wait for the client for so long in all, before it writes the rest of a new response to a file."""
-        self._patience = patience_seconds
+    def begin_response(self, wait_seconds: float) -> None:
+        """Begin a response. The thread may wait for the client so long in total before it stores the rest in a file."""
+        self._wait_seconds = wait_seconds
         self._head = None
 
     def abandon_response(self) -> None:
-        """Drop the head of a response that another one takes the place of."""
+        """Discard the unsent head of a response that is replaced by another one."""
         self._head = b""
 
     def end_response(self) -> None:
-        """Send the head of a response that has no body. Raises `OSError` if the client has gone."""
+        """Send the head of a response that has no body. Raises `OSError` if the client has disconnected."""
         head, self._head = self._head, b""
         if head:
             self.sendall(head)
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Send the data, or keep them in a file to be sent later.
+        """Send the data, or store them in a file, from which they are sent later.
 
-        Where the spool is full, wait until the client takes them. Raises `OSError` if the client has gone.
+        Waits for the client if the spool is full. Raises `OSError` if the client has disconnected, receives nothing for
+        `STALL_TIMEOUT_SECONDS`, or if too many threads wait for their clients.
         """
         if self._head is None:
             self._head = bytes(data)
             return
         if self._head:
-            if len(data) <= TOGETHER_BYTES:
+            if len(data) <= COALESCE_BYTES:
                 data, self._head = self._head + data, b""
             else:
                 self.end_response()
         rest = memoryview(data)
-        if not self._outbox:
+        if not self._unsent_file:
             rest = self._send(rest)
             if not rest:
                 return
         while rest:
             try:
-                self._outbox.append(rest)
+                self._unsent_file.append(rest)
             except SpoolFullError:
                 rest = self._send_when_possible(rest)
             else:
@@ -87,41 +90,49 @@ class ClientSocket(socket):
         self.flush()
 
     def flush(self) -> None:
-        """Send as much from the file as the client takes now. Raises `OSError` if the client has gone."""
+        """Send as much from the file as possible without waiting, at most `PIECES_AT_A_TIME` pieces.
+
+        Raises `OSError` if the client has disconnected.
+        """
         for _ in range(PIECES_AT_A_TIME):
-            if not self._outbox:
+            if not self._unsent_file:
                 return
             try:
-                self._outbox.drop(self.send(self._outbox.peek(PIECE_BYTES), MSG_DONTWAIT))
+                self._unsent_file.drop(self.send(self._unsent_file.peek(PIECE_BYTES), MSG_DONTWAIT))
             except BlockingIOError:
                 return
 
     def close(self) -> None:
-        """Close the connection, and drop what was not sent."""
-        self._outbox.close()
+        """Close the connection and discard unsent data."""
+        self._unsent_file.close()
         super().close()
 
     def _send(self, data: memoryview) -> memoryview:
-        """Send while the client takes data and the thread has patience; returns the rest."""
+        """Send data, and wait for the client within the time that `begin_response` has set. Returns the unsent rest."""
         while data:
             try:
                 data = data[self.send(data, MSG_DONTWAIT) :]
             except BlockingIOError:
                 begin = monotonic()
-                if self._patience <= 0 or not self._is_writable(self._patience):
+                if self._wait_seconds <= 0 or not self._is_writable(self._wait_seconds):
                     return data
-                self._patience -= monotonic() - begin
+                self._wait_seconds -= monotonic() - begin
         return data
 
     def _send_when_possible(self, data: memoryview) -> memoryview:
-        """Wait for the client, then send what was kept before, or some of the data; returns the rest."""
+        """Wait for the client, then send from the file or, if that is empty, from `data`. Returns the rest of `data`.
+
+        Raises `OSError` as `sendall` does.
+        """
         if not self._spool.waiting.acquire(blocking=False):
             raise ConnectionResetError(
                 errno.ECONNRESET, "the spool is full, and too many threads wait for their clients"
             )
         try:
-            if not self._is_writable(TAKING_SECONDS):
-                raise ConnectionResetError(errno.ECONNRESET, f"the client took nothing for {TAKING_SECONDS} s")
+            if not self._is_writable(STALL_TIMEOUT_SECONDS):
+                raise ConnectionResetError(
+                    errno.ECONNRESET, f"the client received nothing for {STALL_TIMEOUT_SECONDS} s"
+                )
         finally:
             self._spool.waiting.release()
         if self.unsent:

@@ -1,4 +1,4 @@
-"""How many requests a process takes at a time, and which of them may go to a thread."""
+"""Limits on the requests that a worker process queues and on those that its threads handle at a time."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -12,19 +12,21 @@ from cdb_rest.metrics.slots import here
 
 VALUES = env.read()
 MOST_BYTES: int = VALUES["CDB_MAX_BODY_BYTES"]
-# A body of this size or more is large: all large ones in progress together are no larger than one may be. The others wait,
-# which holds no thread, and which clients that send so much expect.
+# A body of this size or more is large. All large bodies in progress together must not exceed the maximum size
+# of one body. Other large requests wait without a thread; their clients expect to wait.
 LARGE_BYTES = 1024 * 1024
 QUEUE_SECONDS: float = VALUES["CDB_QUEUE_TIMEOUT_SECONDS"]
 LARGE_QUEUE_SECONDS = 3 * QUEUE_SECONDS
-# Requests of one address may take longer than this to arrive, so many at a time. With one more, the oldest is refused.
-SLOW_SECONDS, SLOW_OF_AN_ADDRESS = 2, 64
+# A request that takes longer than SLOW_SECONDS to arrive is slow. An address may send so many slow requests
+# at a time; with one more, the oldest is refused.
+SLOW_SECONDS, SLOW_PER_ADDRESS = 2, 64
 
 
 class Share(NamedTuple):
-    """What a request takes of the limits while a thread has it.
+    """What a request counts towards the limits while a thread handles it.
 
-    `large_bytes` is the size of its body if that is large, else 0. `address` is its client's if that is limited, else None.
+    `large_bytes` is the size of its body if that is large, otherwise 0. `address` is the client's address if requests
+    are limited by address, otherwise None.
     """
 
     large_bytes: int
@@ -35,42 +37,47 @@ class Share(NamedTuple):
 class Limits:
     """The limits of one process; only its main loop uses them.
 
-    - Large bodies: no more bytes together than one body may have.
-    - Reads that may be large: all threads but one, so that one is left for lookups, short reads and writes.
-    - In the pool of writes and long reads, for each client's address: all threads but one, too.
-    - In that pool, `REQUESTS_OF_A_THREAD` complete requests for each thread, of which half may be one address's.
+    - Large bodies: together at most the maximum size of one body.
+    - Long reads: all threads but one, so that one remains for lookups, short reads and writes.
+    - Requests of one client address, in the pool of writes and long reads: also all threads but one.
+    - Complete requests, in that pool: `REQUESTS_OF_A_THREAD` for each thread. At most half of them may come from one
+      address.
 
-    A request over the last of these is refused. One over another waits, without a thread, until others have ended.
+    A request over the last limit is refused. A request over another limit waits, without a thread, until others have
+    finished.
     """
 
     def __init__(self, threads: int) -> None:
         is_others = here.pool == "others"
-        self._most = REQUESTS_OF_A_THREAD * threads if is_others else None
-        self._most_reads = None if here.pool == "lookups" else max(1, threads - 1)
-        self._most_of_an_address = max(1, threads - 1) if is_others else None
-        # Complete requests of each address, and those of them that are with a thread.
+        self._max_requests = REQUESTS_OF_A_THREAD * threads if is_others else None
+        self._max_reads = None if here.pool == "lookups" else max(1, threads - 1)
+        self._max_running_of_address = max(1, threads - 1) if is_others else None
+        # Complete requests of each address, and among them those that a thread handles.
         self._queued: dict[Connection, str] = {}
-        self._requests: Counter[str] = Counter()
+        self._requests_of_address: Counter[str] = Counter()
         self._running: dict[Connection, Share] = {}
-        self._at_work: Counter[str] = Counter()
+        self._running_of_address: Counter[str] = Counter()
         self._reads = self._large_bytes = 0
         self._waiting: dict[Connection, Share] = {}
 
     def may_queue(self, conn: Connection) -> bool:
-        """Count a complete request; returns whether there is room for it."""
-        if self._most is None:
+        """Count a complete request. Returns False, without counting it, if the limit on these is reached."""
+        if self._max_requests is None:
             return True
         address = conn.address
-        if self._requests.total() >= self._most or self._requests[address] >= self._most // 2:
+        if (
+            self._requests_of_address.total() >= self._max_requests
+            or self._requests_of_address[address] >= self._max_requests // 2
+        ):
             return False
-        self._requests[address] += 1
+        self._requests_of_address[address] += 1
         self._queued[conn] = address
         return True
 
     def admit(self, conn: Connection) -> bool:
-        """Whether a complete request may go to a thread now; otherwise `release` returns it later."""
+        """Whether a complete request may go to a thread now; otherwise `release` or `overdue` returns it later."""
         share = self._share_of(conn)
-        # A large body waits behind all others, which would pass it for ever.
+        # Large bodies are admitted in their order. Otherwise smaller ones could overtake a very large one for ever.
         if self._fits(share) and not (share.large_bytes and any(one.large_bytes for one in self._waiting.values())):
             self._take(conn, share)
             return True
@@ -78,24 +85,24 @@ class Limits:
         return False
 
     def apply_to(self, conn: Connection) -> bool:
-        """Whether the connection's request has a share of any limit, so that `admit` has to decide about it."""
+        """Whether any of the limits that `admit` checks applies to the connection's request."""
         return any(self._share_of(conn))
 
     @property
     def has_long_read(self) -> bool:
-        """Whether a thread has a read whose response may be large."""
+        """Whether a thread handles a read whose response may be large."""
         return self._reads > 0
 
     def is_counted(self, conn: Connection) -> bool:
-        """Whether `release` has to be called before the connection may ask for something else."""
+        """Whether the connection's request counts towards a limit, so that `release` must precede the next request."""
         return conn in self._running
 
     def release(self, conn: Connection) -> list[Connection]:
-        """Count no longer a request that was answered; returns those that may go to a thread now."""
+        """Stop counting a request that is finished. Returns the waiting requests that may go to a thread now."""
         if conn in self._queued:
-            self._requests[self._queued.pop(conn)] -= 1
-            # Addresses that ask nothing any more are forgotten.
-            self._requests += Counter()
+            self._requests_of_address[self._queued.pop(conn)] -= 1
+            # Removes addresses without requests.
+            self._requests_of_address += Counter()
         share = self._running.pop(conn, None)
         if share is None:
             return []
@@ -111,7 +118,7 @@ class Limits:
         return admitted
 
     def overdue(self) -> list[Connection]:
-        """Take out the requests that have waited too long."""
+        """Remove and return the waiting requests whose queue timeout has passed."""
         now = monotonic()
         found = [
             conn
@@ -125,19 +132,19 @@ class Limits:
     def _fits(self, share: Share) -> bool:
         return (
             self._large_bytes + share.large_bytes <= MOST_BYTES
-            and (self._most_reads is None or not share.is_long_read or self._reads < self._most_reads)
+            and (self._max_reads is None or not share.is_long_read or self._reads < self._max_reads)
             and (
-                self._most_of_an_address is None
+                self._max_running_of_address is None
                 or share.address is None
-                or self._at_work[share.address] < self._most_of_an_address
+                or self._running_of_address[share.address] < self._max_running_of_address
             )
         )
 
     def _share_of(self, conn: Connection) -> Share:
         return Share(
             conn.reader.size if conn.reader.size >= LARGE_BYTES else 0,
-            self._most_reads is not None and conn.reader.head.is_long_read,
-            None if self._most_of_an_address is None else conn.address,
+            self._max_reads is not None and conn.reader.head.is_long_read,
+            None if self._max_running_of_address is None else conn.address,
         )
 
     def _take(self, conn: Connection, share: Share) -> None:
@@ -146,19 +153,19 @@ class Limits:
         self._running[conn] = share
         self._count(share, 1)
         if share.large_bytes:
-            # From here on it waits for a thread alone.
+            # From here on it only waits for a thread, for which the shorter QUEUE_SECONDS apply.
             conn.waits_since = monotonic()
 
     def _count(self, share: Share, sign: int) -> None:
         self._large_bytes += sign * share.large_bytes
         self._reads += sign * share.is_long_read
         if share.address is not None:
-            self._at_work[share.address] += sign
-            self._at_work += Counter()
+            self._running_of_address[share.address] += sign
+            self._running_of_address += Counter()
 
 
 def too_slow(conns: Iterable[Connection], now: float) -> list[Connection]:
-    """The connections whose request takes too long to arrive, beyond `SLOW_OF_AN_ADDRESS` of an address: the oldest."""
+    """The connections with slow requests in excess of `SLOW_PER_ADDRESS` per address: the oldest ones."""
     slow = defaultdict(list)
     for conn in conns:
         if not conn.reader.is_complete and conn.reader.has_begun and now > conn.reader.begun + SLOW_SECONDS:
@@ -166,5 +173,5 @@ def too_slow(conns: Iterable[Connection], now: float) -> list[Connection]:
     found = []
     for of_an_address in slow.values():
         of_an_address.sort(key=lambda conn: conn.reader.begun)
-        found += of_an_address[:-SLOW_OF_AN_ADDRESS]
+        found += of_an_address[:-SLOW_PER_ADDRESS]
     return found

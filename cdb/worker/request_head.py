@@ -1,32 +1,32 @@
-"""The head of a request: what the worker has to know before gunicorn parses the request."""
+"""The head of a request: the properties that the worker needs before gunicorn parses the request."""
 
 import re
 
 # gunicorn's limit on the request line, and on each field of the head.
 LINE_BYTES = 8190
-# More of a head than gunicorn would read: a request line and 100 fields of that size.
+# More than gunicorn accepts: a request line and 100 fields of that size.
 HEAD_BYTES = 102 * 8192
 
-# Of heads in lower case.
+# Patterns for a head in lower case.
 LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n")
 LENGTH_FIELD, CHUNKED_FIELD = b"\r\ncontent-length:", b"\r\ntransfer-encoding:"
 VERSION_1_1 = re.compile(rb"[^\r\n]* http/1\.1\r\n")
-# All reads but lookups, those of single rows, those of short lists, and what monitors ask.
+# All reads except lookups, reads of single rows or short lists, health checks and /metrics.
 LONG_READ = re.compile(
     rb"(get|head) (?!/health/|/metrics|/api/cdb_rest/("
     rb"payloadiovs|payload-iovs/query|gtpayloadlists/|(piov|payload-iovs)/[0-9]+[ /?]|"
     rb"(gtstatus|pt|payload-types|globaltags)[ /?]))"
 )
 FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)\r\n")
-# Of heads as they arrived.
+# Patterns for a head as it arrived.
 REQUEST_LINE = re.compile(rb"(?:\r\n)?([!-~]+) ([!-~]+) HTTP/")
 REQUEST_ID = re.compile(rb"\r\nX-Request-ID:[ \t]*([!-~]+)[ \t]*(?=\r\n)", re.IGNORECASE)
-# Bytes that HTTP does not allow in a request's target, but that clients send which escape nothing.
+# Bytes that HTTP does not allow in a request target, but that clients without percent-encoding send.
 UNESCAPED = re.compile(rb"[\x20\x80-\xff]")
 
 
 class RequestHead:
-    """A request line and header fields, each with the end of its line; empty where the head has not arrived."""
+    """A request line and header fields, each with its line end; empty if the head has not arrived."""
 
     __slots__ = ("_lower", "_raw")
 
@@ -36,7 +36,7 @@ class RequestHead:
 
     @property
     def identity(self) -> dict[str, str]:
-        """The method, the path and the id that the client gave the request, by their WSGI names, as far as they can be read."""
+        """The method, the path and the request id of the client, by their WSGI names, as far as they can be read."""
         line, request_id = REQUEST_LINE.match(self._raw), REQUEST_ID.search(self._raw)
         found = {}
         if line:
@@ -45,40 +45,43 @@ class RequestHead:
 
     @property
     def address(self) -> str:
-        """The client's address as the proxy tells it, empty without one."""
+        """The value of X-Forwarded-For, in which a proxy names the client's address; empty without it."""
         found = FORWARDED_FOR.search(self._lower)
         return found[1].decode("latin-1") if found else ""
 
     @property
     def is_long_read(self) -> bool:
-        """Whether the request reads something that may be large."""
+        """Whether the request is a read whose response may be large."""
         return bool(LONG_READ.match(self._lower))
 
     @property
     def has_body(self) -> bool:
-        """Whether a body is announced, by its length or in chunks."""
+        """Whether the head announces a body, by Content-Length or Transfer-Encoding."""
         return LENGTH_FIELD in self._lower or self.is_chunked
 
     @property
     def is_chunked(self) -> bool:
-        """Whether the body has a transfer coding."""
+        """Whether the head has a Transfer-Encoding field."""
         return CHUNKED_FIELD in self._lower
 
     @property
     def length(self) -> int:
-        """The announced length of the body in bytes; 0 without one."""
+        """The Content-Length in bytes; 0 if there is none or it is not a number."""
         found = LENGTH.search(self._lower)
         return int(found[1]) if found else 0
 
     @property
     def is_version_1_1(self) -> bool:
-        """Whether the client speaks HTTP/1.1."""
+        """Whether the request uses HTTP/1.1."""
         return bool(VERSION_1_1.match(self._lower))
 
 
 def escape_target(line: bytes) -> bytes:
-    """A request line with its target percent-encoded where the client did not; other lines are returned as they are."""
-    # gunicorn refuses a longer line, so it is not worth the time of the main loop.
+    """The request line, with bytes that are not allowed in its target percent-encoded.
+
+    A line without such bytes, without a target or HTTP version, or longer than `LINE_BYTES` is returned unchanged.
+    """
+    # gunicorn refuses a longer line anyway, so the main loop need not spend time on it.
     if len(line) > LINE_BYTES or (line.isascii() and line.count(b" ") == 2):
         return line
     method, _, rest = line.partition(b" ")

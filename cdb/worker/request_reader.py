@@ -1,4 +1,4 @@
-"""Reading a request as it arrives, until gunicorn's parser and the application can have all of it."""
+"""A reader that collects a request as it arrives, and passes it to gunicorn's parser when it is complete."""
 
 import contextlib
 import re
@@ -12,13 +12,14 @@ from cdb.worker.client_socket import ClientSocket
 from cdb.worker.request_head import HEAD_BYTES, RequestHead, escape_target
 from cdb.worker.spool import PIECE_BYTES, Spool, SpoolFile
 
-# A request's head has to arrive within this time, and each part of a body within it of the one before.
-HEAD_SECONDS = SILENCE_SECONDS = 15
-# A body may take this time, and as much more as this rate gives its announced length.
+# The head of a request must arrive within HEAD_SECONDS, and each piece of a body within IDLE_SECONDS after
+# the previous one.
+HEAD_SECONDS = IDLE_SECONDS = 15
+# A body must arrive within BODY_SECONDS plus its announced length divided by this rate.
 BODY_SECONDS, BODY_BYTES_PER_SECOND = 30, 16 * 1024
-# More of a request than this is kept in a file.
+# The part of a request beyond this size is stored in a file.
 MEMORY_BYTES = 256 * 1024
-# Python allocates what it asks the kernel for, so heads are not asked for in large pieces.
+# Python allocates a buffer of the size that it requests from the kernel, so heads are read in small pieces.
 FIRST_BYTES = 16 * 1024
 
 HEAD_END = b"\r\n\r\n"
@@ -27,11 +28,11 @@ EXPECTS = re.compile(rb"\r\nExpect:[ \t]*100-continue[ \t]*(?=\r\n)", re.IGNOREC
 
 
 class RequestReader(SocketUnreader):
-    """What gunicorn's parser reads from: one request at a time, which has arrived before the parser begins.
+    """The source of gunicorn's parser: one request at a time, which is complete before the parser begins.
 
-    `begun` is when the first of it came, on the monotonic clock. `head` is empty until the head has arrived. `length` is the
-    announced length of the body in bytes, 0 until then. A body that is chunked or longer than `most_bytes` is left unread
-    (`is_unread`): the application refuses it by the head alone.
+    `begun` is the time, on the monotonic clock, at which its first bytes arrived. Until the head has arrived,
+    `head` is empty and `length`, the announced length of the body in bytes, is 0. A body that is chunked or
+    longer than `most_bytes` is not read (`is_unread`), because the application refuses it by the head alone.
     """
 
     def __init__(self, sock: ClientSocket, spool: Spool, most_bytes: int) -> None:
@@ -41,9 +42,9 @@ class RequestReader(SocketUnreader):
         self.next_request()
 
     def next_request(self) -> None:
-        """Begin to read another request; what has come of it already is kept."""
+        """Prepare for the next request. Bytes of it that have already arrived are kept."""
         self._arrived = bytearray()
-        # Bytes of the body that are still to come, None until the head is there.
+        # The number of bytes of the body that have not arrived yet; None until the head has arrived.
         self._missing: int | None = None
         self._is_ended = self._is_late = self._is_too_long = self.is_complete = self.is_unread = False
         self.begun = self._head_end = self._last = monotonic()
@@ -52,68 +53,70 @@ class RequestReader(SocketUnreader):
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything has come of the request."""
+        """Whether any byte of the request has arrived."""
         return bool(self._arrived) or self.is_complete or bool(self.buf.getbuffer().nbytes)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the client has gone before it sent anything."""
+        """Whether the client has closed the connection without sending anything."""
         return self._is_ended and not self.buf.getbuffer().nbytes
 
     @property
-    def is_cut(self) -> bool:
-        """Whether the request ended before its body did."""
+    def is_truncated(self) -> bool:
+        """Whether the request ended before its body was complete."""
         return self._is_ended and bool(self._missing)
 
     @property
     def size(self) -> int:
-        """How many bytes of the body have arrived."""
+        """The number of bytes of the body that have arrived; 0 for a body that is not read."""
         return 0 if self.is_unread else self.length - (self._missing or 0)
 
     @property
     def expires(self) -> float:
-        """When the request is given up if nothing more of it comes, on the monotonic clock."""
+        """The time, on the monotonic clock, at which the request times out if no more of it arrives."""
         if self._missing is None:
             return self.begun + HEAD_SECONDS
         whole = self._head_end + BODY_SECONDS + self.length / BODY_BYTES_PER_SECOND
-        return min(whole, self._last + SILENCE_SECONDS)
+        return min(whole, self._last + IDLE_SECONDS)
 
     def receive(self) -> bool:
-        """Read what has come; returns whether that is all: the request is complete, or its client has gone.
+        """Read the data that have arrived. Returns whether the request is complete.
 
-        Raises `SpoolFullError`, or another `OSError` if the client has gone while it was told to go on.
+        It also counts as complete if the client has closed the connection (`is_empty`, `is_truncated`).
+        Raises `SpoolFullError` if there is no space for the body, and another `OSError` if "100 Continue"
+        can't be sent.
         """
         if not self.is_complete and self.buf.getbuffer().nbytes:
-            # What came behind the request before.
-            self._take(self.take_buffered())
+            # Bytes that arrived together with the previous request.
+            self._store(self.take_buffered())
         while not self.is_complete:
             try:
-                # Of a body not more than its rest, so that what follows it stays outside of the file.
+                # Not more than the rest of the body, so that the next request is not stored in the file.
                 data = self.sock.recv(min(PIECE_BYTES, self._missing or FIRST_BYTES), MSG_DONTWAIT)
             except BlockingIOError:
                 return False
             except OSError:
                 data = b""
             if data:
-                self._take(data)
+                self._store(data)
             else:
                 self._end()
         return True
 
     def give_up(self) -> None:
-        """Take the request as it is: the rest of it comes too late."""
+        """Complete the request without its rest, because of a timeout."""
         self._is_late = True
         self._end()
 
-    def leave_body(self) -> None:
-        """Take the request without the rest of its body."""
+    def skip_body(self) -> None:
+        """Complete the request without the rest of its body."""
         self.is_unread = True
         self._complete()
 
     def chunk(self, size_hint: int | None = None) -> bytes:
         """The next piece of the request, for gunicorn.
 
-        Raises `InvalidRequestLine` where the head did not arrive in time, and `LimitRequestHeaders` where it is too long.
+        Raises `InvalidRequestLine` if the head did not arrive in time, and `LimitRequestHeaders` if it is too long.
         """
         if self._file:
             return self._file.read(size_hint or PIECE_BYTES)
@@ -124,10 +127,10 @@ class RequestReader(SocketUnreader):
         return b""
 
     def close(self) -> None:
-        """Drop what has arrived."""
+        """Remove the data in the temporary file."""
         self._file.close()
 
-    def _take(self, data: bytes) -> None:
+    def _store(self, data: bytes) -> None:
         self._last = monotonic()
         if self._missing is None:
             if not self._arrived:
@@ -135,7 +138,7 @@ class RequestReader(SocketUnreader):
             self._arrived += data
             self._read_head(len(data))
         else:
-            self._take_body(data)
+            self._store_body(data)
             self._missing -= len(data)
         if self._missing == 0:
             self._complete()
@@ -146,7 +149,7 @@ class RequestReader(SocketUnreader):
         if end < 0:
             self._is_too_long = len(self._arrived) > HEAD_BYTES
             if self._is_too_long or BARE_LF.search(self._arrived, first):
-                # gunicorn refuses these.
+                # gunicorn refuses such a head, so the rest of it is not needed.
                 self._complete()
             return
         end += self._escape_target()
@@ -158,7 +161,8 @@ class RequestReader(SocketUnreader):
         self.length = self.head.length
         head_size = end + len(HEAD_END)
         body_size = len(self._arrived) - head_size
-        # gunicorn would say "Continue" when it begins to parse, which is after the body, and also where a body is refused.
+        # Removed, because gunicorn would send "100 Continue" when it begins to parse: after the body has
+        # arrived, and even for a body that is refused.
         expects = EXPECTS.search(self._arrived, 0, head_size)
         if expects:
             del self._arrived[expects.start() : expects.end()]
@@ -167,12 +171,12 @@ class RequestReader(SocketUnreader):
             return
         self._missing = max(0, self.length - body_size)
         if expects and self._missing and self.head.is_version_1_1:
-            # A client whose buffer is full has not read so much that it waits for this.
+            # If the send buffer is full, the client has not read its previous responses and does not wait for this one.
             with contextlib.suppress(BlockingIOError):
                 self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n", MSG_DONTWAIT)
 
     def _escape_target(self) -> int:
-        """Percent-encode the request's target where the client did not, and return by how many bytes the head has grown."""
+        """Percent-encode the request target where necessary. Returns the number of bytes that this adds to the head."""
         # HTTP allows an empty line before the request line.
         begin = 2 if self._arrived.startswith(b"\r\n") else 0
         line = bytes(self._arrived[begin : self._arrived.find(b"\r\n", begin)])
@@ -181,7 +185,7 @@ class RequestReader(SocketUnreader):
             self._arrived[begin : begin + len(line)] = escaped
         return len(escaped) - len(line)
 
-    def _take_body(self, data: bytes) -> None:
+    def _store_body(self, data: bytes) -> None:
         if not self._file and len(self._arrived) + len(data) <= MEMORY_BYTES:
             self._arrived += data
         else:

@@ -1,4 +1,4 @@
-"""The threads of the gunicorn worker: they respond to complete requests."""
+"""The threads of the gunicorn worker, which respond to complete requests."""
 
 import ctypes
 import gc
@@ -15,79 +15,89 @@ from gunicorn.http.message import Request
 from gunicorn.workers.gthread import ThreadWorker
 
 from cdb.worker.connection import Connection
+from cdb.worker.error_responses import (
+    INCOMPLETE,
+    INTERNAL_ERROR,
+    NO_SPACE,
+    OVERLOADED,
+    ErrorResponse,
+    malformed_request,
+)
 from cdb.worker.limits import LARGE_BYTES, QUEUE_SECONDS, Limits
 from cdb.worker.spool import PIECE_BYTES, SpoolFullError
-from cdb.worker.substitutes import INCOMPLETE, INTERNAL_ERROR, NO_SPACE, OVERLOADED, Substitute, malformed
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import Buckets, add
-from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.wsgi.observed import INSTEAD, Observed
+from cdb_rest.observe.request_context import RequestContext, current_context
+from cdb_rest.wsgi.instrumentation import REPLACEMENT, Instrumented
 
-# How long a thread waits for the next request of a connection before it gives the connection back.
+# A thread waits this long for the next request of a connection before it returns the connection to the main loop.
 LINGER_MILLISECONDS = 5
-# How long a thread waits for the client of one response, where there are threads for all connections.
-PATIENCE_SECONDS = 1.0
+# A thread waits this long, in total, for the client to receive one response, if there are threads for all connections.
+SEND_WAIT_SECONDS = 1.0
 
 
 class RespondingWorker(ThreadWorker):
-    """A worker whose threads respond to requests that have arrived completely, or refuse them.
+    """A worker whose threads respond to complete requests, or refuse them.
 
-    A thread stays with a connection while its client sends request after request and there are threads for all
-    connections. gunicorn's own worker gives the connection back to the main loop after each response, which can cost
-    as much as the Python code of a lookup.
+    A thread keeps a connection while its client sends one request after the other and there are threads for all
+    connections. gunicorn's own worker returns the connection to the main loop after each response, which can take
+    as long as the Python code of a lookup.
     """
 
-    wsgi: Observed  # type: ignore[assignment]  # gunicorn's types say MutableMapping where WSGI says dict
+    wsgi: Instrumented  # type: ignore[assignment]  # gunicorn's types say MutableMapping where WSGI says dict
 
     def run(self) -> None:
-        """Run the main loop until the worker is told to stop."""
+        """Run the main loop until the worker is stopped."""
         self._limits = Limits(self.cfg.threads)
         self._waited = Buckets(counts.QUEUE.labels(here.pool))
         self._refused = counts.REFUSALS.labels(here.pool)
-        # The connection that a thread is at work on: gunicorn gives `handle_error` the socket alone.
+        # Stores the connection that a thread handles, because gunicorn passes only the socket to `handle_error`.
         self._thread = threading.local()
         super().run()
 
-    def handle(self, conn: Connection) -> bool:  # type: ignore[override]  # `accept` makes no other connections
-        """Answer the connection's requests, in a thread, as long as it may stay there."""
+    def handle(self, conn: Connection) -> bool:  # type: ignore[override]  # `accept` creates no other connections
+        """Respond to a request of the connection, and to its next ones as long as the thread may keep the connection.
+
+        Returns whether the connection may be kept open.
+        """
         self._thread.conn = conn
         while True:
-            # Whatever this thread did before is over.
-            current.set(None)
+            # Removes the context of the thread's previous request.
+            current_context.set(None)
             size = conn.reader.size
-            keeps = super().handle(conn)
+            keep_alive = super().handle(conn)
             if size >= LARGE_BYTES:
-                _give_memory_back()
-            if keeps is not True:
-                return keeps
+                _release_memory()
+            if keep_alive is not True:
+                return keep_alive
             conn.reader.next_request()
-            # The main loop counts a limited request until it has the connection back.
-            must_leave = not self.alive or self._is_crowded or self._limits.is_counted(conn) or conn.sock.unsent
-            if must_leave or not self._asks_again(conn):
-                return keeps
+            # The main loop counts a limited request until the connection is returned to it.
+            must_return = not self.alive or self._is_crowded or self._limits.is_counted(conn) or conn.sock.unsent
+            if must_return or not self._has_next_request(conn):
+                return keep_alive
             conn.waits_since = monotonic()
 
     def handle_request(self, req: Request, conn: Connection) -> bool:  # type: ignore[override]  # as above
-        """Answer a request; returns whether the connection may be kept."""
-        conn.sock.begin_response(0 if self._is_crowded else PATIENCE_SECONDS)
-        if conn.reader.is_unread or conn.reader.is_cut:
+        """Respond to a request. Returns whether the connection may be kept open."""
+        conn.sock.begin_response(0 if self._is_crowded else SEND_WAIT_SECONDS)
+        if conn.reader.is_unread or conn.reader.is_truncated:
             req.force_close()
         waited = monotonic() - conn.waits_since
         add(((self._waited.sum, waited), (self._waited.count_of(waited), 1)))
-        if conn.reader.is_cut:
-            keeps = self._answer_instead(INCOMPLETE, req, conn)
+        if conn.reader.is_truncated:
+            keep_alive = self._respond_with_error(INCOMPLETE, req, conn)
         elif conn.refusal or waited > QUEUE_SECONDS:
             self._refused.inc()
-            keeps = self._answer_instead(conn.refusal or OVERLOADED, req, conn)
+            keep_alive = self._respond_with_error(conn.refusal or OVERLOADED, req, conn)
         else:
-            keeps = super().handle_request(req, conn)
+            keep_alive = super().handle_request(req, conn)
         conn.sock.end_response()
         conn.refusal = None
-        while keeps and conn.reader.length and req.body is not None and req.body.read(PIECE_BYTES):
-            # The next request comes after the body, which the application may not have read.
+        while keep_alive and conn.reader.length and req.body is not None and req.body.read(PIECE_BYTES):
+            # The next request follows the body, of which the application may have left a part unread.
             pass
-        return keeps
+        return keep_alive
 
     @property
     def _is_crowded(self) -> bool:
@@ -95,8 +105,8 @@ class RespondingWorker(ThreadWorker):
         is_crowded: bool = self.nr_conns > self.cfg.threads
         return is_crowded
 
-    def _asks_again(self, conn: Connection) -> bool:
-        """Whether another request to which no limit applies is complete, or arrives within a moment."""
+    def _has_next_request(self, conn: Connection) -> bool:
+        """Whether another request, to which no limit applies, is complete or arrives within `LINGER_MILLISECONDS`."""
         if not conn.reader.has_begun:
             poller = poll()
             poller.register(conn.sock, POLLIN)
@@ -106,17 +116,17 @@ class RespondingWorker(ThreadWorker):
             return conn.reader.receive() and not self._limits.apply_to(conn)
         except SpoolFullError:
             conn.refusal = NO_SPACE
-            conn.reader.leave_body()
+            conn.reader.skip_body()
             return True
 
-    def _answer_instead(self, substitute: Substitute, req: Request, conn: Connection) -> bool:
+    def _respond_with_error(self, error_response: ErrorResponse, req: Request, conn: Connection) -> bool:
         begin = datetime.now()
-        counts.ERRORS.labels(substitute.code).inc()
+        counts.ERRORS.labels(error_response.code).inc()
         response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
         if not self.alive or len(self.keepalived_conns) >= self.max_keepalived:
             response.force_close()
-        # gunicorn's types leave out that WSGI's third argument may be three times None.
-        body = self.wsgi({**environ, INSTEAD: substitute}, response.start_response)  # type: ignore[arg-type]
+        # gunicorn's types do not allow a tuple of three None, as WSGI does, for the third argument of start_response.
+        body = self.wsgi({**environ, REPLACEMENT: error_response}, response.start_response)  # type: ignore[arg-type]
         try:
             for piece in body:
                 response.write(piece)
@@ -127,35 +137,38 @@ class RespondingWorker(ThreadWorker):
         return not response.should_close()
 
     def handle_error(self, req: Request | None, client: socket, addr: Any, exc: BaseException) -> None:
-        """Answer a request that can't be parsed, or whose response failed before it began. gunicorn's own responses are HTML."""
+        """Send an `ErrorResponse` to a request that can't be parsed, or whose response failed before it began.
+
+        gunicorn's own error responses are HTML.
+        """
         conn: Connection = self._thread.conn
-        exchange = current.get()
-        if exchange is None:
-            exchange = Exchange(conn.reader.head.identity)
-            current.set(exchange)
-        substitute = malformed(exc) if req is None and isinstance(exc, ParseException) else INTERNAL_ERROR
-        if not exchange.status:
-            exchange.status = int(substitute.status[:3])
-            self.wsgi.refuse(exchange)
-        if substitute is INTERNAL_ERROR:
-            self.log.exception("Error handling request %s %s", exchange.method, exchange.path)
+        context = current_context.get()
+        if context is None:
+            context = RequestContext(conn.reader.head.identity)
+            current_context.set(context)
+        error_response = malformed_request(exc) if req is None and isinstance(exc, ParseException) else INTERNAL_ERROR
+        if not context.status:
+            context.status = int(error_response.status[:3])
+            self.wsgi.refuse(context)
+        if error_response is INTERNAL_ERROR:
+            self.log.exception("Error handling request %s %s", context.method, context.path)
         else:
             self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
-        counts.ERRORS.labels(substitute.code).inc()
+        counts.ERRORS.labels(error_response.code).inc()
         if req is not None:
-            # Only a response has what the access log needs.
+            # The access log needs a response object.
             response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
-            response.start_response(substitute.status, [])
-            self.log.access(response, req, environ, timedelta(seconds=exchange.seconds()))
+            response.start_response(error_response.status, [])
+            self.log.access(response, req, environ, timedelta(seconds=context.seconds()))
         try:
             conn.sock.abandon_response()
-            conn.sock.sendall(substitute.on_the_wire(exchange.request_id))
+            conn.sock.sendall(error_response.to_bytes(context.request_id))
         except OSError as error:
-            self.log.debug("An error's response could not be sent: %s", error)
+            self.log.debug("An error response could not be sent: %s", error)
 
 
-def _give_memory_back() -> None:
-    """Return the memory of a large request to the system. Python and the C library would keep it."""
+def _release_memory() -> None:
+    """Return the memory of a large request to the operating system. Python and the C library would keep it."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim:

@@ -1,4 +1,4 @@
-"""Temporary files for what slow clients send and take: request bodies that arrive slowly, and responses that wait."""
+"""Temporary files for slow clients: incomplete request bodies, and responses that are not sent completely."""
 
 import contextlib
 import os
@@ -10,21 +10,21 @@ from typing import BinaryIO
 
 from cdb import env
 
-# The disk is PostgreSQL's too, so the spool never takes the last of it.
+# The spool leaves this much disk space free, because PostgreSQL may use the same disk.
 FREE_BYTES_LEFT = 1 << 30
-# Most bytes that are read, written or sent at a time.
+# The maximum number of bytes that are read, written or sent at a time.
 PIECE_BYTES = 256 * 1024
 
 
 class SpoolFullError(OSError):
-    """The spool has no room for more."""
+    """The spool has no space for more data, or no file can be created or written."""
 
 
 class Spool:
     """The temporary files of one process, which together hold at most `most_bytes`.
 
-    The files have no names, so the kernel removes them when the process ends, however it ends. When the spool is full,
-    `most_waiting` threads may wait for their clients instead (`waiting`).
+    The files have no names, so the kernel removes them when the process ends, even if it is killed. When the spool is
+    full, up to `most_waiting` threads may wait for their clients instead; they acquire the semaphore `waiting`.
     """
 
     def __init__(self, directory: Path, most_bytes: int, most_waiting: int) -> None:
@@ -35,30 +35,30 @@ class Spool:
         self._lock = threading.Lock()
 
     def open(self) -> BinaryIO:
-        """An empty file. Raises `SpoolFullError` if none can be made."""
+        """A new empty file. Raises `SpoolFullError` if none can be created."""
         try:
             return tempfile.TemporaryFile(dir=self._directory, buffering=0)
         except OSError as error:
             raise SpoolFullError(*error.args) from error
 
-    def take(self, count: int) -> None:
-        """Reserve `count` bytes. Raises `SpoolFullError` if there is no room for them."""
+    def reserve(self, count: int) -> None:
+        """Reserve `count` bytes. Raises `SpoolFullError` if there is no space for them."""
         with self._lock:
             free = shutil.disk_usage(self._directory).free - FREE_BYTES_LEFT
             if self._bytes + count > self._most_bytes or count > free:
                 raise SpoolFullError(f"the spool in {self._directory} is full")
             self._bytes += count
 
-    def give_back(self, count: int) -> None:
-        """Release what was reserved."""
+    def release(self, count: int) -> None:
+        """Release `count` reserved bytes."""
         with self._lock:
             self._bytes -= count
 
 
 class SpoolFile:
-    """A queue of bytes in a file of a spool: written at its end, read from its beginning.
+    """A queue of bytes in a file of a spool: data are appended at the end and read from the beginning.
 
-    There is a file only while there are bytes in it.
+    The file exists only while the queue is not empty.
     """
 
     def __init__(self, spool: Spool) -> None:
@@ -67,24 +67,24 @@ class SpoolFile:
         self._begin = self._end = 0
 
     def __len__(self) -> int:
-        """How many bytes wait to be read."""
+        """The number of unread bytes."""
         return self._end - self._begin
 
     def append(self, data: bytes | memoryview) -> None:
-        """Write at the end. Raises `SpoolFullError`, and writes nothing, if there is no room."""
-        self._spool.take(len(data))
+        """Append the data. Raises `SpoolFullError`, and leaves the queue unchanged, if there is no space."""
+        self._spool.reserve(len(data))
         view, written = memoryview(data), 0
         try:
             self._file = self._file or self._spool.open()
             while written < len(view):
                 written += os.pwrite(self._file.fileno(), view[written:], self._end + written)
         except OSError as error:
-            self._spool.give_back(len(data))
+            self._spool.release(len(data))
             raise SpoolFullError(*error.args) from error
         self._end += written
 
     def peek(self, most: int) -> bytes:
-        """The next bytes, at most `most`, which stay where they are."""
+        """The next bytes, at most `most`, without removing them."""
         return os.pread(self._file.fileno(), min(most, len(self)), self._begin) if self._file else b""
 
     def drop(self, count: int) -> None:
@@ -100,18 +100,19 @@ class SpoolFile:
         return data
 
     def close(self) -> None:
-        """Give the file back, and all that is in it. It can be written to again."""
-        self._spool.give_back(self._end)
+        """Remove the file and release its space. The queue is then empty, and can be used again."""
+        self._spool.release(self._end)
         self._begin = self._end = 0
         if self._file:
             self._file.close()
             self._file = None
 
 
-def of_this_process() -> Spool:
-    """A spool of CDB_SPOOL_BYTES under CDB_DATA_DIR, or in the temporary directory where that can't be written to.
+def process_spool() -> Spool:
+    """A spool of CDB_SPOOL_BYTES for this process.
 
-    Half of the threads may wait for clients when it is full.
+    It is under CDB_DATA_DIR, or in the temporary directory if that is not writable. Half of the threads, at
+    least one, may wait for clients when it is full.
     """
     values = env.read()
     directory = values["CDB_DATA_DIR"] / "spool"

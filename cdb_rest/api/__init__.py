@@ -1,1 +1,1 @@
-"""The REST API: what is HTTP and nothing else."""
+"""The REST API: views, input validation, response documents, errors and the OpenAPI description."""

@@ -1,4 +1,4 @@
-"""How each kind of object is browsed."""
+"""The pages of each kind of object: search columns, sort fields and filters."""
 
 from django.db.models import Sum
 
@@ -37,7 +37,7 @@ PAYLOAD_LISTS = Browser(
 
 
 def _count_iovs(selected: dict[str, str]) -> int:
-    """How many IOVs the filters select, from the counts that the lists keep."""
+    """The number of IOVs that the filters select, from the counts stored in the payload lists."""
     columns = {"payload_list": "name", "global_tag": "global_tag__name", "payload_type": "payload_type__name"}
     lists = PayloadList.objects.filter(**{columns[name]: value for name, value in selected.items()})
     attached = lists.aggregate(total=Sum("iov_count"))["total"] or 0

@@ -1,4 +1,4 @@
-"""Parameters and examples of the OpenAPI description, as the views declare them."""
+"""Helpers with which views declare parameters and examples for the OpenAPI description."""
 
 from typing import Any, Literal
 
@@ -11,23 +11,23 @@ NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
 
 
 def required(name: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:
-    """A parameter of the query string that must be given, with its value in the scenario tiny."""
+    """A required query parameter, with an example from the scenario tiny."""
     return _parameter(name, OpenApiParameter.QUERY, kind, description, example)
 
 
 def in_path(name: str, description: str, example: str | int, kind: dict[str, Any] | None = None) -> OpenApiParameter:
-    """A parameter in the path, with its value in the scenario tiny: a number if that is one."""
+    """A path parameter, with an example from the scenario tiny, which also gives its type."""
     kind = kind or (NUMBER if isinstance(example, int) else TEXT)
     return _parameter(name, OpenApiParameter.PATH, kind, description, example)
 
 
 def request_example(value: Any) -> OpenApiExample:
-    """The body of a request that succeeds in the scenario tiny."""
+    """A request body that is valid in the scenario tiny."""
     return OpenApiExample("In the scenario tiny", value, request_only=True)
 
 
 def response_example(value: Any, name: str = "In the scenario tiny") -> OpenApiExample:
-    """What the example parameters give in the scenario tiny; another name tells the query string, such as "With page=1"."""
+    """The response to the example parameters in the scenario tiny. `name` may name a query string: "With page=1"."""
     return OpenApiExample(name, value, response_only=True)
 
 

@@ -1,7 +1,7 @@
-"""What the answers hold. Each class is the shape of one document and says where in the tables each value comes from.
+"""The documents in responses. Each class declares the members of one document and the column of each member.
 
-The classes describe the OpenAPI answers and name the columns to fetch; `documents` turns rows into dictionaries by them,
-without building model instances, so that half a million take seconds.
+The classes are used for the OpenAPI description and for the columns to fetch. `documents` converts rows to dictionaries
+without creating model instances, so that half a million rows take seconds.
 """
 
 from collections.abc import Iterator
@@ -13,25 +13,25 @@ from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
 
 Document = dict[str, Any]
-# The framework's class; its rows may be of any model.
+# A serializer for rows of any model.
 Shape = serializers.Serializer[Any]
 
 
 class Statement(Shape):
-    """The answer to a delete."""
+    """The response to a delete."""
 
     detail = serializers.CharField()
 
 
 class BulkResult(Shape):
-    """The answer to a bulk insert."""
+    """The response to a bulk insert."""
 
     detail = serializers.CharField()
     count = serializers.IntegerField()
 
 
 class Error(Shape):
-    """Any error; further keys may name wrong fields or rows."""
+    """An error. Further members may name invalid fields or rows."""
 
     detail = serializers.CharField()
     code = serializers.CharField()
@@ -80,7 +80,7 @@ class GlobalTagItem(Shape):
 
 
 class PayloadIOVDocument(Shape):
-    """A payload IOV; `comb_iov` is a string because no JSON number holds all its digits."""
+    """A payload IOV. `comb_iov` is a string, because JSON numbers lose digits in many programs."""
 
     id = serializers.IntegerField()
     payload_url = serializers.CharField()
@@ -107,13 +107,13 @@ class PayloadListDocument(Shape):
 
 
 class PayloadListItem(PayloadListDocument):
-    """A payload list on a browse page, with its count."""
+    """A payload list on a page, with its number of IOVs."""
 
     iov_count = serializers.IntegerField()
 
 
 class NestedPayloadList(Shape):
-    """A payload list with all its IOVs, by start."""
+    """A payload list with all its IOVs, ordered by start."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -136,7 +136,7 @@ class NestedGlobalTag(Shape):
 
 
 class ChangeItem(Shape):
-    """A change of a global tag in a list, with the numbers of the IOVs that it took away and added."""
+    """A change of a global tag in a list, with the numbers of removed and added IOVs."""
 
     global_tag = serializers.CharField()
     revision = serializers.IntegerField()
@@ -149,33 +149,33 @@ class ChangeItem(Shape):
 
 
 class ChangeDocument(ChangeItem):
-    """A change of a global tag: `before` is what it took away, `after` what it added."""
+    """A change of a global tag: `before` is what it removed, `after` what it added."""
 
     before = serializers.JSONField()
     after = serializers.JSONField()
 
 
 def documents(shape: type[Shape], rows: QuerySet[Model], also: tuple[str, ...] = ()) -> list[Document]:
-    """The rows as documents of that shape, in one query, and with the columns `also`. Nested arrays stay empty."""
+    """The rows as documents, in one query. `also` names further columns to include. Nested arrays are empty."""
     layout = _layout(shape) + tuple((column, column) for column in also)
     return [_assemble(layout, iter(row)) for row in rows.values_list(*_paths(layout))]
 
 
 def stream_documents(shape: type[Shape], rows: QuerySet[Model]) -> Iterator[Document]:
-    """As `documents`, but fetched piece by piece by a cursor in the database, so that memory stays bounded."""
+    """Like `documents`, but with a server-side cursor, so that memory is bounded."""
     layout = _layout(shape)
     for row in rows.values_list(*_paths(layout)).iterator():
         yield _assemble(layout, iter(row))
 
 
 def document(shape: type[Shape], rows: QuerySet[Model]) -> Document | None:
-    """The first of the rows as a document of that shape, or None."""
+    """The first row as a document, or None."""
     found = documents(shape, rows[:1])
     return found[0] if found else None
 
 
 def document_of(shape: type[Shape], row: Model) -> Document:
-    """A row that a write has returned as a document of that shape. It is not read again: it may be gone by now."""
+    """A model instance, as returned by a write, as a document. It is not read again, because it may be deleted by now."""
     layout = _layout(shape)
     return _assemble(layout, (_follow(row, path) for path in _paths(layout)))
 
@@ -187,18 +187,18 @@ def _follow(row: Any, path: str) -> Any:
 
 
 def one_of(*shapes: Shape | serializers.ListSerializer[Any]) -> PolymorphicProxySerializer:
-    """An answer that has one of several shapes, for the OpenAPI description."""
+    """A response with one of several shapes, for the OpenAPI description."""
     names = (getattr(shape, "child", shape).__class__.__name__ for shape in shapes)
     return PolymorphicProxySerializer(
         component_name="Or".join(names),
-        serializers=list(shapes),  # type: ignore[arg-type]  # it takes arrays of a shape as well
+        serializers=list(shapes),  # type: ignore[arg-type]  # arrays are accepted as well
         resource_type_field_name=None,
         many=False,
     )
 
 
-# For each key of a document where its value comes from: a path through the tables, the layout of a document inside it,
-# or nothing for an array that is filled later.
+# For each member of a document: the path of its column, the layout of a nested document, or None for an array that is
+# filled later.
 Layout = tuple[tuple[str, "str | Layout | None"], ...]
 
 

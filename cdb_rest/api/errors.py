@@ -1,4 +1,4 @@
-"""The one table from what can go wrong to how HTTP says it, and the one place that turns exceptions into answers."""
+"""Error responses: the table from error classes to HTTP statuses, and the exception handlers."""
 
 import logging
 import traceback
@@ -40,12 +40,12 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.KeyReusedError: 409,
     errors.TooManyRowsError: 413,
     errors.ChangeTooLargeError: 413,
-    # The one status that existing clients try again, after a random pause.
+    # The only status that existing clients retry, after a random pause.
     errors.DatabaseUnavailableError: 504,
     errors.OverloadedError: 504,
 }
 
-# What HTTP itself can get wrong: the framework's class, our code.
+# Error codes for exceptions of Django REST framework.
 FRAMEWORK_CODES: dict[type[exceptions.APIException], str] = {
     exceptions.ParseError: "invalid_json",
     TooComplexError: "body_too_complex",
@@ -56,37 +56,37 @@ RETRY_AFTER_SECONDS = 5
 
 
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
-    """The answer to an exception in a view, as the framework's exception handler; with the traceback in DEBUG."""
+    """The response to an exception in a view (`EXCEPTION_HANDLER`). With DEBUG, a 500 contains the traceback."""
     if isinstance(error, DatabaseError):
         error = translate(error)
     if isinstance(error, errors.CdbError):
-        return _domain_answer(error)
+        return _domain_error_response(error)
     if isinstance(error, exceptions.UnsupportedMediaType):
-        announced = context["request"].content_type
-        return answer(
-            415, "unsupported_media_type", f"Send the body with Content-Type: application/json, not {announced}."
+        given = context["request"].content_type
+        return error_response(
+            415, "unsupported_media_type", f"Send the body with Content-Type: application/json, not {given}."
         )
     if isinstance(error, exceptions.APIException) and type(error) in FRAMEWORK_CODES:
-        return answer(error.status_code, FRAMEWORK_CODES[type(error)], str(error.detail))
+        return error_response(error.status_code, FRAMEWORK_CODES[type(error)], str(error.detail))
     logger.error("unexpected %s", type(error).__name__, exc_info=error)
     more = {"traceback": traceback.format_exception(error)} if settings.DEBUG else None
-    return answer(500, "internal_error", "An internal error occurred; it was logged.", more)
+    return error_response(500, "internal_error", "An internal error occurred; it was logged.", more)
 
 
-def answer(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:
-    """An error's response: a JSON object with `detail`, `code` and whatever `more` has."""
+def error_response(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:
+    """An error response: a JSON object with `detail`, `code` and the members of `more`."""
     counts.ERRORS.labels(code).inc()
     body = dump({"detail": detail, "code": code} | (more or {}))
     response = HttpResponse(body, status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"
     if status == 504:
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)
-    # The framework's own line would say less than ours.
+    # Django would log another, less precise line.
     response._has_been_logged = True  # type: ignore[attr-defined]  # the types lack it
     return response
 
 
-def _domain_answer(error: errors.CdbError) -> HttpResponse:
+def _domain_error_response(error: errors.CdbError) -> HttpResponse:
     detail = str(error)
     more: dict[str, Any] = {}
     if isinstance(error, errors.NameTakenError):
@@ -94,22 +94,22 @@ def _domain_answer(error: errors.CdbError) -> HttpResponse:
     more |= error.fields
     if error.rows:
         more["rows"] = error.rows
-    return answer(STATUS_OF[type(error)], error.code, detail, more)
+    return error_response(STATUS_OF[type(error)], error.code, detail, more)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's answer to what it refuses before any view, such as an unknown host name."""
+    """`handler400`: the response to requests that Django rejects before any view, such as an unknown host."""
     if isinstance(exception, DisallowedHost):
         host = request.META.get("HTTP_HOST", "")
-        return answer(400, "bad_request", f"This service is not known by the name {host}.")
-    return answer(400, "bad_request", "The request was refused: its form is not acceptable.")
+        return error_response(400, "bad_request", f"This service is not known by the name {host}.")
+    return error_response(400, "bad_request", "The request was refused: its form is not acceptable.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's answer to an exception outside of the views."""
-    return answer(500, "internal_error", "An internal error occurred; it was logged.")
+    """`handler500`: the response to an exception outside of the views."""
+    return error_response(500, "internal_error", "An internal error occurred; it was logged.")
 
 
 def route_not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """The answer to a path that no route has."""
-    return answer(404, "route_not_found", f"There is nothing at {request.path}.")
+    """`handler404`: the response to an unknown path."""
+    return error_response(404, "route_not_found", f"There is nothing at {request.path}.")

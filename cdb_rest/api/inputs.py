@@ -1,4 +1,4 @@
-"""What the bodies of requests hold."""
+"""Validation of request bodies."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ ROWS_VALIDATED_AT_ONCE = 1000
 
 
 class NameInput(Input):
-    """A new name alone."""
+    """A new name."""
 
     name = NameField()
 
@@ -50,20 +50,20 @@ class NamedInput(Input):
 
 
 class PayloadListInput(Input):
-    """A new payload list, by the name of its payload type."""
+    """A new payload list, given by the name of its payload type."""
 
     payload_type = TextField(max_length=NAME_LENGTH)
 
 
 class PayloadListAttachInput(Input):
-    """Which payload list to attach to which global tag, by name."""
+    """The names of a payload list and of the global tag to attach it to."""
 
     global_tag = TextField(max_length=NAME_LENGTH)
     payload_list = TextField(max_length=LIST_NAME_LENGTH)
 
 
 class PayloadIOVInput(Input):
-    """A new payload IOV; ends that are left out are open."""
+    """A new payload IOV. A missing end is open."""
 
     payload_url = TextField(max_length=TEXT_LENGTH)
     checksum = TextField(max_length=TEXT_LENGTH, allow_blank=True)
@@ -83,13 +83,13 @@ class BulkPayloadIOVInput(PayloadIOVInput):
 
 
 class PayloadIOVAttachInput(Input):
-    """Which payload IOV to attach to which payload list."""
+    """The id of a payload IOV and the name of the payload list to attach it to."""
 
     payload_list = TextField(max_length=LIST_NAME_LENGTH)
     piov_id = NumberField()
 
 
-# There is no default: clients disagree about it, and "open" would change the most.
+# There is no default, because existing clients have different ones, and "open" would remove later IOVs.
 NO_END = (
     'One of three is required: a moment [major, minor], where the validity ends; "next", at the next start in the payload '
     'list; or "open", never: then all later IOVs are removed from the list.'
@@ -111,7 +111,7 @@ class InsertInput(Input):
     comment = TextField(max_length=COMMENT_LENGTH, required=False, allow_blank=True)
 
     def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
-        """Give the interval as the columns have it."""
+        """Replace `since` and `until` by the columns of the interval."""
         since, until = attributes.pop("since"), attributes.pop("until")
         attributes.pop("comment", None)
         end = END_OF_TIME if isinstance(until, str) else until
@@ -124,9 +124,9 @@ class InsertInput(Input):
 def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
     """The rows to insert, from one object or an array of them, and whether it is a dry run.
 
-    Raises `TooManyRowsError`, or `InvalidInputError`, also where some rows are a dry run and others not.
+    Raises `TooManyRowsError`, or `InvalidInputError`, which includes requests where only some rows are a dry run.
     """
-    # The framework's types know no body but an object.
+    # It may also be an array, which the type stubs leave out.
     data: Any = request.data
     rows = (
         _read_rows(data, InsertInput, strict=is_own_path(request))
@@ -141,7 +141,7 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
 
 
 def read_bulk(request: Request) -> list[dict[str, Any]]:
-    """The rows of a bulk request. Raises `TooManyRowsError`, or `InvalidInputError` with the first wrong rows by index."""
+    """The rows of a bulk request. Raises `TooManyRowsError`, or `InvalidInputError` with the first invalid rows."""
     data: Any = request.data
     if not isinstance(data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")
@@ -155,7 +155,7 @@ def _read_rows(data: list[Any], form_class: type[Input], *, strict: bool) -> lis
         )
     rows: list[dict[str, Any]] = []
     wrong: list[dict[str, Any]] = []
-    # In parts, so that a body with nothing right in it costs little more than one.
+    # In parts: after the first part with enough invalid rows, the rest need not be validated.
     for first in range(0, len(data), ROWS_VALIDATED_AT_ONCE):
         form = form_class(data=data[first : first + ROWS_VALIDATED_AT_ONCE], many=True, context={"strict": strict})
         if form.is_valid():

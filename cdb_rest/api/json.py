@@ -1,4 +1,4 @@
-"""JSON out: the encoding, the renderer, and a negotiation that never ends in anything else."""
+"""JSON encoding, the renderer of Django REST framework, and content negotiation that always selects JSON."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -13,7 +13,7 @@ from cdb_rest.observe.timing import rendering
 
 
 def dump(value: Any) -> bytes:
-    """`value` as JSON: moments in time in ISO 8601 with Z, decimals as strings with all their digits."""
+    """`value` as JSON. Times are in ISO 8601 with Z, decimals are strings with all their digits."""
     return orjson.dumps(value, default=_plain, option=orjson.OPT_UTC_Z)
 
 
@@ -24,7 +24,7 @@ def _plain(value: Any) -> str:
 
 
 class JSONRenderer(BaseRenderer):
-    """Renders what the views return."""
+    """Renders the data that views return as JSON."""
 
     media_type = "application/json"
     format = "json"
@@ -38,7 +38,7 @@ class JSONRenderer(BaseRenderer):
 
 
 class AlwaysJSON(BaseContentNegotiation):
-    """Takes a body without a content type for JSON, and answers in JSON whatever the client says it accepts."""
+    """Content negotiation that parses a body without a content type as JSON, and ignores `Accept`."""
 
     def select_parser(self, request: Any, parsers: Iterable[BaseParser]) -> BaseParser | None:
         media_type = (request.content_type or "").split(";")[0].strip().lower()

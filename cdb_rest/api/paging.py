@@ -1,4 +1,4 @@
-"""Browse mode: a page of a list, searched, filtered and sorted as the query string says.
+"""Pages of lists: pagination, search, filters and sorting by query parameters.
 
 docs/decisions/0014-libraries-considered.md says why no library does it.
 """
@@ -13,7 +13,7 @@ from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers
 
 from cdb_rest.api.documents import Document, Shape, documents, one_of
-from cdb_rest.connections.snapshot import unhurried
+from cdb_rest.connections.snapshot import long_reads
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.parsing.parameters import parse_integer
@@ -24,11 +24,13 @@ LARGEST_PAGE_SIZE = 1000
 
 @dataclass(frozen=True)
 class Browser:
-    """How one kind of object is browsed.
+    """Options for pages of one kind of object.
 
-    `search` are the columns whose text is searched, `sort` the fields that may be sorted by (the default first) and the
-    columns behind them, `filters` the parameters that select by a name. `count` counts the selected rows without reading
-    them, where nothing is searched for. `newest_first` turns the order around unless the query string says one.
+    - `search`: the columns that `search` matches.
+    - `sort`: the fields for `sort`, with their columns; the first one is the default.
+    - `filters`: the parameters that filter by a name, with their columns.
+    - `count`: counts the rows that the filters select without reading them. It is used if there is no `search`.
+    - `newest_first`: whether the default order is descending.
     """
 
     shape: type[Shape]
@@ -40,9 +42,9 @@ class Browser:
     newest_first: bool = False
 
     def page(self, query: QueryDict, rows: QuerySet[Model] | None = None) -> Document:
-        """The page that the query string asks for, of all rows or of these; past the end its results are empty.
+        """The page that the query string selects, of all rows or of `rows`. Past the end, `results` is empty.
 
-        Raises `InvalidInputError` if the page or its size is no number in range.
+        Raises `InvalidInputError` if the page or its size is not a number in range.
         """
         number = _number(query, "page", default=1, largest=OPEN)
         size = _number(query, "page_size", default=PAGE_SIZE, largest=LARGEST_PAGE_SIZE)
@@ -55,10 +57,10 @@ class Browser:
             rows = rows.filter(_any_contains(self.search, text))
         first = (number - 1) * size
         # A search may have to read a whole table.
-        with unhurried():
+        with long_reads():
             count = self.count(selected) if self.count and not text else rows.count()
-            asked = rows.order_by(*self._order(query))[first : first + size]
-            results = documents(self.shape, asked) if first < count else []
+            selected_rows = rows.order_by(*self._order(query))[first : first + size]
+            results = documents(self.shape, selected_rows) if first < count else []
         return {
             "count": count,
             "page": number,
@@ -71,22 +73,22 @@ class Browser:
         default = next(iter(self.sort.values()))
         column = self.sort.get(query.get("sort", ""), default)
         sign = "-" if query.get("order", "desc" if self.newest_first else "asc") == "desc" else ""
-        # The id breaks ties, so that a row stands on one page only.
+        # The id breaks ties, so that each row is on one page only.
         return [sign + column] if column == "id" else [sign + column, sign + "id"]
 
     def parameters(self) -> list[OpenApiParameter]:
         """The query parameters, for the OpenAPI description."""
         described = {
-            "page": (int, "Number of the page, from 1. Without it, routes that can send the complete list do so."),
-            "page_size": (int, f"Rows per page, 1 to {LARGEST_PAGE_SIZE}; {PAGE_SIZE} if left out."),
-            "search": (str, "Only rows that contain this text; upper and lower case are the same."),
+            "page": (int, "Number of the page, from 1. Without it, routes that can return the complete list do so."),
+            "page_size": (int, f"Rows per page, 1 to {LARGEST_PAGE_SIZE}; {PAGE_SIZE} by default."),
+            "search": (str, "Only rows that contain this text, ignoring case."),
             "sort": (str, f"One of {', '.join(self.sort)}; anything else means {next(iter(self.sort))}."),
             "order": (str, "asc or (default) desc." if self.newest_first else "asc (default) or desc."),
         } | {name: (str, f"Only rows with this {name.replace('_', ' ')}, by name.") for name in self.filters}
         return [OpenApiParameter(name, kind, description=text) for name, (kind, text) in described.items()]
 
     def list_or_page(self, item: type[Shape]) -> PolymorphicProxySerializer:
-        """The answers of a list route for the OpenAPI description: all items, or a page."""
+        """The responses of a list route for the OpenAPI description: all items, or a page."""
         return one_of(item(many=True), self.page_shape())
 
     def page_shape(self) -> Shape:
@@ -95,7 +97,7 @@ class Browser:
 
 
 def wants_page(query: QueryDict) -> bool:
-    """Whether the query string switches a list route to browse mode."""
+    """Whether the query string asks for a page instead of the complete list."""
     return "page" in query
 
 

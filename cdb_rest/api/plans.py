@@ -1,4 +1,4 @@
-"""What an insertion did, or in a dry run would do, as a document."""
+"""The documents of insertions: what was inserted and which existing IOVs were changed, also for a dry run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,21 +20,21 @@ MOMENT = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItem
 
 
 class IntervalDocument(Shape):
-    """An interval: two moments as on the wire; `until` is "open" or "next" where there is no second one."""
+    """An interval in the wire format: two moments, or "open" or "next" for `until`."""
 
     since = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
     until = serializers.JSONField()
 
 
 class AddedDocument(IntervalDocument):
-    """The row that is added; its id is null in a dry run."""
+    """The IOV that is inserted; its id is null in a dry run."""
 
     id = serializers.IntegerField(allow_null=True)
     payload_url = serializers.CharField()
 
 
 class CutDocument(Shape):
-    """A row that was in the way: its interval before, and what is left of it."""
+    """An existing IOV that was changed: its interval before, and what remains of it."""
 
     id = serializers.IntegerField(allow_null=True)
     payload_url = serializers.CharField()
@@ -43,8 +43,8 @@ class CutDocument(Shape):
 
 
 class CutsDocument(Shape):
-    """What an IOV that is put into a payload list does to the others: rows that end earlier, start later, become two, or are
-    removed from the list."""
+    """The changes of existing IOVs by an insertion: they end earlier, start later, are split in two, or are removed
+    from the list."""
 
     trimmed = CutDocument(many=True)
     moved = CutDocument(many=True)
@@ -53,11 +53,11 @@ class CutsDocument(Shape):
 
 
 class AttachedIOV(PayloadIOVDocument, CutsDocument):
-    """An attached payload IOV, and what attaching it did to the others of its list."""
+    """An attached payload IOV, and the changes of the other IOVs in its list."""
 
 
 class PlanRow(CutsDocument):
-    """What one row of the request does to its payload list."""
+    """The changes of a payload list by one row of the request."""
 
     row = serializers.IntegerField()
     global_tag = serializers.CharField()
@@ -68,7 +68,7 @@ class PlanRow(CutsDocument):
 
 
 class Refusal(Shape):
-    """Why a dry run's request would be refused."""
+    """The error that the request of a dry run would get."""
 
     code = serializers.CharField()
     detail = serializers.CharField()
@@ -76,7 +76,7 @@ class Refusal(Shape):
 
 
 class InsertionResult(Shape):
-    """The answer to an insertion; `refused` is null unless it is a dry run that finds so."""
+    """The response to an insertion. `refused` is null, except in a dry run whose request would be rejected."""
 
     detail = serializers.CharField()
     dry_run = serializers.BooleanField()
@@ -86,13 +86,13 @@ class InsertionResult(Shape):
 
 
 def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]:
-    """An insertion as `InsertionResult` has it."""
+    """The `InsertionResult` of an insertion."""
     cuts = [cut for placement in insertion.placements for cut in placement.cuts]
-    kept = sum(bool(cut.rest) for cut in cuts)
+    changed = sum(bool(cut.rest) for cut in cuts)
     created = {payload_list.id for payload_list in insertion.created_lists}
     summary = (
-        f"payload IOVs inserted: {len(insertion.placements)}; existing IOVs shortened, moved or split: {kept}; "
-        f"removed from their list: {len(cuts) - kept}."
+        f"payload IOVs inserted: {len(insertion.placements)}; existing IOVs shortened, moved or split: {changed}; "
+        f"removed from their list: {len(cuts) - changed}."
     )
     return {
         "detail": f"Dry run, nothing was changed: {summary}" if dry_run else summary[0].upper() + summary[1:],
@@ -104,7 +104,7 @@ def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]
 
 
 def refusal_document(error: CdbError) -> dict[str, Any]:
-    """A dry run that is refused as `InsertionResult` has it."""
+    """The `InsertionResult` of a dry run whose request would be rejected."""
     return {
         "detail": "It would be refused.",
         "dry_run": True,
@@ -129,7 +129,7 @@ def _row(placement: Placement, created: bool, dry_run: bool) -> dict[str, Any]:
 
 
 def cuts_document(cuts: Sequence[Cut[TimelineRow[PayloadIOV]]]) -> dict[str, Any]:
-    """Cuts as `CutsDocument` has them."""
+    """The `CutsDocument` of cuts."""
     return {
         "trimmed": [_cut(cut) for cut in cuts if len(cut.rest) == 1 and cut.rest[0].start == cut.was.start],
         "moved": [_cut(cut) for cut in cuts if len(cut.rest) == 1 and cut.rest[0].start != cut.was.start],

@@ -1,8 +1,8 @@
-"""How the OpenAPI description is made from the table of routes and the views.
+"""The OpenAPI description, generated from the table of routes and the views.
 
-The groups are the modules of the views, in the order of the table: a module's docstring is the group's name, a colon, and a
-sentence. Where several paths lead to one operation, one of them is in the group, and the others follow in a group of their
-own at the end, because existing clients look for them in the description.
+Operations are grouped by the module of their view, in the order of the table. The docstring of a module is the name of the
+group, a colon and a sentence. If several paths lead to the same operation, one of them is in the group. The others are in
+the group of legacy paths at the end, where users of existing clients find them.
 """
 
 import inspect
@@ -31,7 +31,7 @@ Endpoint = tuple[str, str, str, Callable[..., Any]]
 
 
 class RouteSchema(AutoSchema):
-    """Describes an operation: its name after its own path, its group, its other paths, and how it reports an error."""
+    """The description of an operation: its id, group, parameters, legacy paths and error response."""
 
     def get_operation_id(self) -> str:
         words = re.findall(r"\w+", self.path.removeprefix(PREFIX))
@@ -49,11 +49,11 @@ class RouteSchema(AutoSchema):
         operation = super().get_operation(path, path_regex, path_prefix, method, registry)
         if operation is None:
             return None
-        # A method of the library that has no types.
+        # This method of the library has no type annotations.
         error = self._get_response_for_code(ERROR, "default")  # type: ignore[no-untyped-call]
         operation["responses"]["default"] = error
         if "parameters" in operation:
-            # A view with several paths declares the parameters of all of them.
+            # A view with several paths declares the parameters of all of them; keep those of this path.
             operation["parameters"] = [
                 one for one in operation["parameters"] if one["in"] != "path" or f"{{{one['name']}}}" in self.path
             ]
@@ -65,8 +65,10 @@ class RouteSchema(AutoSchema):
         return operation | {"summary": same, "description": f"{same}, where it is described.", "tags": [LEGACY]}
 
     def _paths(self) -> list[str]:
-        """The paths with the same parameters that lead to this operation: the last one of the first row that has any, then the
-        others."""
+        """The paths with the same parameters that lead to this operation, the main one first.
+
+        The main path is the last one in the first route that has such paths.
+        """
         method = self.method.lower()
         handler = getattr(type(self.view), method)
         rows = [paths for view, paths in _documented_routes() if getattr(view, method, None) is handler]
@@ -76,7 +78,7 @@ class RouteSchema(AutoSchema):
 
 
 def documented_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
-    """One spelling of each path, in the order of the table of routes."""
+    """The endpoints in the order of the table of routes, each path in one spelling."""
     by_path: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint[0], []).append(endpoint)
@@ -84,20 +86,20 @@ def documented_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
 
 
 def describe_groups(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add the groups to the description, in their order."""
+    """Add the groups to the OpenAPI description, in the order of the table of routes."""
     groups = dict(group_of(view) for view, _ in _documented_routes()) | {LEGACY: LEGACY_SENTENCE}
     return result | {"tags": [{"name": name, "description": sentence} for name, sentence in groups.items()]}
 
 
 def group_of(view: type[APIView]) -> tuple[str, str]:
-    """Name and sentence of a view's group: the docstring of its module, up to and after the colon."""
+    """The name and the sentence of a view's group, from the docstring of its module."""
     name, _, sentence = (inspect.getdoc(sys.modules[view.__module__]) or "").partition(": ")
     return name, sentence[:1].upper() + sentence[1:]
 
 
 def _documented_routes() -> list[tuple[type[APIView], list[str]]]:
-    """The served routes, with their paths as OpenAPI writes them."""
-    # Imported late: while the views are imported, the framework looks for this module's class.
+    """The views and paths of the served routes, with parameters in the format of OpenAPI."""
+    # Imported here, because Django REST framework imports this module while the views are imported.
     from cdb_rest.api.urls import served_routes, views_and_paths
 
     return [

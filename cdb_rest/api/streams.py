@@ -1,6 +1,7 @@
-"""Answers of any size in bounded memory: nested JSON, written while the rows come out of the database.
+"""Streamed responses: nested JSON of any size in bounded memory, written while rows are read from the database.
 
-Lists and IOVs are sorted streams from one snapshot, merged on the way: a fixed number of queries, however many rows.
+Payload lists and IOVs are sorted streams from one snapshot, which are merged. So the number of queries does not depend on
+the number of rows.
 """
 
 import contextlib
@@ -26,15 +27,15 @@ from cdb_rest.domain.errors import NotFoundError
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.models.global_tag import GlobalTagQuerySet
 
-# Size of the pieces that go to the client; each costs a system call or two.
+# Size of the pieces that are sent; each costs one or two system calls.
 PIECE_BYTES = 64 * 1024
 
-# What tells nginx to pass an answer on as it comes, neither gathering it nor keeping it.
+# With this header, nginx neither buffers nor caches a response.
 UNBUFFERED = "X-Accel-Buffering"
-# The nested answer of a larger tag (some 300 bytes an IOV) is not worth a cache's space.
-MOST_IOVS_KEPT = 20_000
+# Nested responses of larger tags (about 300 bytes for each IOV) are not cached by nginx, to save its space.
+MAX_CACHED_IOVS = 20_000
 
-# In the header Via, a hop that spoke HTTP/1.0.
+# A proxy in the Via header that used HTTP/1.0.
 OLD_HOP = re.compile(r"(?:^|,)\s*(?:HTTP/)?1\.0\s")
 
 # One element of a JSON array, in pieces.
@@ -44,18 +45,19 @@ Element = Iterable[bytes]
 def can_detect_truncation(request: HttpRequest) -> bool:
     """Whether the client can detect a truncated response that has no Content-Length.
 
-    In HTTP/1.0 both end by a closed connection. Proxies say in `Via` which version the request came by.
+    In HTTP/1.0, a complete and a truncated response both end when the connection closes. Proxies report in `Via` the
+    HTTP version by which they received the request.
     """
     return request.META.get("SERVER_PROTOCOL") != "HTTP/1.0" and not OLD_HOP.search(request.META.get("HTTP_VIA", ""))
 
 
 def payload_iovs(rows: QuerySet[PayloadIOV]) -> HttpResponseBase:
-    """A JSON array of IOVs by id."""
+    """A JSON array of IOVs, ordered by id."""
     return _respond(_array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
 
 
 def payload_lists(rows: QuerySet[PayloadList]) -> HttpResponseBase:
-    """A JSON array of payload lists by id, each with its IOVs by start."""
+    """A JSON array of payload lists, ordered by id, each with its IOVs, ordered by start."""
     return _respond(_array(_payload_lists(rows)))
 
 
@@ -65,7 +67,7 @@ def payload_list(rows: QuerySet[PayloadList], missing: NotFoundError) -> HttpRes
 
 
 def global_tags(rows: QuerySet[GlobalTag]) -> HttpResponseBase:
-    """A JSON array of global tags by id, each with its payload lists and their IOVs."""
+    """A JSON array of global tags, ordered by id, each with its payload lists and their IOVs."""
     return _respond(_array(_global_tags(rows)))
 
 
@@ -77,16 +79,19 @@ def global_tag(rows: QuerySet[GlobalTag], missing: NotFoundError) -> HttpRespons
 def conditional_global_tag(
     rows: GlobalTagQuerySet, missing: NotFoundError, headers_of: Callable[[Document], Mapping[str, str]]
 ) -> HttpResponseBase:
-    """The same with headers made from the tag's document, which has `version` and `modified` too, all of one state."""
+    """Like `global_tag`, with headers that `headers_of` makes from the tag's document.
+
+    The document has `version` and `modified` as well, from the same snapshot.
+    """
     headers: dict[str, str] = {}
     large = []
 
     def note(tag: Document) -> None:
-        large.append(tag.pop("payload_iov_count") > MOST_IOVS_KEPT)
+        large.append(tag.pop("payload_iov_count") > MAX_CACHED_IOVS)
         headers.update(headers_of(tag))
         del tag["version"], tag["modified"]
 
-    # The first piece has been made when the response is there, and the tag comes before it.
+    # `_respond` makes the first piece, so the tag has been read when it returns.
     response = _respond(_first(_global_tags(rows.with_version(), note), missing))
     for name, value in headers.items():
         response[name] = value
@@ -96,7 +101,7 @@ def conditional_global_tag(
 
 
 class _ByParent:
-    """A stream of documents that is sorted by parent, handed out parent by parent."""
+    """A stream of documents sorted by parent, which is consumed parent by parent."""
 
     def __init__(self, shape: type[Shape], rows: QuerySet[Model], parent_key: str) -> None:
         self._documents = stream_documents(shape, rows)
@@ -149,7 +154,7 @@ def _with_iovs(found: Document, iovs: _ByParent) -> Element:
 
 
 def _nested(document: Document, key: str, elements: Iterable[Element]) -> Element:
-    """The document with an array under `key`, in that key's place."""
+    """The document as JSON, with `elements` as the array of the member `key`."""
     keys = list(document)
     place = keys.index(key)
     before = dump({name: document[name] for name in keys[:place]})
@@ -178,7 +183,7 @@ def _first(elements: Iterator[Element], missing: NotFoundError) -> Generator[byt
 def _respond(pieces: Generator[bytes]) -> HttpResponseBase:
     body = Body(_in_snapshot(pieces))
     if body.is_whole:
-        # With its length, and sent at once: whoever gets a part of it, from a process that is killed, can tell.
+        # It has a Content-Length, so that a client can detect that it was truncated.
         return HttpResponse(b"".join(body), content_type="application/json")
     response = StreamingHttpResponse(body, content_type="application/json")
     response[UNBUFFERED] = "no"
@@ -186,7 +191,7 @@ def _respond(pieces: Generator[bytes]) -> HttpResponseBase:
 
 
 def _in_snapshot(pieces: Generator[bytes]) -> Generator[bytes]:
-    # Closed before the transaction ends, because closing gives the cursors back, also when the client has left half-way.
+    # `closing` closes the cursors before the transaction ends, also if the client disconnects.
     with snapshot(), contextlib.closing(pieces):
         gathered: list[bytes] = []
         size = 0
@@ -200,18 +205,20 @@ def _in_snapshot(pieces: Generator[bytes]) -> Generator[bytes]:
 
 
 class Body:
-    """Pieces of a body. Two are made at once, so that an error can still become an answer of its own; `is_whole` says
-    whether these are all."""
+    """The pieces of a body. The first two are made at once, so that an early error can still become an error response.
+
+    `is_whole` says whether there are no further pieces.
+    """
 
     def __init__(self, pieces: Generator[bytes]) -> None:
         self._pieces = pieces
-        self._ahead = list(itertools.islice(pieces, 2))
-        self.is_whole = len(self._ahead) < 2
+        self._prefetched = list(itertools.islice(pieces, 2))
+        self.is_whole = len(self._prefetched) < 2
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self._ahead
+        yield from self._prefetched
         yield from self._pieces
 
     def close(self) -> None:
-        """Stop reading, wherever it is."""
+        """Stop reading."""
         self._pieces.close()

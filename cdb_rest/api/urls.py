@@ -11,7 +11,7 @@ from cdb_rest.api.views import strategies
 from cdb_rest.routes import MOMENT, ROUTES, Route
 from cdb_rest.strategies.registry import STRATEGIES
 
-# Other ways to compute a lookup, to compare with; served only where the settings ask for them.
+# Alternative implementations of the lookup for comparison, served only with CDB_STRATEGIES.
 STRATEGY_ROUTES = (
     Route(strategies.StrategyListView, ("payloadiovs_strategies/",), queries={"": 1}),
     *(
@@ -22,12 +22,12 @@ STRATEGY_ROUTES = (
 
 
 def served_routes() -> tuple[Route, ...]:
-    """The routes that the settings ask for."""
+    """The routes that are enabled in the settings."""
     return ROUTES + STRATEGY_ROUTES if settings.CDB_STRATEGIES else ROUTES
 
 
 def view_of(route: Route) -> type[APIView]:
-    """The view class of a route. Raises `AttributeError` or `ModuleNotFoundError` where its name is wrong."""
+    """The view class of a route. Raises `AttributeError` or `ModuleNotFoundError` if its name is wrong."""
     if not isinstance(route.view, str):
         return route.view
     module, _, name = route.view.partition(".")
@@ -41,9 +41,9 @@ def views_and_paths(routes: Iterable[Route] = ROUTES) -> list[tuple[type[APIView
 
 
 def patterns(routes: Iterable[Route]) -> list[URLPattern]:
-    """The routes as Django takes them. Fixed paths come first: `payload-iovs/insert` is no IOV's id."""
-    spelt = [(spelling, view_of(route)) for route in routes for spelling in route.spellings]
-    return [path(spelling, view.as_view()) for spelling, view in sorted(spelt, key=lambda one: "<" in one[0])]
+    """The URL patterns of the routes. Paths without parameters come first: `payload-iovs/insert` is not the id of an IOV."""
+    spellings = [(spelling, view_of(route)) for route in routes for spelling in route.spellings]
+    return [path(spelling, view.as_view()) for spelling, view in sorted(spellings, key=lambda one: "<" in one[0])]
 
 
 urlpatterns = patterns(served_routes())

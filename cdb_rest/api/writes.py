@@ -1,4 +1,4 @@
-"""What every write takes from its request besides its values: who asks, why, and whether it was asked before."""
+"""What all writes read from a request: its origin (actor and comment) and its idempotency key."""
 
 import hashlib
 import re
@@ -15,9 +15,9 @@ from cdb_rest.api.json import dump
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.names import COMMENT_LENGTH, TEXT_LENGTH
 from cdb_rest.domain.origin import Origin
-from cdb_rest.observe.exchange import exchange_of
+from cdb_rest.observe.request_context import context_of
 from cdb_rest.parsing.fields import Input, TextField, read_value
-from cdb_rest.services.kept_answers import answer_once
+from cdb_rest.services.idempotency import respond_once
 
 COMMENT_HEADER = "CDB-Comment"
 KEY_HEADER = "Idempotency-Key"
@@ -38,34 +38,35 @@ WRITE_HEADERS = [
 
 
 class CommentInput(Input):
-    """Why a change is made."""
+    """The comment of a change."""
 
     comment = TextField(max_length=COMMENT_LENGTH, allow_blank=True, default="")
 
 
 def read_origin(request: Request) -> Origin:
-    """Who asks: the authenticated subject, else the client's address. Why: `comment` of the body, else a header.
+    """The actor and the comment of a write.
 
-    Raises `InvalidInputError` for a comment that is no text or too long, and for several in one request.
+    The actor is the authenticated user, else the client's address. The comment is `comment` in the body, else the header
+    `CDB-Comment`. Raises `InvalidInputError` if the comment is not text or too long, or if rows have different ones.
     """
     user = request.user
-    exchange = exchange_of(request.META)
+    context = context_of(request.META)
     if user is not None and user.is_authenticated:
-        exchange.actor = str(user)
+        context.actor = str(user)
     comment = _comment_in_body(request)
     if comment is None:
-        # HTTP headers come as bytes that WSGI shows as Latin-1; clients send UTF-8.
+        # WSGI decodes headers as Latin-1, but clients send UTF-8.
         comment = request.headers.get(COMMENT_HEADER, "").encode("latin-1").decode("utf-8", "replace")
-    return Origin(exchange.actor[:TEXT_LENGTH], read_value({"comment": comment}, CommentInput)["comment"])
+    return Origin(context.actor[:TEXT_LENGTH], read_value({"comment": comment}, CommentInput)["comment"])
 
 
 def _comment_in_body(request: Request) -> Any:
-    """The comment of the body, or of the rows of the body; None where there is none, or no body that can be read."""
+    """The comment in the body, or in its rows; None if there is none, or if the body cannot be parsed."""
     try:
-        # More than the object that the framework's types promise.
+        # It may also be an array, which the type stubs leave out.
         body: Any = request.data
     except APIException:
-        # Routes that need no body take any.
+        # Routes without a body ignore it.
         return None
     rows = body if isinstance(body, list) else [body]
     comments = [row["comment"] for row in rows if isinstance(row, dict) and row.get("comment") is not None]
@@ -75,10 +76,10 @@ def _comment_in_body(request: Request) -> Any:
     return comments[0] if comments else None
 
 
-def answer_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
-    """The answer that `make` gives, as JSON; to a repeated request with the same idempotency key the first answer again.
+def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
+    """The result of `make` as a JSON response. A repeated request with the same idempotency key gets the first response.
 
-    Raises `InvalidInputError` for an unusable key, and `KeyReusedError`.
+    Raises `InvalidInputError` for an invalid key, and `KeyReusedError`.
     """
     key = request.headers.get(KEY_HEADER)
     if key is None:
@@ -89,7 +90,7 @@ def answer_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
     route = type(request.parser_context["view"]).__name__
     content = orjson.dumps([route, request.data], option=orjson.OPT_SORT_KEYS)
     digest = hashlib.sha256(content).hexdigest()
-    return _respond(answer_once(key=key, request_digest=digest, make=lambda: dump(make()).decode()))
+    return _respond(respond_once(key=key, request_digest=digest, execute=lambda: dump(make()).decode()))
 
 
 def _respond(content: bytes | str) -> HttpResponse:

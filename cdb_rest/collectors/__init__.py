@@ -1,5 +1,5 @@
-"""What is looked at when /metrics is asked for: the processes, the database, PgBouncer, nginx.
+"""Collectors of metrics that are read when Prometheus scrapes the service: processes, database, PgBouncer, nginx.
 
-Each collector has `read()`, which returns metrics, takes as long as it takes and may raise anything; `exposition` calls them all,
-sets them bounds and makes the text of it.
+Each collector has a function `read()`, which returns metrics and may raise any exception. `exposition` calls them, each
+with a timeout, and formats the result.
 """

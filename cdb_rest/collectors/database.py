@@ -1,4 +1,7 @@
-"""The database: how it is, who is connected, and its global tags. Every statement is O(tags) or better and reads no IOV."""
+"""Metrics of the database: size, connections, standbys and global tags.
+
+The cost of each statement is at most proportional to the number of tags; none reads IOVs.
+"""
 
 from typing import Any
 
@@ -8,7 +11,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from cdb_rest import named_sql
-from cdb_rest.connections.deadlines import hurry
+from cdb_rest.connections.deadlines import database_timeout
 
 SERVER, CONNECTIONS, STANDBYS, COUNT, GLOBAL_TAGS, LIMIT = (
     named_sql.load(name)
@@ -21,19 +24,19 @@ SERVER, CONNECTIONS, STANDBYS, COUNT, GLOBAL_TAGS, LIMIT = (
         "limit_statement",
     )
 )
-# The least that the driver knows for a connection; its statements have less.
+# The smallest connect_timeout of libpq.
 CONNECT_SECONDS = 2
 STATEMENT_MILLISECONDS = 1000
 
 
 def read() -> list[Metric]:
-    """The figures, over a connection of its own. Raises `django.db.Error` where the database does not answer in time."""
+    """The metrics, read on a separate connection. Raises `django.db.Error` if the database does not respond in time."""
     try:
-        with hurry(CONNECT_SECONDS), transaction.atomic(), connection.cursor() as cursor:
+        with database_timeout(CONNECT_SECONDS), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(LIMIT, {"statement": str(STATEMENT_MILLISECONDS)})
             return [*_server(cursor), _connections(cursor), *_standbys(cursor), *_global_tags(cursor)]
     finally:
-        # This thread ends.
+        # The thread ends after this call.
         connection.close()
 
 
@@ -44,8 +47,8 @@ def _server(cursor: Any) -> list[Metric]:
         GaugeMetricFamily("cdb_database_size_bytes", "Size of the database.", size),
         GaugeMetricFamily("cdb_database_max_connections", "Connections that PostgreSQL permits.", most),
         GaugeMetricFamily("cdb_database_oldest_transaction_seconds", "Age of the oldest transaction.", oldest),
-        GaugeMetricFamily("cdb_database_is_standby", "1 if the database that is asked is a standby.", int(is_standby)),
-        GaugeMetricFamily("cdb_exports_limit", "Exports that may run at a time.", settings.CDB_MAX_EXPORTS),
+        GaugeMetricFamily("cdb_database_is_standby", "1 if this database is a standby.", int(is_standby)),
+        GaugeMetricFamily("cdb_exports_limit", "Largest number of concurrent exports.", settings.CDB_MAX_EXPORTS),
     ]
 
 
@@ -60,10 +63,10 @@ def _connections(cursor: Any) -> Metric:
 def _standbys(cursor: Any) -> list[Metric]:
     names = ["standby"]
     connected = GaugeMetricFamily("cdb_standbys", "Standbys that stream from the primary, by name.", labels=names)
-    seconds = GaugeMetricFamily(
-        "cdb_standby_lag_seconds", "How long the last changes took to be there, or take already.", labels=names
+    seconds = GaugeMetricFamily("cdb_standby_lag_seconds", "Replication lag of the standby in seconds.", labels=names)
+    size = GaugeMetricFamily(
+        "cdb_standby_lag_bytes", "Bytes of the log that the standby has not replayed yet.", labels=names
     )
-    size = GaugeMetricFamily("cdb_standby_lag_bytes", "How much of the log is not replayed there yet.", labels=names)
     cursor.execute(STANDBYS)
     for name, number, lag_seconds, lag_bytes in cursor.fetchall():
         for family, figure in ((connected, number), (seconds, lag_seconds), (size, lag_bytes)):
@@ -74,9 +77,11 @@ def _standbys(cursor: Any) -> list[Metric]:
 def _global_tags(cursor: Any) -> list[Metric]:
     names = ["global_tag"]
     revision = GaugeMetricFamily("cdb_global_tag_revision", "Revision of a global tag.", labels=names)
-    status = GaugeMetricFamily("cdb_global_tag_status", "1 for the status it has.", labels=[*names, "status"])
-    lists = GaugeMetricFamily("cdb_global_tag_payload_lists", "Payload lists in it.", labels=names)
-    iovs = GaugeMetricFamily("cdb_global_tag_payload_iovs", "Payload IOVs in it.", labels=names)
+    status = GaugeMetricFamily(
+        "cdb_global_tag_status", "1 for the status of the global tag.", labels=[*names, "status"]
+    )
+    lists = GaugeMetricFamily("cdb_global_tag_payload_lists", "Payload lists of the global tag.", labels=names)
+    iovs = GaugeMetricFamily("cdb_global_tag_payload_iovs", "Payload IOVs of the global tag.", labels=names)
     cursor.execute(COUNT)
     [(total,)] = cursor.fetchall()
     cursor.execute(GLOBAL_TAGS, {"most": settings.CDB_METRICS_MAX_TAGS})
@@ -84,4 +89,4 @@ def _global_tags(cursor: Any) -> list[Metric]:
         status.add_metric([name, its_status], 1)
         for family, figure in ((revision, its_revision), (lists, its_lists), (iovs, its_iovs)):
             family.add_metric([name], figure)
-    return [GaugeMetricFamily("cdb_global_tags", "Global tags in all.", total), revision, status, lists, iovs]
+    return [GaugeMetricFamily("cdb_global_tags", "Number of global tags.", total), revision, status, lists, iovs]

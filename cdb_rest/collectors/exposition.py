@@ -1,4 +1,4 @@
-"""The text that Prometheus gets, within a bounded time, whatever is away."""
+"""The response to a Prometheus scrape, within a bounded time even if a source does not respond."""
 
 import logging
 import platform
@@ -20,13 +20,13 @@ from cdb_rest.metrics.slots import here
 
 logger = logging.getLogger(__name__)
 
-# What has not answered by then is left out.
-SECONDS = 2.5
+# Sources that have not responded by then are left out.
+TIMEOUT_SECONDS = 2.5
 PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 class Source:
-    """Somebody to ask, in a thread of its own, one question at a time: who does not answer keeps nobody waiting."""
+    """A source of metrics that is read in a separate thread, so that a source that hangs does not block the scrape."""
 
     def __init__(self, name: str, read: Callable[[], list[Metric]]) -> None:
         self.name = name
@@ -35,24 +35,26 @@ class Source:
         self._found: list[Metric] = []
 
     def begin(self) -> None:
-        """Ask, unless the last answer is still due."""
+        """Start reading, unless the last read is still running."""
         if not self._thread.is_alive():
             self._found = []
-            self._thread = threading.Thread(target=self._ask, name=f"scrape-{self.name}", daemon=True)
+            self._thread = threading.Thread(target=self._run, name=f"scrape-{self.name}", daemon=True)
             self._thread.start()
 
     def end(self, deadline: float) -> list[Metric]:
-        """What it has answered by the deadline (of `monotonic`), and whether it did."""
+        """The metrics that were read by the deadline (of `monotonic`), and whether the source responded."""
         self._thread.join(max(0.0, deadline - monotonic()))
         found = [] if self._thread.is_alive() else self._found
-        up = GaugeMetricFamily(f"cdb_{self.name}_up", f"1 if the {self.name} has answered.", int(bool(found)))
+        up = GaugeMetricFamily(
+            f"cdb_{self.name}_up", f"1 if the {self.name} responded to the scrape.", int(bool(found))
+        )
         return [up, *found]
 
-    def _ask(self) -> None:
+    def _run(self) -> None:
         try:
             self._found = self._read()
         except Exception as error:
-            logger.debug("%s was asked for its metrics in vain: %s", self.name, error)
+            logger.debug("reading the metrics of %s failed: %s", self.name, error)
 
 
 SOURCES = {
@@ -63,41 +65,41 @@ SOURCES = {
 _one_at_a_time = threading.Lock()
 
 
-class _Asked(Collector):
-    """What is not counted but looked at."""
+class _Collected(Collector):
+    """The metrics that are not counted but read."""
 
     def collect(self) -> Iterator[Metric]:
         yield _build()
         yield from processes.read()
-        there = {"database": True, "pgbouncer": here.pooler, "nginx": here.nginx}
-        asked = [source for name, source in SOURCES.items() if there[name]]
-        deadline = monotonic() + SECONDS
-        for source in asked:
+        exists = {"database": True, "pgbouncer": here.pooler, "nginx": here.nginx}
+        sources = [source for name, source in SOURCES.items() if exists[name]]
+        deadline = monotonic() + TIMEOUT_SECONDS
+        for source in sources:
             source.begin()
-        for source in asked:
+        for source in sources:
             yield from source.end(deadline)
 
 
 def text() -> bytes:
-    """All metrics, in Prometheus's format."""
+    """All metrics in the text format of Prometheus."""
     registry = counts.REGISTRY
     with _one_at_a_time:
-        asked = CollectorRegistry(auto_describe=False)
-        asked.register(_Asked())
-        # The processes first: looking for them removes what dead ones have left.
-        looked_at = generate_latest(asked)
+        collected = CollectorRegistry(auto_describe=False)
+        collected.register(_Collected())
+        # First, because reading the processes removes the gauges of those that have ended.
+        read = generate_latest(collected)
         if here.directory:
             registry = CollectorRegistry(auto_describe=False)
             multiprocess.MultiProcessCollector(registry, str(here.directory))
-        return generate_latest(registry) + looked_at
+        return generate_latest(registry) + read
 
 
 @cache
 def _build() -> Metric:
-    # An image may be without it.
+    # A container image may not contain the file.
     version = tomllib.loads(PROJECT.read_text())["project"]["version"] if PROJECT.exists() else "unknown"
     return InfoMetricFamily(
         "cdb_build",
-        "What is running.",
+        "Versions of the running service.",
         {"version": version, "python": platform.python_version(), "django": django.get_version()},
     )

@@ -10,20 +10,20 @@ from cdb_rest.metrics.slots import here
 
 SECONDS = 1
 STATES = ("reading", "writing", "waiting")
-# nginx is asked itself, whatever proxy the environment names.
+# Without proxies: the environment may name one.
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 def read() -> list[Metric]:
-    """nginx's connections by state, and how many there were. Raises `OSError` where it does not answer."""
+    """nginx's connections by state, and its counters. Raises `OSError` if nginx does not respond."""
     if here.nginx is None:
-        raise FileNotFoundError("there is no nginx around this process")
-    with _open(here.nginx, timeout=SECONDS) as answer:
-        numbers = [int(found) for found in re.findall(r"\d+", answer.read(1000).decode())]
+        raise FileNotFoundError("this process runs without nginx")
+    with _open(here.nginx, timeout=SECONDS) as response:
+        numbers = [int(found) for found in re.findall(r"\d+", response.read(1000).decode())]
     _active, accepted, handled, requests, *by_state = numbers
     connections = GaugeMetricFamily(
         "cdb_nginx_connections",
-        "Connections of clients: a request is read, an answer is made or written, or they are idle.",
+        "Connections of clients by state: reading a request, writing a response, or idle.",
         labels=["state"],
     )
     for state, number in zip(STATES, by_state, strict=True):
@@ -32,7 +32,11 @@ def read() -> list[Metric]:
         connections,
         CounterMetricFamily("cdb_nginx_accepted", "Connections that nginx has accepted.", accepted),
         CounterMetricFamily(
-            "cdb_nginx_dropped", "Connections that it closed at once, for want of places.", accepted - handled
+            "cdb_nginx_dropped",
+            "Connections that nginx closed at once because it had no free slot.",
+            accepted - handled,
         ),
-        CounterMetricFamily("cdb_nginx_requests", "Requests that nginx has read, its own status among them.", requests),
+        CounterMetricFamily(
+            "cdb_nginx_requests", "Requests that nginx has read, including those for its own status.", requests
+        ),
     ]

@@ -1,4 +1,4 @@
-"""PgBouncer's pools, from its console."""
+"""Metrics of PgBouncer, from its admin console."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -14,7 +14,7 @@ from cdb_rest.metrics.slots import here
 POOLS, STATS, DATABASES = (
     named_sql.load(name) for name in ("pgbouncer_pools", "pgbouncer_stats", "pgbouncer_databases")
 )
-# The least that the driver knows.
+# The smallest connect_timeout of libpq.
 CONNECT_SECONDS = 2
 OWN = "pgbouncer"
 MICROSECOND = 1e-6
@@ -22,16 +22,16 @@ CLIENTS, SERVERS = ("active", "waiting"), ("active", "idle", "used", "tested", "
 
 
 def read() -> list[Metric]:
-    """The connections of both sides, who waits, and what passed. Raises `psycopg2.Error` where it does not answer."""
+    """Connections to both sides, waiting times and traffic. Raises `psycopg2.Error` if PgBouncer does not respond."""
     with closing(psycopg2.connect(here.pooler, connect_timeout=CONNECT_SECONDS)) as console:
-        # It knows no transactions.
+        # The console does not support transactions.
         console.autocommit = True
-        pools, stats, databases = (_ask(console, statement) for statement in (POOLS, STATS, DATABASES))
+        pools, stats, databases = (_query(console, statement) for statement in (POOLS, STATS, DATABASES))
     return [*_of_pools(pools), *_of_stats(stats), *_of_databases(databases)]
 
 
-def _ask(console: Any, statement: str) -> list[dict[str, Any]]:
-    """The rows, by the names of their columns, without those on PgBouncer itself."""
+def _query(console: Any, statement: str) -> list[dict[str, Any]]:
+    """The rows as dictionaries, without those of PgBouncer's own database."""
     with console.cursor() as cursor:
         cursor.execute(statement)
         names = [column.name for column in cursor.description]
@@ -47,7 +47,9 @@ def _of_pools(rows: Iterable[dict[str, Any]]) -> list[Metric]:
         "cdb_pgbouncer_servers", "Connections of PgBouncer to PostgreSQL.", labels=["database", "state"]
     )
     waiting = GaugeMetricFamily(
-        "cdb_pgbouncer_max_wait_seconds", "How long the first of those that wait has waited.", labels=["database"]
+        "cdb_pgbouncer_max_wait_seconds",
+        "Longest time that a waiting client has waited, in seconds.",
+        labels=["database"],
     )
     for row in rows:
         for state in CLIENTS:
@@ -60,8 +62,8 @@ def _of_pools(rows: Iterable[dict[str, Any]]) -> list[Metric]:
 
 def _of_stats(rows: Iterable[dict[str, Any]]) -> list[Metric]:
     transactions = CounterMetricFamily("cdb_pgbouncer_transactions", "Transactions.", labels=["database"])
-    queries = CounterMetricFamily("cdb_pgbouncer_query_seconds", "Time in which statements ran.", labels=["database"])
-    waits = CounterMetricFamily("cdb_pgbouncer_wait_seconds", "Time in which clients waited.", labels=["database"])
+    queries = CounterMetricFamily("cdb_pgbouncer_query_seconds", "Seconds that statements ran.", labels=["database"])
+    waits = CounterMetricFamily("cdb_pgbouncer_wait_seconds", "Seconds that clients waited.", labels=["database"])
     for row in rows:
         transactions.add_metric([row["database"]], row["total_xact_count"])
         queries.add_metric([row["database"]], float(row["total_query_time"]) * MICROSECOND)
@@ -71,7 +73,7 @@ def _of_stats(rows: Iterable[dict[str, Any]]) -> list[Metric]:
 
 def _of_databases(rows: Iterable[dict[str, Any]]) -> list[Metric]:
     sizes = GaugeMetricFamily(
-        "cdb_pgbouncer_pool_size", "Connections to PostgreSQL that a pool may have.", labels=["database"]
+        "cdb_pgbouncer_pool_size", "Largest number of connections of the pool to PostgreSQL.", labels=["database"]
     )
     for row in rows:
         sizes.add_metric([row["name"]], row["pool_size"])

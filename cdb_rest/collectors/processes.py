@@ -1,4 +1,4 @@
-"""The processes that count together: how many they are and what they take."""
+"""Metrics of the gunicorn processes: number, threads, memory and open files."""
 
 import os
 from collections import defaultdict
@@ -13,23 +13,25 @@ from cdb_rest.metrics.values import shared_slots
 
 
 def read() -> list[Metric]:
-    """The figures of each gunicorn instance, all its processes together. Its first process, which answers nothing, has no
-    threads to answer with, but memory and files like the others."""
+    """The sums over the processes of each gunicorn instance.
+
+    The master process counts with its memory and files, but has no threads that handle requests.
+    """
     processes = GaugeMetricFamily(
-        "cdb_processes", "gunicorn's processes, the first one of each instance too.", labels=["pool"]
+        "cdb_processes", "gunicorn processes, including the master of each instance.", labels=["pool"]
     )
-    threads = GaugeMetricFamily("cdb_threads", "Threads that answer requests.", labels=["pool"])
+    threads = GaugeMetricFamily("cdb_threads", "Threads that handle requests.", labels=["pool"])
     memory = GaugeMetricFamily(
         "cdb_process_resident_memory_bytes",
-        "Memory of the processes; what they share counts for each.",
+        "Resident memory of the processes; shared memory counts once for each.",
         labels=["pool"],
     )
-    files = GaugeMetricFamily("cdb_process_open_fds", "Files and connections that they have open.", labels=["pool"])
+    files = GaugeMetricFamily("cdb_process_open_fds", "Open files and connections of the processes.", labels=["pool"])
     families = [processes, threads, memory, files]
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     slots = shared_slots()
     for owner in slots.living() if slots else [Owner(os.getpid(), here.pool, here.threads)]:
-        # It may have ended meanwhile.
+        # The process may have ended in the meantime.
         with suppress(psutil.Error):
             process = psutil.Process(owner.pid)
             own = (1, owner.threads, process.memory_info().rss, process.num_fds())

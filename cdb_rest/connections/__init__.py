@@ -1,1 +1,1 @@
-"""Connections to PostgreSQL: which server is asked, how long it may take, and what happens while it is away."""
+"""Connections to PostgreSQL: choice of the server, timeouts, circuit breaker, replicas and snapshots."""

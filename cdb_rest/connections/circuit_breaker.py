@@ -1,4 +1,4 @@
-"""A circuit breaker: while the database is away, one thread of a process tries to connect, and the others fail at once.
+"""A circuit breaker: while the database is down, one thread of a process tries to connect and the others fail at once.
 
 docs/decisions/0014-libraries-considered.md says why no library does it.
 """
@@ -12,54 +12,55 @@ import psycopg2
 
 from cdb_rest.metrics import counts
 
-# How long nobody tries again after a failure.
+# No connection is tried for this time after a failure.
 PAUSE_SECONDS = 0.5
 
 
 class CircuitBreaker:
-    """What the threads of a process know of a database that is away: one of them tries, the others are told at once.
+    """The circuit breaker of one server, shared by the threads of a process.
 
-    Only opening a connection asks here. Connections that are open go on, so that a refusal which concerns new ones alone,
-    such as too many of them, does not end the others' work.
+    Only new connections check it. Existing connections stay in use, so that an error which concerns new ones alone, such
+    as too many connections, does not stop the work on the others.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._is_on = False
-        self._is_being_tried = False
-        self._next_try = 0.0
+        self._is_open = False
+        self._has_attempt = False
+        self._next_attempt = 0.0
 
-    def began(self) -> None:
-        """Note that the database did not answer."""
+    def open(self) -> None:
+        """Open the circuit: the database did not respond."""
         with self._lock:
-            if not self._is_on:
+            if not self._is_open:
                 counts.OUTAGES.inc()
-            self._is_on = True
-            self._next_try = monotonic() + PAUSE_SECONDS
+            self._is_open = True
+            self._next_attempt = monotonic() + PAUSE_SECONDS
 
     @contextmanager
-    def trying(self) -> Iterator[bool]:
-        """Try inside the block whether the database answers; the value says whether it was away before.
+    def attempt(self) -> Iterator[bool]:
+        """Connect inside the block; the value says whether the circuit was open before.
 
-        Raises `psycopg2.OperationalError` at once while it is known to be away and it is not this thread's turn to try.
+        Raises `psycopg2.OperationalError` at once while the circuit is open and this thread may not try yet. An
+        `OperationalError` inside the block opens the circuit, success closes it.
         """
         with self._lock:
-            was_on = self._is_on
-            if was_on and (self._is_being_tried or monotonic() < self._next_try):
+            was_open = self._is_open
+            if was_open and (self._has_attempt or monotonic() < self._next_attempt):
                 counts.CONNECTIONS.labels("not tried").inc()
-                raise psycopg2.OperationalError("the database was away a moment ago, and is not tried again yet")
-            self._is_being_tried = was_on
+                raise psycopg2.OperationalError("the database did not respond a moment ago; it is not tried again yet")
+            self._has_attempt = was_open
         try:
-            yield was_on
+            yield was_open
         except psycopg2.OperationalError:
             counts.CONNECTIONS.labels("failed").inc()
-            self.began()
+            self.open()
             raise
         else:
             counts.CONNECTIONS.labels("opened").inc()
             with self._lock:
-                self._is_on = False
+                self._is_open = False
         finally:
-            if was_on:
+            if was_open:
                 with self._lock:
-                    self._is_being_tried = False
+                    self._has_attempt = False

@@ -1,10 +1,11 @@
-"""Connections to PostgreSQL that end in time, also when it does not answer.
+"""Timeouts on connections to PostgreSQL, which also hold when PostgreSQL does not respond.
 
-PostgreSQL keeps the timeouts of statements, as long as it is there to keep them. If it is frozen, or the network swallows
-what is sent, the driver would wait for ever: so a thread of the serving process looks at each connection's deadline, a moment
-after PostgreSQL's own, and shuts the socket of one that is overdue. The driver then fails as with any connection that breaks.
+PostgreSQL enforces the statement timeout as long as it runs. If it is frozen, or the network drops packets, the driver
+would wait for ever. So a thread of each serving process checks a deadline for each connection, slightly later than
+PostgreSQL's timeout, and shuts down the socket of a connection that is overdue. The driver then fails as it does when a
+connection breaks.
 
-Only the serving process has such connections (`cdb/wsgi.py`); elsewhere statements take the time that they need.
+Only serving processes have such connections (`cdb/wsgi.py`); commands have no timeouts.
 """
 
 import logging
@@ -28,50 +29,49 @@ from cdb_rest.connections import iov_mode
 from cdb_rest.connections.circuit_breaker import CircuitBreaker
 from cdb_rest.connections.statement_comments import named
 from cdb_rest.metrics import counts
-from cdb_rest.observe.exchange import Exchange
-from cdb_rest.observe.exchange import current as exchange
+from cdb_rest.observe.request_context import RequestContext, current_context
 
 logger = logging.getLogger(__name__)
 
 LIMIT_SESSION = named_sql.load("limit_session")
 
-# How much later than PostgreSQL's timeout the deadline is: its own error is the better one.
+# The deadline comes this much later than PostgreSQL's timeout, whose error message is more precise.
 MARGIN_SECONDS = 1.0
-LOOK_SECONDS = 0.25
-# A transaction waits for the service's Python, and for a client that takes a streamed answer, which has 15 s for each piece.
+CHECK_INTERVAL_SECONDS = 0.25
+# A transaction is idle while Python works, and while a client reads a streamed response: up to 15 s for each piece.
 IDLE_SECONDS = 60
-# After so long PostgreSQL ends the statement of a client that is gone, such as a process that was killed.
-GONE_SECONDS = 1
-# The least that the driver knows.
-TRIAL_SECONDS = 2
+# PostgreSQL checks this often during a statement whether its client still exists, and cancels the statement if not.
+CLIENT_CHECK_SECONDS = 1
+# While the circuit is open; 2 s is the smallest connect_timeout of libpq.
+ATTEMPT_TIMEOUT_SECONDS = 2
 
 CIRCUIT_BREAKER = CircuitBreaker()
 
 
-class _Hurry(threading.local):
+class _ThreadTimeout(threading.local):
     seconds: int | None = None
 
 
-_hurry = _Hurry()
+_thread_timeout = _ThreadTimeout()
 
 
 def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a cursor, which has to end before the connection's deadline."""
+    """A method of a cursor that sets the connection's deadline while it runs."""
 
-    def until_deadline(self: Any, *arguments: Any, **values: Any) -> Any:
+    def with_deadline(self: Any, *arguments: Any, **values: Any) -> Any:
         connection = self.connection
-        connection.exchange = exchange.get()
-        connection.deadline = monotonic() + (_hurry.seconds or connection.limit_seconds)
+        connection.context = current_context.get()
+        connection.deadline = monotonic() + (_thread_timeout.seconds or connection.limit_seconds)
         try:
             return method(self, *arguments, **values)
         finally:
             connection.deadline = None
 
-    return until_deadline
+    return with_deadline
 
 
 class WatchedCursor(psycopg2.extensions.cursor):
-    """A cursor whose statements have a deadline. Streams of COPY have none: whoever streams sees to their progress."""
+    """A cursor whose statements have a deadline. COPY has none: `services/copy_out.py` limits each of its pieces."""
 
     execute = _watched(named(psycopg2.extensions.cursor.execute))
     executemany = _watched(named(psycopg2.extensions.cursor.executemany))
@@ -79,7 +79,7 @@ class WatchedCursor(psycopg2.extensions.cursor):
 
 
 class WatchedServerCursor(WatchedCursor):
-    """The same for a cursor on the server, where fetching asks the server too."""
+    """A server-side cursor, which has a deadline for each fetch as well."""
 
     fetchone = _watched(psycopg2.extensions.cursor.fetchone)
     fetchmany = _watched(psycopg2.extensions.cursor.fetchmany)
@@ -88,25 +88,25 @@ class WatchedServerCursor(WatchedCursor):
 
 
 class WatchedConnection(psycopg2.extensions.connection):
-    """A connection for requests: its statements have timeouts, and deadlines for when nothing answers at all.
+    """A connection for requests, whose statements have timeouts and deadlines.
 
-    It counts as open when a first statement was answered, because a pool in between would accept it without a database.
-    Raises `psycopg2.OperationalError` if that fails, at once where the database is known to be away.
+    It is open once a first statement has succeeded, because PgBouncer accepts connections while the database is down.
+    Raises `psycopg2.OperationalError`, at once while the circuit breaker is open.
     """
 
     deadline: float | None = None
     circuit_breaker = CIRCUIT_BREAKER
-    # Once for the process.
+    # One check for the whole process.
     is_mode_checked = False
-    # The one that it works for.
-    exchange: Exchange | None = None
+    # The request that uses the connection.
+    context: RequestContext | None = None
 
     def __init__(self, dsn: str, *arguments: Any, **values: Any) -> None:
         self._limit_reads()
-        with self.circuit_breaker.trying() as was_away:
-            seconds = _hurry.seconds or (TRIAL_SECONDS if was_away else None)
+        with self.circuit_breaker.attempt() as was_open:
+            seconds = _thread_timeout.seconds or (ATTEMPT_TIMEOUT_SECONDS if was_open else None)
             super().__init__(make_dsn(dsn, connect_timeout=seconds) if seconds else dsn, *arguments, **values)
-            # A descriptor of our own, because the driver's number may belong to something else when it is used.
+            # A duplicate of the descriptor, because the driver may close its own, whose number may then belong to another file.
             self._socket = socket.socket(fileno=os.dup(self.fileno()))
             _watch(self)
             try:
@@ -115,9 +115,9 @@ class WatchedConnection(psycopg2.extensions.connection):
                 self.close()
                 raise
 
-    # Django asks for a cursor by its name and by named options alone.
+    # Django passes the name and keyword arguments only.
     def cursor(self, name: str | None = None, **values: Any) -> WatchedCursor:  # type: ignore[override]
-        """A cursor, on the server if it has a name."""
+        """A cursor; with a name, a server-side cursor."""
         return super().cursor(name, cursor_factory=WatchedServerCursor if name else WatchedCursor, **values)
 
     def commit(self) -> None:
@@ -129,17 +129,17 @@ class WatchedConnection(psycopg2.extensions.connection):
         self._end(super().rollback)
 
     def close(self) -> None:
-        """Close it, and our descriptor of it."""
+        """Close the connection and the duplicate of its descriptor."""
         super().close()
         with _lock:
             self._socket.close()
 
     def extend(self) -> None:
-        """Give the rest of the transaction the deadlines of writes and heavy reads."""
+        """Set the deadlines of writes and long reads for the rest of the transaction."""
         self.limit_seconds = settings.CDB_STATEMENT_TIMEOUT_SECONDS + MARGIN_SECONDS
 
-    def give_up(self) -> None:
-        """Shut the socket under the driver, which waits for an answer that does not come."""
+    def abort(self) -> None:
+        """Shut down the socket, so that the driver, which waits on it, fails."""
         with _lock, suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -147,7 +147,7 @@ class WatchedConnection(psycopg2.extensions.connection):
         self.limit_seconds = settings.CDB_LOOKUP_TIMEOUT_SECONDS + MARGIN_SECONDS
 
     def _begin_session(self) -> None:
-        # Outside of a transaction, whose end would take the settings back.
+        # Outside of a transaction: a rollback would revert the settings.
         self.autocommit = True
         with self.cursor() as cursor:
             cursor.execute(
@@ -156,7 +156,7 @@ class WatchedConnection(psycopg2.extensions.connection):
                     "statement": str(1000 * settings.CDB_LOOKUP_TIMEOUT_SECONDS),
                     "lock": str(1000 * settings.CDB_LOCK_TIMEOUT_SECONDS),
                     "idle": str(1000 * IDLE_SECONDS),
-                    "look": str(1000 * GONE_SECONDS),
+                    "look": str(1000 * CLIENT_CHECK_SECONDS),
                 },
             )
             self._check_mode(cursor)
@@ -164,18 +164,18 @@ class WatchedConnection(psycopg2.extensions.connection):
 
     @staticmethod
     def _check_mode(cursor: WatchedCursor) -> None:
-        """Raise `psycopg2.OperationalError` if the database was made with another CDB_IOV_MODE.
+        """Raise `psycopg2.OperationalError` if the database was created with another CDB_IOV_MODE.
 
-        The start of the process looks as well, but the database may have been away then.
+        It is also checked when the process starts, but the database may have been down then.
         """
         if WatchedConnection.is_mode_checked:
             return
-        made_in = iov_mode.recorded(cursor)
-        conflict = iov_mode.conflict(made_in, settings.CDB_IOV_MODE)
+        created_in = iov_mode.recorded(cursor)
+        conflict = iov_mode.conflict(created_in, settings.CDB_IOV_MODE)
         if conflict:
             logger.error(conflict)
             raise psycopg2.OperationalError(conflict)
-        WatchedConnection.is_mode_checked = made_in is not None
+        WatchedConnection.is_mode_checked = created_in is not None
 
     def _end(self, how: Callable[[], None]) -> None:
         self.deadline = monotonic() + self.limit_seconds
@@ -186,33 +186,33 @@ class WatchedConnection(psycopg2.extensions.connection):
             self._limit_reads()
 
 
-def serve() -> None:
-    """Let this process's connections, none of which is open yet, be watched ones."""
+def enforce() -> None:
+    """Use watched connections in this process, which must have opened none yet."""
     for alias in connections:
-        # Each server can be away by itself.
+        # Each server has a circuit breaker of its own.
         of_its_own = {} if alias == DEFAULT_DB_ALIAS else {"circuit_breaker": CircuitBreaker()}
         factory = type("WatchedConnection", (WatchedConnection,), of_its_own)
         connections.settings[alias]["OPTIONS"]["connection_factory"] = factory
 
 
 @contextmanager
-def hurry(seconds: int) -> Iterator[None]:
-    """Inside the block the database has so long to take a connection or to answer a statement (2 at least)."""
-    _hurry.seconds = seconds
+def database_timeout(seconds: int) -> Iterator[None]:
+    """Limit connecting and each statement of this thread inside the block to so many seconds (at least 2)."""
+    _thread_timeout.seconds = seconds
     try:
         yield
     finally:
-        _hurry.seconds = None
+        _thread_timeout.seconds = None
 
 
-def heavy_milliseconds() -> str | None:
-    """The timeout of statements in writes and heavy reads, as PostgreSQL takes it; None where no requests are served."""
+def statement_timeout() -> str | None:
+    """The statement timeout of writes and long reads in milliseconds, for PostgreSQL; None outside of serving processes."""
     served = isinstance(current.connection, WatchedConnection)
     return str(1000 * settings.CDB_STATEMENT_TIMEOUT_SECONDS) if served else None
 
 
 def extend() -> None:
-    """Give the rest of the current transaction, whose PostgreSQL was told that timeout, deadlines to match."""
+    """Set deadlines that match `statement_timeout()` for the rest of the current transaction."""
     if isinstance(current.connection, WatchedConnection):
         current.connection.extend()
 
@@ -226,23 +226,23 @@ def _watch(connection: WatchedConnection) -> None:
     global _watcher
     with _lock:
         _connections.add(connection)
-        # A process that was forked has none of the threads of the one before.
+        # Threads do not survive a fork.
         if _watcher is None or not _watcher.is_alive():
-            _watcher = threading.Thread(target=_look_after_deadlines, name="deadlines", daemon=True)
+            _watcher = threading.Thread(target=_check_deadlines, name="deadlines", daemon=True)
             _watcher.start()
 
 
-def _look_after_deadlines() -> None:
+def _check_deadlines() -> None:
     while True:
-        sleep(LOOK_SECONDS)
+        sleep(CHECK_INTERVAL_SECONDS)
         now = monotonic()
         with _lock:
             watched = list(_connections)
         for connection in watched:
             deadline = connection.deadline
             if deadline is not None and deadline < now:
-                counts.GIVEN_UP.inc()
-                exchange.set(connection.exchange)
-                logger.warning("the database has not answered in time; its connection is given up")
-                connection.circuit_breaker.began()
-                connection.give_up()
+                counts.ABORTED.inc()
+                current_context.set(connection.context)
+                logger.warning("the database did not respond in time; the connection is closed")
+                connection.circuit_breaker.open()
+                connection.abort()

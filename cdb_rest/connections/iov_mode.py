@@ -1,4 +1,4 @@
-"""The mode of a database's intervals, which is fixed when the database is made."""
+"""The IOV mode of a database, which is fixed when the database is created."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ IOV_MODE = named_sql.load("iov_mode")
 
 
 def recorded(cursor: Any) -> str | None:
-    """The mode that the database was made in, None before it is migrated."""
+    """The mode in which the database was created; None before it is migrated."""
     cursor.execute(HAS_PROPERTIES)
     if not cursor.fetchone()[0]:
         return None
@@ -18,11 +18,11 @@ def recorded(cursor: Any) -> str | None:
     return row[0] if row else None
 
 
-def conflict(made_in: str | None, configured: str) -> str | None:
-    """What is wrong, as a sentence, if a database was made in another mode than the configured one; else None.
+def conflict(created_in: str | None, configured: str) -> str | None:
+    """An error message if the database was created in another mode than the configured one, else None.
 
-    In the other mode the same stored ends mean other intervals.
+    In the other mode, the same stored ends would mean other intervals.
     """
-    if made_in in (None, configured):
+    if created_in in (None, configured):
         return None
-    return f"the database was made with CDB_IOV_MODE={made_in}, so it can't be used with CDB_IOV_MODE={configured}"
+    return f"the database was created with CDB_IOV_MODE={created_in}; it cannot be used with CDB_IOV_MODE={configured}"

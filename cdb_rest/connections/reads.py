@@ -1,4 +1,4 @@
-"""Reads: which server the next one goes to, and a query in one round trip."""
+"""Reads: the choice between the primary and its replicas, and queries in one round trip."""
 
 import itertools
 import threading
@@ -7,38 +7,37 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, Error, connection, connections
 
-from cdb_rest.connections.replicas import watch
+from cdb_rest.connections.replicas import monitor
 from cdb_rest.connections.replicas.replica import Replica, is_reading_from_one
 
 REPLICAS = [Replica(alias) for alias in connections if alias != DEFAULT_DB_ALIAS]
 
 _turn = itertools.count()
 _lock = threading.Lock()
-_watches: list[threading.Thread] = []
+_monitors: list[threading.Thread] = []
 
 
-def choose() -> Replica | None:
-    """A replica that takes part in reading, each in its turn; None where the primary has to answer.
+def choose_replica() -> Replica | None:
+    """The next replica in rotation (round robin), or None if the primary must be used.
 
-    Also inside of a `reading` block, where the choice has been made.
+    None also inside a `reading` block, where the replica is chosen already.
     """
     if not REPLICAS or is_reading_from_one():
         return None
-    # A process that was forked has none of the threads of the one before.
-    if not _watches or not _watches[0].is_alive():
-        _start_watches()
+    # Threads do not survive a fork.
+    if not _monitors or not _monitors[0].is_alive():
+        _start_monitors()
     ready = [replica for replica in REPLICAS if replica.is_in_rotation]
     return ready[next(_turn) % len(ready)] if ready else None
 
 
-def ask(
+def fetch_all(
     statement: str, parameters: Mapping[str, Any], note_start: Callable[[], None] | None = None
 ) -> list[tuple[Any, ...]]:
-    """The rows of a query in one round trip, without the health check that would be a second one.
+    """The rows of a query in one round trip: Django's health check of the connection would be a second one.
 
-    `note_start` is called each time that there is a connection and the query is sent.
-
-    Asking twice is harmless, so a connection that turns out to be lost is replaced and the question asked again.
+    If the connection turns out to be lost, the query is sent again on a new one, which is safe because it only reads.
+    `note_start` is called each time before the query is sent on an open connection.
     """
     connection.health_check_done = True  # type: ignore[attr-defined]  # the types lack it
     try:
@@ -50,10 +49,10 @@ def ask(
         return _execute(statement, parameters, note_start)
 
 
-def _start_watches() -> None:
+def _start_monitors() -> None:
     with _lock:
-        if not _watches or not _watches[0].is_alive():
-            _watches[:] = [watch.start(replica) for replica in REPLICAS]
+        if not _monitors or not _monitors[0].is_alive():
+            _monitors[:] = [monitor.start(replica) for replica in REPLICAS]
 
 
 def _execute(

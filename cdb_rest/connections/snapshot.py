@@ -1,4 +1,4 @@
-"""Reads that take longer than a lookup, and several reads of one state of the database."""
+"""Transactions for reads that take longer than a lookup, and for several reads of one state of the database."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,24 +14,24 @@ LIMIT_STATEMENT = named_sql.load("limit_statement")
 
 @contextlib.contextmanager
 def snapshot() -> Iterator[None]:
-    """All queries inside the block see the database as it is at the first of them; none of them may write.
+    """All queries inside the block see the database as of the first one; the transaction is read-only.
 
-    In the serving process each may take `CDB_STATEMENT_TIMEOUT_SECONDS`.
+    In a serving process each query may take `CDB_STATEMENT_TIMEOUT_SECONDS`.
     """
-    with transaction.atomic(), _heavy(SNAPSHOT):
+    with transaction.atomic(), _with_long_timeout(SNAPSHOT):
         yield
 
 
 @contextlib.contextmanager
-def unhurried() -> Iterator[None]:
-    """Queries inside the block may take `CDB_STATEMENT_TIMEOUT_SECONDS` in the serving process, not only a lookup's time."""
-    with transaction.atomic(savepoint=False), _heavy(LIMIT_STATEMENT):
+def long_reads() -> Iterator[None]:
+    """In a serving process, queries inside the block may take `CDB_STATEMENT_TIMEOUT_SECONDS`, longer than a lookup."""
+    with transaction.atomic(savepoint=False), _with_long_timeout(LIMIT_STATEMENT):
         yield
 
 
 @contextlib.contextmanager
-def _heavy(statement: str) -> Iterator[None]:
+def _with_long_timeout(statement: str) -> Iterator[None]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, {"statement": deadlines.heavy_milliseconds()})
+        cursor.execute(statement, {"statement": deadlines.statement_timeout()})
     deadlines.extend()
     yield

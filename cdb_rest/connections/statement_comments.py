@@ -1,24 +1,24 @@
-"""The id of a request in front of its statements, so that PostgreSQL's log and its view of activity tell whose they are."""
+"""SQL comments with the request id, which appear in PostgreSQL's log and in pg_stat_activity."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from cdb_rest.observe.exchange import current
+from cdb_rest.observe.request_context import current_context
 
 
 def named(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a cursor whose first argument is a statement: inside of a request, with its id as a comment in front.
+    """A method of a cursor that puts a comment with the request id before the statement, its first argument.
 
-    In front, because PostgreSQL cuts long statements at their ends. An id can't end the comment, nor is anything in it a
-    placeholder (`REQUEST_ID`).
+    Before it, because PostgreSQL truncates long statements at the end. A request id can neither end the comment nor contain
+    a placeholder (`REQUEST_ID`).
     """
 
     @wraps(method)
     def with_id(self: Any, statement: str | bytes, *arguments: Any, **values: Any) -> Any:
-        exchange = current.get()
-        if exchange is not None:
-            comment = f"/*request_id={exchange.request_id}*/ "
+        context = current_context.get()
+        if context is not None:
+            comment = f"/*request_id={context.request_id}*/ "
             statement = comment.encode() + statement if isinstance(statement, bytes) else comment + statement
         return method(self, statement, *arguments, **values)
 

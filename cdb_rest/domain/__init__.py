@@ -1,1 +1,1 @@
-"""The rules of the field in plain Python: no Django, no database, no HTTP."""
+"""The domain layer: the rules for global tags, payload lists and intervals, without Django, database or HTTP."""

@@ -1,7 +1,7 @@
-"""What attaching an interval does to the IOVs that a payload list holds already.
+"""The interval rule: what attaching an interval does to the existing rows of a payload list.
 
-The valid payload of a list at a moment is that of the row with the latest start at or before it, if the moment is before
-that row's end. So of each row only the part up to the start of the next one is visible.
+The valid payload of a list at a moment is that of the row with the latest start at or before the moment, provided that
+the moment is before that row's end. So only the part of each row up to the start of the next row is visible.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,7 +15,7 @@ from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
 
 
 class Row(Protocol):
-    """An IOV of a list, whatever else it is."""
+    """A row of a payload list: any object with an interval."""
 
     interval: Interval
 
@@ -25,8 +25,10 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 @dataclass(frozen=True, slots=True)
 class Cut(Generic[AnyRow]):
-    """What an attached interval leaves of a row that had the interval `was`: nothing (it is detached), one interval (it
-    is trimmed, or its start moves) or two (it is split).
+    """The effect of an attached interval on a row that had the interval `was`.
+
+    `rest` is what remains of it: no interval (the row is detached), one (it is trimmed, or its start moves) or two (it is
+    split).
     """
 
     row: AnyRow
@@ -35,9 +37,10 @@ class Cut(Generic[AnyRow]):
 
 
 def plan_attach(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
-    """The cuts after which the payload attached with `new` is valid in all of it, and all else is as it was.
+    """The cuts that make the payload of `new` valid in the whole interval, and change nothing else.
 
-    `rows`, by start, are those that start in `new` or at its end, the last one before and, if need be, later ones.
+    `rows`, ordered by start, must have every row that starts in `new` or at its end, and the last row before it; they may
+    have later rows.
     """
     return [
         Cut(row, row.interval, _rest(row, until, new))
@@ -47,10 +50,10 @@ def plan_attach(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
 
 
 def plan_since_only(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
-    """The cuts for a row that starts with `new` and is valid up to the next start of its list, whatever stands there.
+    """The cuts for a row that starts with `new` and is valid only up to the next start in its list.
 
-    A row with the same start is hidden as a whole and goes. The one before, if it is open, stays so: it is hidden from
-    here on as it is. A closed one is trimmed, because closed intervals do not overlap later rows.
+    A row with the same start becomes invisible and is detached. If the row before is open, it is not changed: the new row
+    hides the rest of it. If it is closed, it is trimmed, because a closed interval must not overlap a later row.
     """
     return [cut for cut in plan_attach(up_to_next(new, rows), rows) if not (cut.rest and cut.was.is_open)]
 
@@ -61,17 +64,18 @@ def up_to_next(new: Interval, rows: Sequence[Row]) -> Interval:
     return Interval(new.start, next(following, AFTER_ALL))
 
 
-class Defined(Generic[AnyRow]):
-    """What is defined in a list, in a protected tag: it stays."""
+class ProtectedRows(Generic[AnyRow]):
+    """The existing rows of a list in a protected tag. Their visible parts must not change."""
 
     def __init__(self, rows: Sequence[AnyRow]) -> None:
         self._rows = [(row, row.interval, Interval(row.interval.start, until)) for row, until in _visible_ends(rows)]
         self._starts = [row.interval.start for row in rows]
 
-    def check_kept(self, new: Interval, effective: Interval, name: Callable[[AnyRow], str]) -> None:
-        """Raise `OverlapError`, with both intervals, if `new`, valid in `effective`, would change what is defined.
+    def check_unchanged(self, new: Interval, effective: Interval, name: Callable[[AnyRow], str]) -> None:
+        """Raise `OverlapError`, with both intervals, if `new`, valid in `effective`, would change a visible part.
 
-        Online running may go on: an open interval may follow an open last one. `name` gives a row's name for the message.
+        As an exception for online running, an open interval may start after an open last one. `name` returns the name of
+        a row for the message.
         """
         first = max(bisect_right(self._starts, effective.start) - 1, 0)
         last = bisect_left(self._starts, effective.end)
@@ -81,15 +85,15 @@ class Defined(Generic[AnyRow]):
             follows = number == len(self._rows) - 1 and interval.is_open and interval.start < new.start
             if follows and new.is_open:
                 continue
-            hint = " After its start only an open interval is taken." if follows else ""
+            hint = " After its start, only an open interval is accepted." if follows else ""
             raise OverlapError(
                 f"The interval {new} overlaps {interval} of {name(row)}, "
-                f"and what is defined in a protected global tag stays.{hint}"
+                f"and existing intervals of a protected global tag cannot be changed.{hint}"
             )
 
 
 def _visible_ends(rows: Sequence[AnyRow]) -> list[tuple[AnyRow, Moment]]:
-    """Each row with the end of its visible part: its own, or the start of the next row if that is earlier."""
+    """Each row with the end of its visible part: its own end, or the start of the next row if that is earlier."""
     ends = [min(row.interval.end, following.interval.start) for row, following in pairwise(rows)]
     return list(zip(rows, [*ends, *(row.interval.end for row in rows[-1:])], strict=True))
 
@@ -101,6 +105,6 @@ def _is_touched(row: Row, until: Moment, new: Interval) -> bool:
 def _rest(row: Row, until: Moment, new: Interval) -> tuple[Interval, ...]:
     start, end = row.interval.start, row.interval.end
     before = (Interval(start, new.start),) if start < new.start else ()
-    # The end stays as it is, even if a later row hides a part.
+    # The end is kept even if a later row hides a part of the interval.
     after = (Interval(new.end, end),) if until > new.end else ()
     return before + after

@@ -1,13 +1,14 @@
-"""What can go wrong, one class each, in the field's terms.
+"""The errors of the service, one class for each.
 
-The docstring says what it means to the caller; `code` is the stable identifier that programs may rely on.
+The docstring of a class says what the error means for the client. `code` is a stable identifier for programs.
 """
 
 
 class CdbError(Exception):
-    """Base of all errors of the service. The message is one sentence for the caller.
+    """Base class of all errors of the service. The message is for the client.
 
-    Of a request with many rows, `rows` says which are wrong and why; `fields` maps wrong fields to what is wrong with them.
+    `fields` maps the names of invalid fields to lists of messages. For a request with many rows, `rows` has an object for
+    each invalid row.
     """
 
     code = "error"
@@ -21,25 +22,25 @@ class CdbError(Exception):
 
 
 class InvalidInputError(CdbError):
-    """The request is malformed, or a value is missing, of the wrong type or out of range."""
+    """The request is malformed, or a value is missing, has the wrong type or is out of range."""
 
     code = "invalid_input"
 
 
 class UnknownParameterError(CdbError):
-    """The query string has a parameter that the route does not have."""
+    """The query string has a parameter that the route does not accept."""
 
     code = "unknown_parameter"
 
 
 class TooManyRowsError(CdbError):
-    """A bulk request has more rows than are accepted at once; send them in parts."""
+    """A bulk request has too many rows; send them in several requests."""
 
     code = "too_many_rows"
 
 
 class NameTakenError(CdbError):
-    """Another object of this kind has that name already."""
+    """Another object of this kind has this name already."""
 
     code = "name_taken"
 
@@ -48,7 +49,7 @@ class NameTakenError(CdbError):
 
 
 class NotFoundError(CdbError):
-    """Base of the errors for objects that do not exist."""
+    """Base class of the errors for objects that do not exist."""
 
     code = "not_found"
     kind = "object"
@@ -59,118 +60,118 @@ class NotFoundError(CdbError):
 
 
 class GlobalTagNotFoundError(NotFoundError):
-    """No global tag has that name or id."""
+    """No global tag has this name or id."""
 
     code = "global_tag_not_found"
     kind = "global tag"
 
 
 class StatusNotFoundError(NotFoundError):
-    """No global tag status has that name; the message lists those that there are."""
+    """No global tag status has this name. The message lists the existing statuses."""
 
     code = "status_not_found"
     kind = "global tag status"
 
     def __init__(self, name: str, known: list[str]) -> None:
-        super().__init__(f"{name}; there are {', '.join(known)}")
+        super().__init__(f"{name}; existing statuses: {', '.join(known)}")
 
 
 class PayloadTypeNotFoundError(NotFoundError):
-    """No payload type has that name."""
+    """No payload type has this name."""
 
     code = "payload_type_not_found"
     kind = "payload type"
 
 
 class PayloadListNotFoundError(NotFoundError):
-    """No payload list has that name or id, or the tag has none of that type."""
+    """No payload list has this name or id, or the tag has no list of this type."""
 
     code = "payload_list_not_found"
     kind = "payload list"
 
 
 class PayloadIOVNotFoundError(NotFoundError):
-    """No payload IOV has that id, or none of the list has exactly that start and end."""
+    """No payload IOV has this id, or no IOV of the list has exactly this start and end."""
 
     code = "payload_iov_not_found"
     kind = "payload IOV"
 
 
 class SettingNotFoundError(NotFoundError):
-    """No public setting has that name."""
+    """No public setting has this name."""
 
     code = "setting_not_found"
     kind = "public setting"
 
 
 class TagLockedError(CdbError):
-    """The tag is locked: what is defined in it stays as it is."""
+    """The tag is protected by its status: existing payload lists and IOVs cannot be removed or changed."""
 
     code = "global_tag_locked"
 
 
 class TagFrozenError(CdbError):
-    """The tag is frozen: nothing in it changes any more."""
+    """The tag is frozen: it cannot be changed any more."""
 
     code = "global_tag_frozen"
 
 
 class StatusChangeRefusedError(CdbError):
-    """The tag's status does not permit a change to the one asked for."""
+    """The tag's status does not permit a change to the requested status."""
 
     code = "status_change_refused"
 
 
 class OverlapError(CdbError):
-    """The interval overlaps that of another IOV of the same list."""
+    """The interval overlaps that of another IOV of the same list, or has the same start."""
 
     code = "iov_overlap"
 
 
 class PayloadTypeInUseError(CdbError):
-    """Payload lists of that type exist, so it can't be deleted."""
+    """The payload type cannot be deleted, because payload lists of this type exist."""
 
     code = "payload_type_in_use"
 
 
 class PayloadListNotEmptyError(CdbError):
-    """The list holds IOVs, so it can't be deleted."""
+    """The payload list cannot be deleted, because it has IOVs."""
 
     code = "payload_list_not_empty"
 
 
 class ChangeNotFoundError(NotFoundError):
-    """The tag's change log has no such revision."""
+    """The tag's change log has no entry with this revision."""
 
     code = "change_not_found"
     kind = "change"
 
 
 class ChangeTooLargeError(CdbError):
-    """The change takes away or adds more IOVs than one entry of the change log can hold, which is about a million."""
+    """The change removes or adds more IOVs than one entry of the change log can hold, which is about a million."""
 
     code = "change_too_large"
 
 
 class KeyReusedError(CdbError):
-    """The idempotency key belongs to another request; each new request needs a new one."""
+    """The idempotency key was used with another request; each new request needs a new key."""
 
     code = "idempotency_key_reused"
 
 
 class ConcurrentChangeError(CdbError):
-    """Another request changed the same objects at the same moment; repeating this one is safe."""
+    """Another request changed the same objects at the same moment. Nothing was stored; it is safe to retry."""
 
     code = "concurrent_change"
 
 
 class DatabaseUnavailableError(CdbError):
-    """The database can't be reached or does not answer in time; try again later."""
+    """The database cannot be reached or does not respond in time; try again later."""
 
     code = "database_unavailable"
 
 
 class OverloadedError(CdbError):
-    """As many such requests as are permitted at a time are running already; try again later."""
+    """The maximum number of such requests is already running; try again later."""
 
     code = "overloaded"

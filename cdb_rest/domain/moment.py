@@ -1,35 +1,35 @@
-"""Moments of data taking and the intervals between them."""
+"""Moments of data taking, and intervals of moments."""
 
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-# The largest 64-bit number; as an end it means "to the end of time".
+# The largest signed 64-bit number. As an end it means that the interval is open.
 OPEN = 2**63 - 1
 
 
 class Mode(StrEnum):
-    """How the end of an interval stands on the wire and in the tables."""
+    """The meaning of an interval's end in the wire format and in the tables."""
 
-    CONTINUOUS = "continuous"  # the first moment that is no longer inside
-    DISCRETE = "discrete"  # the last moment that is still inside
+    CONTINUOUS = "continuous"  # exclusive: the first moment after the interval
+    DISCRETE = "discrete"  # inclusive: the last moment of the interval
 
 
 class Moment(NamedTuple):
-    """A point of data taking: (major, minor), both in 0…2^63-1, compared major first."""
+    """A moment of data taking: (major, minor), both in 0…2^63-1, ordered by major, then by minor."""
 
     major: int
     minor: int
 
     @property
     def combined(self) -> Decimal:
-        """major + minor / 10^19, as the tables' combined column has it: exact, being written down and not computed."""
+        """major + minor / 10^19, as in the column `comb_iov`. It is exact, because the digits are not computed."""
         return Decimal(f"{self.major}.{self.minor:019d}")
 
     @classmethod
     def from_combined(cls, combined: Decimal) -> "Moment":
-        """The moment that a combined column means. The number after the last one of a major is the next major's first."""
+        """The moment for a combined value. The value after the last minor of a major is the first moment of the next major."""
         major, _, digits = f"{combined:f}".partition(".")
         minor = int(digits.ljust(19, "0") or 0)
         return cls(int(major), minor) if minor <= OPEN else cls(int(major) + 1, 0)
@@ -38,17 +38,17 @@ class Moment(NamedTuple):
         return f"({self.major}, {self.minor})"
 
 
-# The end of an open interval on the wire and in the tables, which is at the same time the last moment there is.
+# The end of an open interval in the wire format and in the tables. It is also the last moment.
 END_OF_TIME = Moment(OPEN, OPEN)
-# The end of an open interval here: after the last moment, so that an open interval is half-open like any other.
+# The end of an open interval in an `Interval`. It is after the last moment, so that open intervals are half-open, too.
 AFTER_ALL = Moment(OPEN + 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval of validity, half-open: `start` is inside, `end` is not. The end of an open one is `AFTER_ALL`.
+    """A half-open interval of validity: `start` is inside, `end` is not. The end of an open interval is `AFTER_ALL`.
 
-    Build it from what stands on the wire with `from_wire`.
+    `from_wire` creates it from the wire format.
     """
 
     start: Moment
@@ -56,7 +56,7 @@ class Interval:
 
     @classmethod
     def from_wire(cls, start: Moment, end: Moment, mode: Mode) -> "Interval":
-        """The interval that `start` and `end` mean in `mode`; it may be empty."""
+        """The interval with this start and end in the wire format of `mode`. It may be empty."""
         if end == END_OF_TIME:
             return cls(start, AFTER_ALL)
         if mode is Mode.DISCRETE:
@@ -64,9 +64,9 @@ class Interval:
         return cls(start, end)
 
     def on_wire(self, mode: Mode) -> tuple[Moment, Moment]:
-        """Start and end as they stand on the wire in `mode`; the interval must not be empty.
+        """Start and end in the wire format of `mode`. The interval must not be empty.
 
-        In continuous mode an end at the very last moment comes out as open: the wire has no other word for it.
+        In continuous mode, an interval that ends at the last moment becomes an open one, because both have the same form.
         """
         end = self.end
         if self.is_open:
@@ -77,20 +77,20 @@ class Interval:
 
     @property
     def is_open(self) -> bool:
-        """Whether the interval lasts to the end of time."""
+        """Whether the interval has no end."""
         return self.end == AFTER_ALL
 
     @property
     def is_empty(self) -> bool:
-        """Whether no moment is inside."""
+        """Whether the interval contains no moment."""
         return self.end <= self.start
 
     def contains(self, moment: Moment) -> bool:
-        """Whether `moment` is inside."""
+        """Whether `moment` is in the interval."""
         return self.start <= moment < self.end
 
     def overlaps(self, other: "Interval") -> bool:
-        """Whether some moment is inside both (neither being empty)."""
+        """Whether the two intervals have a moment in common. Neither may be empty."""
         return self.start < other.end and other.start < self.end
 
     def __str__(self) -> str:

@@ -1,11 +1,11 @@
-"""Where a write comes from."""
+"""The origin of a write, for the change log."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who makes a change (an authenticated subject, a client's address or a command's name), and why, in their words."""
+    """The actor of a change (an authenticated subject, a client's address or a command's name), and the actor's comment."""
 
     actor: str = ""
     comment: str = ""

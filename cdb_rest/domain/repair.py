@@ -1,4 +1,4 @@
-"""Putting lists in order whose rows break the rules, without changing what is valid at any moment."""
+"""Repair of payload lists whose rows violate the rules, without changing the valid payload of any moment."""
 
 from collections.abc import Sequence
 from itertools import groupby, pairwise
@@ -10,23 +10,24 @@ from cdb_rest.domain.timeline import TimelineRow
 IOV = TypeVar("IOV")
 
 
-def tidy(rows: Sequence[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
-    """Detach and trim rows of a list until none is empty, no two start together and no closed one reaches into the next.
+def repair_rows(rows: Sequence[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
+    """Detach and trim rows so that none is empty, no two have the same start, and no closed row overlaps the next one.
 
-    `rows` are all of the list, by start; of those with one start the last that is not empty stays. Where an empty row hid
-    an earlier one, that one ends there. Returns the rows that changed.
+    `rows` must be all rows of a list, ordered by start. Among rows with the same start, the last one that is not empty is
+    kept. If a start has only empty rows, they hid the row before, so that row is trimmed to this start. Returns the rows
+    that changed.
     """
     changed: dict[int, TimelineRow[IOV]] = {}
-    keepers: list[tuple[Moment, TimelineRow[IOV] | None]] = []
+    kept_rows: list[tuple[Moment, TimelineRow[IOV] | None]] = []
     for start, group in groupby(rows, key=lambda row: row.interval.start):
-        together = list(group)
-        keeper = next((row for row in reversed(together) if not row.interval.is_empty), None)
-        keepers.append((start, keeper))
-        for row in together:
-            if row is not keeper:
+        candidates = list(group)
+        kept = next((row for row in reversed(candidates) if not row.interval.is_empty), None)
+        kept_rows.append((start, kept))
+        for row in candidates:
+            if row is not kept:
                 row.attached = False
                 changed[id(row)] = row
-    for (start, kept), (until, following) in pairwise(keepers):
+    for (start, kept), (until, following) in pairwise(kept_rows):
         hidden_by_empty = following is None
         if kept is not None and kept.interval.end > until and (hidden_by_empty or not kept.interval.is_open):
             kept.interval = Interval(start, until)

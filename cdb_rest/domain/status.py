@@ -1,4 +1,4 @@
-"""What each status of a global tag permits."""
+"""The statuses of global tags, and the actions that they permit."""
 
 from enum import Enum, StrEnum
 
@@ -6,7 +6,7 @@ from cdb_rest.domain.errors import InvalidInputError, StatusChangeRefusedError, 
 
 
 class Status(StrEnum):
-    """The statuses that have a meaning here. A tag with any other status is protected like a locked one."""
+    """The built-in statuses. A tag with any other status is protected like a locked one."""
 
     UNLOCKED = "unlocked"
     LOCKED = "locked"
@@ -14,32 +14,32 @@ class Status(StrEnum):
 
 
 class Action(Enum):
-    """What a write does to a tag; the value completes "the tag is locked: …"."""
+    """The action of a write on a tag. The value completes the error message "Global tag NAME is locked: …"."""
 
-    ADD_LIST = "it takes no further payload list"
-    REMOVE_LIST = "its payload lists stay"
-    ADD_IOV = "it takes no further payload IOV"
-    REMOVE_IOV = "its payload IOVs stay"
-    DELETE = "it can't be deleted"
+    ADD_LIST = "payload lists cannot be added"
+    REMOVE_LIST = "payload lists cannot be removed"
+    ADD_IOV = "payload IOVs cannot be added"
+    REMOVE_IOV = "payload IOVs cannot be removed"
+    DELETE = "it cannot be deleted"
 
 
-# Locked tags may grow: a type they do not have yet, an interval that no IOV covers yet.
+# A locked tag accepts a list of a new payload type, and IOVs for intervals that no IOV covers yet.
 PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV}
 
 
 def check_status_name(name: str) -> None:
-    """Raise `InvalidInputError` for a name that differs from a built-in status by case alone.
+    """Raise `InvalidInputError` for a name that differs from a built-in status only in case.
 
-    A tag with the status "Frozen" would look frozen and could be unlocked.
+    A tag with the status "Frozen" would seem to be frozen, but it could be unlocked.
     """
     for status in Status:
         if name != status and name.lower() == status:
-            message = f"The name {name} differs from the built-in status {status} by case alone."
+            message = f"The name {name} differs from the built-in status {status} only in case."
             raise InvalidInputError(message, {"name": [message]})
 
 
 def check_permitted(*, tag: str, status: str, action: Action) -> None:
-    """Raise `TagFrozenError` or `TagLockedError` if a tag of that status does not permit `action`."""
+    """Raise `TagFrozenError` or `TagLockedError` if a tag with this status does not permit `action`."""
     if status == Status.UNLOCKED:
         return
     if status == Status.FROZEN:
@@ -49,13 +49,13 @@ def check_permitted(*, tag: str, status: str, action: Action) -> None:
 
 
 def is_protected(status: str) -> bool:
-    """Whether what is defined in a tag of that status stays as it is."""
+    """Whether a tag with this status is protected: its existing intervals cannot be changed."""
     return status != Status.UNLOCKED
 
 
 def check_status_change(*, tag: str, old: str, new: str) -> None:
-    """Raise `TagFrozenError` or `StatusChangeRefusedError` if a tag of status `old` may not become `new`."""
+    """Raise `TagFrozenError` or `StatusChangeRefusedError` if a tag's status must not change from `old` to `new`."""
     if old == Status.FROZEN:
-        raise TagFrozenError(f"Global tag {tag} is frozen: its status stays.")
+        raise TagFrozenError(f"Global tag {tag} is frozen: its status cannot be changed.")
     if old not in (Status.UNLOCKED, new) and new not in (Status.UNLOCKED, Status.FROZEN):
         raise StatusChangeRefusedError(f"Global tag {tag} is {old}: it may become unlocked or frozen, not {new}.")

@@ -1,11 +1,11 @@
-"""A stretch of a payload list in memory, which changes as the interval rule says."""
+"""A range of a payload list's rows in memory, to which the interval rule is applied."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from cdb_rest.domain.attach import Cut, Defined, plan_attach, plan_since_only, up_to_next
+from cdb_rest.domain.attach import Cut, ProtectedRows, plan_attach, plan_since_only, up_to_next
 from cdb_rest.domain.moment import Interval
 
 IOV = TypeVar("IOV")
@@ -13,9 +13,9 @@ IOV = TypeVar("IOV")
 
 @dataclass(slots=True, eq=False)
 class TimelineRow(Generic[IOV]):
-    """A row of the list: its interval now, the caller's `iov` behind it, and whether it is still attached.
+    """A row of a payload list: the caller's object `iov`, its current interval, and whether it is still attached.
 
-    `is_rest` says that it is the second part of a row that was split, with the same `iov`.
+    `is_rest` marks the second part of a row that was split. It has the same `iov` as the first part.
     """
 
     iov: IOV
@@ -25,45 +25,49 @@ class TimelineRow(Generic[IOV]):
 
 
 class Timeline(Generic[IOV]):
-    """The rows of a list around the intervals that are about to be attached, by start.
+    """The rows of a list that may be affected by the intervals that are to be attached, ordered by start.
 
-    It has to know every row that starts in one of these intervals or at its end, and the nearest one on either side. If it
-    is `protected`, what is defined now stays.
+    `rows` must have every row that starts in one of these intervals or at its end, and the nearest row on either side of
+    each. If the timeline is `protected`, these rows must not change.
     """
 
     def __init__(self, rows: Iterable[TimelineRow[IOV]], *, protected: bool = False) -> None:
         self._rows = {row.interval.start: row for row in rows}
         self._starts = sorted(self._rows)
-        self._defined = Defined(self.rows()) if protected else None
+        self._protected = ProtectedRows(self.rows()) if protected else None
 
     def attach(
         self, row: TimelineRow[IOV], *, since_only: bool, name: Callable[[TimelineRow[IOV]], str]
     ) -> list[Cut[TimelineRow[IOV]]]:
-        """Add `row`, cut what stands in its way, and return what was cut; since only: up to the next start of the list.
+        """Add `row`, cut the rows that it overlaps, and return the cuts.
 
-        Raises `OverlapError` if that changes what has to stay, and then nothing has changed; `name` is for its message.
+        With `since_only`, the row is valid only up to the next start in the list. Raises `OverlapError` if protected rows
+        would change; the timeline is then unchanged. `name` returns the name of a row for the message.
         """
         first = max(bisect_left(self._starts, row.interval.start) - 1, 0)
         last = bisect_right(self._starts, row.interval.start if since_only else row.interval.end) + 1
         near = [self._rows[start] for start in self._starts[first:last]]
-        if self._defined is not None:
-            self._defined.check_kept(row.interval, up_to_next(row.interval, near) if since_only else row.interval, name)
+        if self._protected is not None:
+            effective = up_to_next(row.interval, near) if since_only else row.interval
+            self._protected.check_unchanged(row.interval, effective, name)
         cuts = (plan_since_only if since_only else plan_attach)(row.interval, near)
         for start in self._starts[first:last]:
             del self._rows[start]
         touched = {id(cut.row) for cut in cuts}
-        left = [one for one in near if id(one) not in touched] + [one for cut in cuts for one in _apply(cut)] + [row]
-        self._rows |= {one.interval.start: one for one in left}
-        self._starts[first:last] = sorted(one.interval.start for one in left)
+        remaining = (
+            [one for one in near if id(one) not in touched] + [one for cut in cuts for one in _apply(cut)] + [row]
+        )
+        self._rows |= {one.interval.start: one for one in remaining}
+        self._starts[first:last] = sorted(one.interval.start for one in remaining)
         return cuts
 
     def rows(self) -> list[TimelineRow[IOV]]:
-        """The rows as they are now, by start."""
+        """The current rows, ordered by start."""
         return [self._rows[start] for start in self._starts]
 
 
 def _apply(cut: Cut[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
-    """What is left of the row after the cut."""
+    """Apply a cut to its row. Returns the rows that remain: none, the row, or the row and its second part."""
     row = cut.row
     if not cut.rest:
         row.attached = False

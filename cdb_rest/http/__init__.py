@@ -1,1 +1,1 @@
-"""HTTP without a framework for views: security headers, caching, and the lookup as a request and a response."""
+"""HTTP logic that needs no view: security headers, caching, and the lookup from query string to response."""

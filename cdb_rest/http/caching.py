@@ -1,8 +1,7 @@
-"""What lets caches keep answers and never show an old one: how long an answer may be kept, what it is called, and requests that
-name what they have.
+"""HTTP caching: ETag, Last-Modified, Cache-Control, conditional GET and preconditions.
 
-An answer is called after the state of its tag and the question, so the name says whether it still holds, and nobody has to
-make the answer to find out.
+An ETag consists of the version of the tag's state and a digest of the query. So a conditional GET is answered by
+reading the tag's state alone, without making the response.
 """
 
 import re
@@ -18,106 +17,107 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.domain.status import Status
+from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, State, Validators
 from cdb_rest.lookup.queries import find_state, find_state_of_all
-from cdb_rest.lookup.question import ALL_TAGS, ANYTHING, NOTHING, Known, State
 
-# To be raised when a question on an unchanged tag gets other bytes than before: what caches have is then of no use.
+# Increase it when the response to a query changes while the tag does not, so that caches drop what they have stored.
 FORMAT = 1
 # The precondition headers of reads.
 PRECONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
-# What a proxy or a client may name; more is ignored.
+# ETags in If-None-Match that do not match this pattern, or come after the first ETAGS_READ, are ignored.
 ETAG = re.compile(r'"([!#-~]{1,100})"')
 ETAGS_READ = 20
 
 
-def digest_of(*question: Any) -> str:
-    """A short text for a question, by what decides its answer besides the tag's state.
+def digest_of(*query: Any) -> str:
+    """A digest of everything that decides a response besides the tag's state.
 
-    For how long answers may be kept counts as well: proxies keep the headers of an answer as long as its name stays.
+    The configured max-ages are part of it, because a proxy keeps a response's headers as long as its ETag stays the same.
     """
-    return blake2b(repr((FORMAT, _max_ages(), question)).encode(), digest_size=6).hexdigest()
+    return blake2b(repr((FORMAT, _max_ages(), query)).encode(), digest_size=6).hexdigest()
 
 
-class Subject(NamedTuple):
-    """What an answer of a global tag, or of all of them, is called after: the question, by its digest, and a way to find the
-    state without the answer, which is None if there is no such tag."""
+class Resource(NamedTuple):
+    """A resource with an ETag: the digest of its query, and a function that reads the tag's state, None for an unknown tag."""
 
     digest: str
     find: Callable[[], State | None]
 
     @classmethod
-    def all_tags(cls) -> "Subject":
+    def all_tags(cls) -> "Resource":
         """The list of all tags."""
         return cls(digest_of("globalTags"), find_state_of_all)
 
     @classmethod
-    def tag(cls, name: str, *, light: bool) -> "Subject":
-        """A tag with everything in it, or its item alone."""
+    def tag(cls, name: str, *, light: bool) -> "Resource":
+        """A tag with its payload lists and IOVs, or with its own fields only (`light`)."""
         return cls(digest_of("globalTag", name, light), lambda: find_state(name))
 
     @classmethod
-    def payload_lists(cls, name: str) -> "Subject":
+    def payload_lists(cls, name: str) -> "Resource":
         """The names of a tag's payload lists."""
         return cls(digest_of("gtPayloadLists", name), lambda: find_state(name))
 
 
 def headers_of(state: State, digest: str) -> dict[str, str]:
-    """The headers of an answer made from that state, also of one that is not sent because the client has it."""
+    """The caching headers of a response made from that state, also of a 304."""
     headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(state.status, _max_age(state.status))
     if state.modified is not None:
         headers["Last-Modified"] = http_date(state.modified.timestamp())
     return headers
 
 
-def read_known(meta: Mapping[str, Any], digest: str) -> Known:
-    """What a request's headers, by their WSGI names, say that the client has of the answer to that question."""
-    named = meta.get("HTTP_IF_NONE_MATCH")
-    if named is not None and named.strip() == "*":
-        return ANYTHING
-    if named is not None:
-        return Known(
+def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
+    """The validators in a request's headers (by their WSGI names) for the query with that digest."""
+    if_none_match = meta.get("HTTP_IF_NONE_MATCH")
+    if if_none_match is not None and if_none_match.strip() == "*":
+        return ANY_STATE
+    if if_none_match is not None:
+        return Validators(
             tuple(
                 version
-                for version, _, of_question in (tag.rpartition("-") for tag in ETAG.findall(named)[:ETAGS_READ])
-                if of_question == digest
+                for version, _, digest_of_tag in (
+                    tag.rpartition("-") for tag in ETAG.findall(if_none_match)[:ETAGS_READ]
+                )
+                if digest_of_tag == digest
             )
         )
-    # Only of use where a cache knows no better; a date that is none is as good as nothing.
+    # RFC 9110: used only without If-None-Match. An invalid date is ignored.
     seconds = parse_http_date_safe(meta.get("HTTP_IF_MODIFIED_SINCE") or "")
-    return Known(modified=None if seconds is None else datetime.fromtimestamp(seconds, UTC))
+    return Validators(modified=None if seconds is None else datetime.fromtimestamp(seconds, UTC))
 
 
-def answer_if_kept(meta: Mapping[str, Any], subject: Subject) -> HttpResponse | None:
-    """The answer to a client that names what it has, if that still holds; for that the state alone is looked for."""
-    known = read_known(meta, subject.digest)
-    state = None if known == NOTHING else subject.find()
-    return unchanged(headers_of(state, subject.digest)) if state and known.holds(state) else None
+def conditional_get(meta: Mapping[str, Any], resource: Resource) -> HttpResponse | None:
+    """A 304 response if the request has validators that match the current state, else None. Only the state is read."""
+    validators = read_validators(meta, resource.digest)
+    state = None if validators == NO_VALIDATORS else resource.find()
+    return not_modified(headers_of(state, resource.digest)) if state and validators.match(state) else None
 
 
 def fails_precondition(request: HttpRequest, response: HttpResponseBase) -> bool:
-    """Whether `If-Match` or `If-Unmodified-Since` of a read fails for this response, so that it has to be a 412.
+    """Whether `If-Match` or `If-Unmodified-Since` of a GET or HEAD fails for this response, which then must be a 412.
 
     Django decides, by RFC 9110. Responses without an ETag have no preconditions.
     """
     if request.method not in ("GET", "HEAD") or response.status_code not in (200, 304) or "ETag" not in response:
         return False
     modified = parse_http_date_safe(response.get("Last-Modified", ""))
-    # A response without Last-Modified, such as one of a tag that changes just now, has no date to compare.
+    # A response without Last-Modified, such as that of a tag that changed in this second, has no date to compare.
     if "HTTP_IF_MATCH" not in request.META and (modified is None or "HTTP_IF_UNMODIFIED_SINCE" not in request.META):
         return False
     decided = get_conditional_response(request, response["ETag"], modified, HttpResponse())
     return decided is not None and decided.status_code == 412
 
 
-def unchanged(headers: Mapping[str, str]) -> HttpResponse:
-    """The answer to a client that has it already."""
+def not_modified(headers: Mapping[str, str]) -> HttpResponse:
+    """A 304 response with these headers."""
     response = HttpResponse(status=304, headers=headers)
     del response.headers["Content-Type"]
     return response
 
 
 def _max_ages() -> tuple[int, int, int]:
-    """For how many seconds answers of frozen, unlocked and other tags may be kept without asking again."""
+    """The max-age, in seconds, of responses for frozen, unlocked and other tags."""
     return (
         settings.CDB_FROZEN_MAX_AGE_SECONDS,
         settings.CDB_UNLOCKED_MAX_AGE_SECONDS,
@@ -133,8 +133,8 @@ def _max_age(status: str) -> int:
 @lru_cache(maxsize=100)
 def _permission(status: str, max_age: int) -> dict[str, str]:
     if not max_age:
-        # nginx keeps nothing that it has to ask for again each time, unless it is told that what it keeps is long over.
-        # Up to version 1.22 at least it goes by what comes first.
+        # nginx stores no response that must be revalidated each time, unless X-Accel-Expires names a time in the past.
+        # Of the two headers it obeys the first one, at least up to version 1.22.
         return {"X-Accel-Expires": "@1", "Cache-Control": "public, no-cache"}
-    lasts = ", immutable" if status == Status.FROZEN else ""
-    return {"Cache-Control": f"public, max-age={max_age}{lasts}"}
+    immutable = ", immutable" if status == Status.FROZEN else ""
+    return {"Cache-Control": f"public, max-age={max_age}{immutable}"}

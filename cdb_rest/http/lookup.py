@@ -1,6 +1,6 @@
-"""The lookup over HTTP: what a query string asks, and status, headers and body of the response.
+"""The lookup over HTTP: from a query string to the status, headers and body of the response.
 
-Two callers share it: the WSGI application that answers before Django (`cdb_rest/wsgi/lookup_first.py`), and the view.
+The view uses it, and so does the WSGI application that answers lookups without Django (`cdb_rest/wsgi/fast_lookup.py`).
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from django.conf import settings
 
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import Mode
-from cdb_rest.http.caching import digest_of, headers_of, read_known
+from cdb_rest.http.caching import digest_of, headers_of, read_validators
+from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up
-from cdb_rest.lookup.question import Question
 from cdb_rest.metrics import counts
 from cdb_rest.parsing.parameters import parse_flag, parse_moment
 
@@ -22,51 +22,51 @@ SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-M
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a client wants to know besides the answer: its window, and the moment that stands for all in the window."""
+    """Optional response headers: the window of the result, and the start of the window as its canonical moment."""
 
     window: bool = False
     canonical: bool = False
 
 
-def read_lookup(query: Mapping[str, str]) -> tuple[Question, Extras]:
-    """What the parameters of a query string ask. Raises `InvalidInputError`."""
-    window, canonical = parse_flag("window", query.get("window")), parse_flag("snap", query.get("snap"))
-    return read_question(query), Extras(window or canonical, canonical)
+def read_lookup(parameters: Mapping[str, str]) -> tuple[LookupQuery, Extras]:
+    """The lookup and the extras that a query string asks for. Raises `InvalidInputError`."""
+    window, canonical = parse_flag("window", parameters.get("window")), parse_flag("snap", parameters.get("snap"))
+    return read_query(parameters), Extras(window or canonical, canonical)
 
 
-def answer_lookup(question: Question, extras: Extras, meta: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the answer to a question that came with these WSGI headers; of 304 the body is empty.
+def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the response to a lookup. `meta` has the request's headers by their WSGI names.
 
-    Raises `GlobalTagNotFoundError`.
+    The body of a 304 is empty. Raises `GlobalTagNotFoundError`.
     """
     counts.LOOKUPS_REACHED.inc(1)
-    asked = (question.tag, *question.moment, question.only_valid, question.as_objects, question.mode.value)
-    digest = digest_of(*asked, extras.window, extras.canonical)
-    found = look_up(question, read_known(meta, digest), with_window=extras.window)
+    parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value)
+    digest = digest_of(*parts, extras.window, extras.canonical)
+    found = look_up(query, read_validators(meta, digest), with_window=extras.window)
     headers = headers_of(found.state, digest)
     if found.text is None:
         return 304, headers, b""
     headers["Content-Type"] = "application/json"
     if found.window is not None:
-        since, until = found.window.on_wire(question.mode)
+        since, until = found.window.on_wire(query.mode)
         headers |= {SINCE: "{},{}".format(*since), UNTIL: "{},{}".format(*until)}
         if extras.canonical:
             headers[CANONICAL] = headers[SINCE]
     return 200, headers, found.text.encode()
 
 
-def read_question(query: Mapping[str, str]) -> Question:
-    """The question that the parameters of a query string ask. Raises `InvalidInputError`."""
-    tag = query.get("gtName")
+def read_query(parameters: Mapping[str, str]) -> LookupQuery:
+    """The lookup that a query string asks for. Raises `InvalidInputError`."""
+    tag = parameters.get("gtName")
     if not tag:
         raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})
-    shape = query.get("shape", "list")
+    shape = parameters.get("shape", "list")
     if shape not in ("list", "dict"):
         raise InvalidInputError("shape must be list or dict.", {"shape": ["shape must be list or dict."]})
-    return Question(
+    return LookupQuery(
         tag=tag,
-        moment=parse_moment(("majorIOV", "minorIOV"), (query.get("majorIOV"), query.get("minorIOV"))),
-        only_valid=parse_flag("strict", query.get("strict")),
+        moment=parse_moment(("majorIOV", "minorIOV"), (parameters.get("majorIOV"), parameters.get("minorIOV"))),
+        only_valid=parse_flag("strict", parameters.get("strict")),
         as_objects=shape == "dict",
         mode=Mode(settings.CDB_IOV_MODE),
     )

@@ -1,7 +1,7 @@
-"""Protection of browsers: security headers on every response, and no writes on behalf of pages of other sites.
+"""Protection of browsers: security headers on every response, and rejection of cross-site writes.
 
-The headers are constants, because the responses that are made before Django, by gunicorn and by nginx have the same ones
-(`cdb_rest/wsgi/lookup_first.py`, `cdb/worker/substitutes.py`, `deploy/nginx.conf`).
+The headers are constants, because responses that do not come from Django have the same ones
+(`cdb_rest/wsgi/fast_lookup.py`, `cdb/worker/error_responses.py`, `deploy/nginx.conf`).
 """
 
 from django.conf import settings
@@ -10,15 +10,15 @@ from django.http import HttpRequest
 POLICY = "Content-Security-Policy"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
-# For data: opened by itself in a browser it may load and run nothing. After OWASP's REST Security Cheat Sheet.
+# For JSON: a browser that opens it directly loads and runs nothing. Source: OWASP REST Security Cheat Sheet.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Not less: the admin's forms are told from those of other sites by where they say they come from.
+    # Not "no-referrer": Django's CSRF protection of the admin needs the Referer header.
     "Referrer-Policy": "same-origin",
     POLICY: "default-src 'none'; frame-ancestors 'none'",
 }
-# For the admin and the description of the API, whose scripts are files of this service.
+# For the admin and the API documentation, whose scripts are static files of this service.
 PAGE_HEADERS = HEADERS | {
     POLICY: "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -27,10 +27,10 @@ PAGE_HEADERS = HEADERS | {
 
 
 def is_cross_site_write(request: HttpRequest) -> bool:
-    """Whether a browser sends a write for a page of another site, as its `Origin` or `Sec-Fetch-Site` says.
+    """Whether a browser sends this write for a page of another site, according to `Origin` or `Sec-Fetch-Site`.
 
-    A service without accounts is protected by its network alone, and the browsers in that network can reach it. Clients
-    that are no browsers send neither header. Ports count: a page of another program on the same host is another site's.
+    A service without accounts is protected by its network alone, which the browsers inside can reach. Clients other than
+    browsers send neither header. The port counts: a page of another program on the same host is another site.
     """
     if request.method in SAFE_METHODS:
         return False

@@ -1,4 +1,4 @@
-"""Commands that end when they are told to, also while the database works for them."""
+"""Interruption of commands by signals, also during long SQL statements."""
 
 import contextlib
 import logging
@@ -12,18 +12,20 @@ from django.db import Error, connection, connections
 
 from cdb_rest.domain.errors import CdbError
 
-# How often the statement that runs is cancelled, once the process was told to end.
+# Time between the cancel requests that follow the first signal.
 CANCEL_SECONDS = 0.05
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside the block, a signal that asks the process to end cancels whatever statement runs, or comes next.
+    """Inside the block, SIGINT, SIGTERM and SIGHUP cancel the running SQL statement and those after it.
 
-    The driver waits in C, and Python's own handlers would run only after it, or in the middle of what the driver calls back.
-    What the driver, or a service in its place, then says is neither raised nor logged. What is raised is what the signal
-    means: `KeyboardInterrupt` or `SystemExit`. Signals are the main thread's; in other threads nothing is done.
+    The block then raises `KeyboardInterrupt` for SIGINT, and otherwise `SystemExit` with the code 128 + the signal's number.
+    The errors that the cancelled statements cause are neither raised nor logged.
+
+    Python's own signal handlers are not sufficient: the driver waits in C, so they would run only after the statement, or
+    inside a callback of the driver. Only the main thread receives signals; in other threads this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -36,20 +38,20 @@ def interruptible() -> Iterator[None]:
         failure = error
     finally:
         interruption.end()
-    if interruption.told is not None:
-        raise KeyboardInterrupt if interruption.told == signal.SIGINT else SystemExit(128 + interruption.told)
+    if interruption.received is not None:
+        raise KeyboardInterrupt if interruption.received == signal.SIGINT else SystemExit(128 + interruption.received)
     if failure:
         raise failure
 
 
 class _Interruption:
-    """Signals that ask the process to end, noted by a thread, which then cancels the current connection's statements.
+    """A thread that receives termination signals, and then cancels the statements of the current connection.
 
-    `told` is the first one of them.
+    `received` is the number of the first signal, or None.
     """
 
     def __init__(self) -> None:
-        self.told: int | None = None
+        self.received: int | None = None
         self._connection = connections[connection.alias]
         self._over = threading.Event()
         self._reading, self._writing = os.pipe()
@@ -60,7 +62,7 @@ class _Interruption:
         self._watcher.start()
 
     def end(self) -> None:
-        """Let signals mean again what they meant before."""
+        """Stop the thread, and restore the previous signal handlers and logging."""
         signal.set_wakeup_fd(self._previous)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
@@ -71,10 +73,10 @@ class _Interruption:
         os.close(self._reading)
 
     def _watch(self) -> None:
-        while self.told is None and (number := os.read(self._reading, 1)):
+        while self.received is None and (number := os.read(self._reading, 1)):
             if number[0] in ENDING:
-                self.told = number[0]
+                self.received = number[0]
                 logging.disable(logging.WARNING)
-        while self.told is not None and not self._over.wait(CANCEL_SECONDS):
+        while self.received is not None and not self._over.wait(CANCEL_SECONDS):
             with contextlib.suppress(psycopg2.Error, AttributeError):
                 self._connection.connection.cancel()

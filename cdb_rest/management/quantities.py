@@ -1,7 +1,7 @@
-"""Numbers, sizes and times on command lines: 8GiB, 500MB, 30s or 10min, checked against the range of their option.
+"""Command line options for numbers, sizes and times, such as 8GiB, 500MB, 30s or 10min, with checks of their range.
 
-Each class here is an action of argparse. The error of an option that is out of range has one form:
-"--cores must be at least 1 (got 0)". A plain number is in the option's own unit, and so is the result.
+The classes are argparse actions. All errors have the same form: "--cores must be at least 1 (got 0)". A number without
+a unit, and the result, are in the unit of the option.
 """
 
 import argparse
@@ -26,12 +26,12 @@ NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*"
 
 
 class Number(argparse.Action):
-    """An option that takes a number: at least `least`, more than `above`, at most `most`.
+    """An option for a number: at least `least`, greater than `above`, at most `most`; each limit is optional.
 
-    With `kind` int it is a whole number; what a unit makes of a size or time is then rounded.
+    `kind` is float or int. With int, the number must be whole, and sizes and times are rounded after conversion.
     """
 
-    what = {int: "a whole number", float: "a number"}
+    kinds = {int: "a whole number", float: "a number"}
     units: Mapping[str, float] = {}
     unit = ""
 
@@ -56,21 +56,21 @@ class Number(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Store the number, or the list of them. Raises `argparse.ArgumentError` for what is none or out of range."""
+        """Store the number or the list of numbers. Raises `argparse.ArgumentError` if one is invalid or out of range."""
         name = self.option_strings[-1] if self.option_strings else self.metavar or self.dest
-        read = [self._read(str(name), text) for text in values] if isinstance(values, list) else None
-        setattr(namespace, self.dest, self._read(str(name), values) if read is None else read)
+        numbers = [self._read(str(name), text) for text in values] if isinstance(values, list) else None
+        setattr(namespace, self.dest, self._read(str(name), values) if numbers is None else numbers)
 
     def _read(self, name: str, text: str) -> float:
         number = self._parse(text)
         if number is None:
-            raise argparse.ArgumentError(None, f"{name} must be {self._wanted()} (got {text})")
-        if broken := self._broken_bound(number):
-            raise argparse.ArgumentError(None, f"{name} must be {broken}{self.unit and f' {self.unit}'} (got {text})")
+            raise argparse.ArgumentError(None, f"{name} must be {self._expected()} (got {text})")
+        if limit := self._violated_limit(number):
+            raise argparse.ArgumentError(None, f"{name} must be {limit}{self.unit and f' {self.unit}'} (got {text})")
         return number
 
     def _parse(self, text: str) -> float | None:
-        """The number in the option's own unit; None for text that is no such number."""
+        """The number in the unit of the option, or None if the text is invalid."""
         found = NUMBER.fullmatch(text)
         if not found:
             return None
@@ -89,11 +89,11 @@ class Number(argparse.Action):
     def _rounded(self, number: float) -> float | None:
         return self.kind(round(number) if self.kind is int else number) if math.isfinite(number) else None
 
-    def _wanted(self) -> str:
-        return self.what[self.kind]
+    def _expected(self) -> str:
+        return self.kinds[self.kind]
 
-    def _broken_bound(self, number: float) -> str:
-        """The bound that the number is beyond, in words; empty for a number in range."""
+    def _violated_limit(self, number: float) -> str:
+        """The limit that the number violates, in words; empty if the number is in range."""
         if self.least is not None and number < self.least:
             return f"at least {self.least:,}"
         if self.above is not None and number <= self.above:
@@ -104,7 +104,10 @@ class Number(argparse.Action):
 
 
 class _Quantity(Number):
-    """A number with a unit: `unit` is that of a plain number and of the result. Unless `brief`, the help text says so."""
+    """A number with a unit. `unit` is the unit of the result, and of a number without one.
+
+    Unless `brief`, the help text describes the units.
+    """
 
     def __init__(
         self, option_strings: list[str], dest: str, *, unit: str, help: str, brief: bool = False, **more: Any
@@ -113,24 +116,24 @@ class _Quantity(Number):
         text = help if brief else f"{help}; such as {EXAMPLES[unit]}, or a number of {NAMES.get(unit, unit)}"
         super().__init__(option_strings, dest, help=text, **more)
 
-    def _wanted(self) -> str:
-        plain = f"{self.what[self.kind]} of {NAMES.get(self.unit, self.unit)}"
+    def _expected(self) -> str:
+        plain = f"{self.kinds[self.kind]} of {NAMES.get(self.unit, self.unit)}"
         return f"{plain}, or a number with one of the units {', '.join(self.units)}"
 
 
 class Size(_Quantity):
-    """An option that takes an amount of memory or disk: GB is 1000^3 bytes, GiB is 1024^3."""
+    """An option for a size of memory or disk: GB is 1000^3 bytes, GiB is 1024^3 bytes."""
 
     units = BYTES
 
 
 class Duration(_Quantity):
-    """An option that takes a time."""
+    """An option for a duration."""
 
     units = SECONDS
 
 
-# The arguments of `add_argument` for options that many commands have.
+# Arguments of `add_argument` for frequent kinds of options.
 IN_SECONDS: dict[str, Any] = {"action": Duration, "unit": "s", "above": 0, "metavar": "TIME"}
 IN_MILLISECONDS: dict[str, Any] = IN_SECONDS | {"unit": "ms"}
 AT_LEAST_ONE: dict[str, Any] = {"action": Number, "kind": int, "least": 1}

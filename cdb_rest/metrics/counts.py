@@ -1,8 +1,8 @@
 """The metrics that are counted while requests are handled.
 
-They are created when this module is imported, so `values.share` has to be called before. Metrics that
-are computed when Prometheus asks, such as the sizes of tags, are in `cdb_rest.collectors`. Labels take
-few values: routes are patterns of paths, never paths.
+Importing this module creates them, so `values.share` must be called before. Metrics that are computed when
+Prometheus scrapes the service, such as the sizes of tags, are in `cdb_rest.collectors`. Labels have few values: a
+route is the pattern of a path, never a path.
 """
 
 from typing import Literal
@@ -15,9 +15,9 @@ values.ValueClass = Number
 
 REGISTRY = CollectorRegistry()
 
-# From less than the fastest answers take, a 304 or a small lookup, up to CDB_QUEUE_TIMEOUT_SECONDS.
+# From less than the fastest responses (a 304, a small lookup) up to CDB_QUEUE_TIMEOUT_SECONDS.
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
-# Waiting is either nothing or a sign of too much work.
+# Requests wait either almost not at all, or because the service is overloaded.
 QUEUE_SECONDS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 20)
 
 
@@ -28,7 +28,7 @@ def _counter(name: str, meaning: str, *labels: str) -> Counter:
 def _gauge(
     name: str, meaning: str, *labels: str, together: Literal["livesum", "livemin", "livemax"] = "livesum"
 ) -> Gauge:
-    """`together` is how the values of living processes make one: livesum, livemin, livemax."""
+    """A gauge; `together` says how the values of the running processes are combined."""
     return Gauge(name, meaning, labels, registry=REGISTRY, multiprocess_mode=together)
 
 
@@ -36,57 +36,59 @@ def _histogram(name: str, meaning: str, label: str, buckets: tuple[float, ...]) 
     return Histogram(name, meaning, [label], registry=REGISTRY, buckets=buckets)
 
 
-REQUESTS = _counter("cdb_requests_total", "Requests that were answered.", "route", "method", "status")
+REQUESTS = _counter(
+    "cdb_requests_total", "Requests by route, method and status of the response.", "route", "method", "status"
+)
 REQUEST_SECONDS = _histogram(
     "cdb_request_duration_seconds",
-    "How long requests took in the application, to the end of their answers.",
+    "Duration of requests in the application, up to the end of the response.",
     "route",
     SECONDS,
 )
-IN_PROGRESS = _gauge("cdb_requests_in_progress", "Requests that threads are at work on.", "pool")
-BROKEN_OFF = _counter("cdb_answers_broken_off_total", "Answers that an error ended after they had begun.", "route")
-ANSWER_BYTES = _counter("cdb_answer_bytes_total", "Bytes of the bodies of answers.", "route")
-DATABASE_SECONDS = _counter("cdb_request_database_seconds_total", "Time in which requests waited for SQL.", "route")
-QUERIES = _counter("cdb_request_queries_total", "Statements that requests sent to the database.", "route")
+IN_PROGRESS = _gauge("cdb_requests_in_progress", "Requests that threads are handling now.", "pool")
+BROKEN_OFF = _counter("cdb_answers_broken_off_total", "Responses that an error ended after they had started.", "route")
+ANSWER_BYTES = _counter("cdb_answer_bytes_total", "Bytes of response bodies.", "route")
+DATABASE_SECONDS = _counter("cdb_request_database_seconds_total", "Seconds that requests spent in SQL.", "route")
+QUERIES = _counter("cdb_request_queries_total", "SQL statements of requests.", "route")
 VERDICTS = _counter(
     "cdb_cache_verdicts_total",
-    "Answers that caches may keep, by whether the client named what it had and whether that still held.",
+    "Cacheable responses, by whether the request was conditional and whether the result was a 304.",
     "route",
     "asked",
     "verdict",
 )
-ERRORS = _counter("cdb_errors_total", "Errors that clients were told, by their stable code.", "code")
+ERRORS = _counter("cdb_errors_total", "Error responses by error code.", "code")
 
-# Numbers at once: a lookup has no time to lose.
-LOOKUPS_REACHED = number_of(_counter("cdb_lookups_reached_total", "Lookups that reached the code that answers them."))
-LOOKUPS_STARTED = number_of(
-    _counter("cdb_lookups_started_total", "Queries of lookups that got a connection and were sent.")
+# Number objects, which are faster than counters with labels.
+LOOKUPS_REACHED = number_of(_counter("cdb_lookups_reached_total", "Lookups that reached the application."))
+LOOKUPS_STARTED = number_of(_counter("cdb_lookups_started_total", "Lookup queries that were sent to the database."))
+LOOKUPS_FINISHED = number_of(_counter("cdb_lookups_finished_total", "Lookup queries that the database has finished."))
+
+QUEUE = _histogram("cdb_queue_seconds", "Time that requests waited for a thread.", "pool", QUEUE_SECONDS)
+REFUSALS = _counter(
+    "cdb_queue_refusals_total", "Requests rejected because they had waited too long for a thread.", "pool"
 )
-LOOKUPS_FINISHED = number_of(
-    _counter("cdb_lookups_finished_total", "Queries of lookups that the database has answered.")
-)
 
-QUEUE = _histogram("cdb_queue_seconds", "How long requests waited for a thread.", "pool", QUEUE_SECONDS)
-REFUSALS = _counter("cdb_queue_refusals_total", "Requests refused because they had waited too long.", "pool")
-
-CHANGES = _counter("cdb_changes_total", "Changes of global tags that were committed, by their action.", "action")
-CHANGED_IOVS = _counter("cdb_changed_iovs_total", "Payload IOVs that these changes added or took away.", "how")
-REPLAYS = _counter("cdb_write_replays_total", "Writes that were tried once more because another writer was first.")
+CHANGES = _counter("cdb_changes_total", "Committed changes of global tags, by action.", "action")
+CHANGED_IOVS = _counter("cdb_changed_iovs_total", "Payload IOVs that these changes added or removed.", "how")
+REPLAYS = _counter("cdb_write_replays_total", "Writes that were retried because of a concurrent write.")
 EXPORTS = _gauge("cdb_exports_in_progress", "Exports that are running.")
 
-OUTAGES = _counter("cdb_database_outages_total", "Times that a process found the database away.")
+OUTAGES = _counter("cdb_database_outages_total", "Times that a process found the database down.")
 CONNECTIONS = _counter("cdb_database_connects_total", "Connections to the database, by outcome.", "outcome")
-GIVEN_UP = _counter("cdb_database_given_up_total", "Connections given up because the database did not answer in time.")
+ABORTED = _counter(
+    "cdb_database_given_up_total", "Connections that were closed because the database did not respond in time."
+)
 
 REPLICA_UP = _gauge(
     "cdb_replica_up",
-    "1 while a replica takes part in reading, as every process sees it.",
+    "1 while a replica is in rotation in every process, else 0.",
     "replica",
     together="livemin",
 )
-REPLICA_LAG = _gauge("cdb_replica_lag_seconds", "How far it is behind.", "replica", together="livemax")
-REPLICA_READS = _counter(
-    "cdb_replica_reads_total", "Reads sent to replicas, by what became of them.", "replica", "outcome"
+REPLICA_LAG = _gauge(
+    "cdb_replica_lag_seconds", "Replication lag of the replica in seconds.", "replica", together="livemax"
 )
+REPLICA_READS = _counter("cdb_replica_reads_total", "Reads sent to replicas, by outcome.", "replica", "outcome")
 
-CPU_SECONDS = _counter("cdb_process_cpu_seconds_total", "Processor time of the gunicorn processes.", "pool")
+CPU_SECONDS = _counter("cdb_process_cpu_seconds_total", "CPU time of the gunicorn processes in seconds.", "pool")

@@ -1,10 +1,12 @@
-"""Shared counts: each process writes files of its own, under the lowest number that no living process has.
+"""Slots for shared metrics: each process writes to files under the lowest number that no running process has.
 
-Prometheus's client names the files after process ids. Then each process that ends leaves files behind, and years of replaced
-processes more of them than can be read. Here the next process with a number goes on with the counts that it finds, so that there
-are as many files as there ever were processes at a time, and no count is lost, doubled or taken back, however a process ends.
+prometheus_client names these files after process ids. Each process that ends then leaves files behind, and a service
+whose workers are replaced for years has more of them than can be read. With slots, a new process continues the counts
+in the files of its slot. So there are never more files than processes at the same time, and no count is lost, doubled
+or reset, however a process ends.
 
-A number is held by a lock on one byte of a file. Such a lock (POSIX) ends with its process, and is not inherited by a fork.
+A process owns its slot by a POSIX lock on one byte of a file. The kernel releases the lock when the process ends, and a
+forked process does not inherit it.
 """
 
 import fcntl
@@ -19,8 +21,8 @@ from typing import NamedTuple
 from prometheus_client import multiprocess
 
 LOCKS = "slots"
-# As the client names its files, with their sizes: taken from the file system at once, because what grows later in a full one
-# would kill the process that writes. A series takes some 200 bytes. Of gauges only those of living processes count.
+# The file names of prometheus_client, with sizes. The space is allocated at once: writing to a mapped file for which a full
+# file system has no space kills the process. A series takes about 200 bytes. Gauges of ended processes are removed.
 FILES = {
     "counter": 512 * 1024,
     "histogram": 512 * 1024,
@@ -33,12 +35,12 @@ RECORD = struct.Struct("i24si")
 
 
 @dataclass
-class Place:
-    """This process's place among those that count together, which its starter says before the application is loaded.
+class ProcessInfo:
+    """Facts about this process for its metrics, set before the application is loaded.
 
-    The directory of the shared counts (None: it counts for itself alone), the name of the gunicorn instance it belongs to, how
-    many threads a process of that has, the libpq URL of PgBouncer's console and the URL of nginx's status, where these stand
-    around it.
+    - `directory`: the directory of the shared metrics; None if the process counts for itself alone.
+    - `pool`: the name of its gunicorn instance; `threads`: the number of threads of each worker there.
+    - `pooler`: the libpq URL of PgBouncer's console; `nginx`: the URL of nginx's status. None if there is none.
     """
 
     directory: Path | None = None
@@ -48,11 +50,11 @@ class Place:
     nginx: str | None = None
 
 
-here = Place()
+here = ProcessInfo()
 
 
 class Owner(NamedTuple):
-    """A living process that counts, the pool it belongs to and how many of its threads answer requests."""
+    """A running process that owns a slot: its id, its pool, and the number of its threads that handle requests."""
 
     pid: int
     pool: str
@@ -60,36 +62,36 @@ class Owner(NamedTuple):
 
 
 class Slots:
-    """The numbers of the processes that count into `directory`."""
+    """The slots of the processes that count in `directory`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        # gunicorn's first process, which only starts the others.
+        # gunicorn's master process, which handles no requests.
         self._first_pid = os.getpid()
         self._pid = 0
         self._number = -1
-        # Kept open: whoever closes a file gives up the locks on it.
+        # It stays open, because closing any descriptor of a file releases the locks on it.
         self._locks = -1
-        # The process has a lock or not, whichever of its threads asked for it.
-        self._looking = threading.Lock()
+        # POSIX locks belong to the process, so they do not exclude its other threads.
+        self._thread_lock = threading.Lock()
 
     def number(self) -> int:
-        """The number of this process, which is taken at the first call in it.
+        """The number of this process's slot, which the first call takes.
 
-        Raises `OSError` where the file system has no room for its files.
+        Raises `OSError` if the file system has no space for its files.
         """
         if self._pid != os.getpid():
             self._take()
         return self._number
 
     def path(self, prefix: str) -> Path:
-        """The file of this process for a kind of metrics, as the client calls it."""
+        """The file of this process for a kind of metrics, named as prometheus_client does."""
         return self._directory / f"{prefix}_{self.number()}.db"
 
     def living(self) -> list[Owner]:
-        """The processes that count. What those that ended left of their gauges is removed."""
+        """The running processes. Gauges of processes that have ended are removed."""
         own = self.number()
-        with self._looking:
+        with self._thread_lock:
             numbers = range(os.fstat(self._locks).st_size // RECORD.size)
             return [self._owner(number) for number in numbers if number == own or not self._clear(number)]
 
@@ -113,7 +115,7 @@ class Slots:
         return Owner(pid, pool.rstrip(b"\0").decode(), threads)
 
     def _clear(self, number: int) -> bool:
-        """Remove the gauges under a number that nobody has. Returns whether it is such a one."""
+        """Remove the gauges of a free slot; returns whether the slot is free."""
         if not self._lock(number):
             return False
         try:
@@ -126,6 +128,6 @@ class Slots:
         try:
             fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
         except (BlockingIOError, PermissionError):
-            # POSIX lets a lock that somebody has be told by either; anything else is no lock at all.
+            # POSIX permits both errors for a lock that another process has. Any other error means that locks do not work.
             return False
         return True

@@ -1,8 +1,8 @@
-"""The numbers behind the metrics, in memory: in that of the process, or in a file's, where other processes read them.
+"""The values of metrics, in the memory of the process or in a mapped file that other processes can read.
 
-prometheus_client has such numbers too. Its shared ones ask at each count which process they are in, which makes a small lookup
-6 % more expensive (docs/decisions/0013-internals-of-libraries.md). These are told about a fork instead, and several are counted
-at once. The files, and the code that reads them, are those of prometheus_client.
+They replace those of prometheus_client, which check the process id at each count: that makes a small lookup 6 % more
+expensive (docs/decisions/0013-internals-of-libraries.md). These are updated after a fork instead, and several can be
+counted under one lock. The format of the files, and the code that reads them, are those of prometheus_client.
 """
 
 import logging
@@ -24,28 +24,28 @@ DOUBLE_BYTES = 8
 
 
 class _Memory:
-    """Numbers of this process alone, one after the other."""
+    """Numbers in the memory of this process."""
 
     def __init__(self) -> None:
         self.numbers: list[float] = []
 
-    def place_of(self, _key: str) -> int:
-        """Where a new number is among `numbers`."""
+    def index_of(self, _key: str) -> int:
+        """Add a number and return its index in `numbers`."""
         self.numbers.append(0.0)
         return len(self.numbers) - 1
 
 
 class _File:
-    """A file of this process, and its numbers one after the other."""
+    """Numbers in a mapped file of this process."""
 
     def __init__(self, path: Path) -> None:
         self._entries = MmapedDict(str(path))
         self.numbers: memoryview[float] = memoryview(self._entries._m).cast("d")
 
-    def place_of(self, key: str) -> int:
-        """Where the number of that key is among `numbers`; it is 0 if it was not there."""
+    def index_of(self, key: str) -> int:
+        """The index in `numbers` of the number with that key; a new one starts at 0."""
         self._entries.read_value(key)
-        # The file may have had to grow. What is written by way of the old mapping still goes into it.
+        # The file may have grown. Writes through the old mapping still reach it.
         if self.numbers.nbytes != len(self._entries._m):
             self.numbers = memoryview(self._entries._m).cast("d")
         position: int = self._entries._positions[key]
@@ -53,11 +53,11 @@ class _File:
 
 
 class Number:
-    """A number, made, counted and set as the client does with its own kinds of numbers."""
+    """A value of a metric, with the interface that prometheus_client expects of its value classes."""
 
-    __slots__ = ("_file", "_key", "_place", "_prefix")
+    __slots__ = ("_file", "_index", "_key", "_prefix")
 
-    # One lock for all: the threads of a process take turns anyway.
+    # One lock for all numbers is enough, because of the global interpreter lock.
     _lock: ClassVar[Lock] = Lock()
     _slots: ClassVar[Slots | None] = None
     _files: ClassVar[dict[str, _File | _Memory]] = {}
@@ -83,14 +83,14 @@ class Number:
 
     @classmethod
     def keep_in(cls, slots: Slots) -> None:
-        """Keep the numbers of this process, and of each that is forked from it, in the files of its slot."""
+        """Store the numbers of this process, and of each process forked from it, in the files of its slot."""
         cls._slots = slots
         cls._multiprocess = True
         os.register_at_fork(after_in_child=cls._move)
 
     @classmethod
     def _move(cls) -> None:
-        # Whoever held it is not among the threads of this process.
+        # The thread that held the lock does not exist in the forked process.
         cls._lock = Lock()
         cls._files.clear()
         for number in cls._all:
@@ -100,66 +100,66 @@ class Number:
         file = self._files.get(self._prefix)
         if file is None:
             file = self._files[self._prefix] = self._open()
-        self._file, self._place = file, file.place_of(self._key)
+        self._file, self._index = file, file.index_of(self._key)
 
     def _open(self) -> _File | _Memory:
         if self._slots:
             try:
                 return _File(self._slots.path(self._prefix))
             except OSError as error:
-                # Requests are answered all the same; what this process counts, nobody reads.
-                logger.warning("%s of this process are not counted: %s", self._prefix, error)
+                # The service works without metrics. The counts of this process are not exported.
+                logger.warning("the %s metrics of this process are not exported: %s", self._prefix, error)
         return _Memory()
 
     def inc(self, amount: float) -> None:
         """Add to the number."""
         with Number._lock:
-            self._file.numbers[self._place] += amount
+            self._file.numbers[self._index] += amount
 
     def set(self, value: float, timestamp: float | None = None) -> None:
-        """Let it be another one."""
+        """Set the number."""
         with Number._lock:
-            self._file.numbers[self._place] = value
+            self._file.numbers[self._index] = value
 
     def get(self) -> float:
-        """What it is."""
-        return self._file.numbers[self._place]
+        """The number."""
+        return self._file.numbers[self._index]
 
     def set_exemplar(self, exemplar: Any) -> None:
-        """The format of the files has no place for one."""
+        """Ignore it: the file format has no exemplars."""
 
     def get_exemplar(self) -> None:
-        """None is kept."""
+        """None: exemplars are not stored."""
 
 
 def share(directory: Path) -> None:
-    """Let the metrics, none of which is made yet, be counted together with other processes, in `directory`."""
-    # A second time only where gunicorn reads its configuration again.
+    """Count together with other processes in `directory`. Must be called before the first metric is created."""
+    # It is called again when gunicorn reloads its configuration.
     if Number._slots is None:
         here.directory = directory
         Number.keep_in(Slots(directory))
 
 
 def shared_slots() -> Slots | None:
-    """The slots of the processes that count together; None where this one counts for itself alone."""
+    """The slots of the processes that count together; None if this process counts for itself alone."""
     return Number._slots
 
 
 def add(amounts: Iterable[tuple[Number, float]]) -> None:
-    """Add to several numbers."""
+    """Add to several numbers under one lock."""
     with Number._lock:
         for number, amount in amounts:
-            number._file.numbers[number._place] += amount
+            number._file.numbers[number._index] += amount
 
 
 def number_of(metric: Counter | Gauge) -> Number:
-    """The number behind a metric that has values for its labels."""
+    """The number of a metric whose labels have values."""
     number: Number = metric._value
     return number
 
 
 class Buckets:
-    """The numbers behind a histogram that has values for its labels."""
+    """The numbers of a histogram whose labels have values."""
 
     __slots__ = ("_bounds", "_counts", "sum")
 
@@ -169,5 +169,5 @@ class Buckets:
         self.sum: Number = histogram._sum
 
     def count_of(self, amount: float) -> Number:
-        """The number of the bucket that an amount belongs to."""
+        """The counter of the bucket for that amount."""
         return self._counts[bisect_left(self._bounds, amount)]

@@ -1,1 +1,1 @@
-"""Django middleware: what holds for every request that Django handles, whatever its route."""
+"""Django middleware: request limits, error format, security headers, observability, the admin and DEBUG pages."""

@@ -1,4 +1,4 @@
-"""The layers that Django's admin needs, for the admin's pages alone: no other request pays for them."""
+"""Session, authentication and message middleware for the admin only, so that API requests do not pay for them."""
 
 from collections.abc import Awaitable
 from typing import Any
@@ -9,30 +9,30 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
-from cdb_rest.observe.exchange import exchange_of
+from cdb_rest.observe.request_context import context_of
 
 PREFIX = "/admin/"
 
 
-class _ForAdminAlone(MiddlewareMixin):
+class _AdminOnly(MiddlewareMixin):
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if request.path_info.startswith(PREFIX):
             return super().__call__(request)
         return self.get_response(request)
 
 
-class AdminSessionMiddleware(_ForAdminAlone, SessionMiddleware):
-    """Sessions."""
+class AdminSessionMiddleware(_AdminOnly, SessionMiddleware):
+    """Sessions for the admin."""
 
 
-class AdminAuthenticationMiddleware(_ForAdminAlone, AuthenticationMiddleware):
-    """Who is logged in."""
+class AdminAuthenticationMiddleware(_AdminOnly, AuthenticationMiddleware):
+    """Authentication for the admin."""
 
     def process_view(self, request: HttpRequest, *_view: Any) -> None:
-        """Note who it is, which the page asks anyway."""
+        """Set the actor of the request context. The admin reads the user anyway."""
         if request.path_info.startswith(PREFIX) and request.user.is_authenticated:
-            exchange_of(request.META).actor = request.user.get_username()
+            context_of(request.META).actor = request.user.get_username()
 
 
-class AdminMessageMiddleware(_ForAdminAlone, MessageMiddleware):
-    """Messages from one page to the next."""
+class AdminMessageMiddleware(_AdminOnly, MessageMiddleware):
+    """Messages for the admin."""

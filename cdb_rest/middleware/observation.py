@@ -1,4 +1,4 @@
-"""What Django alone knows of a request: its route, its exceptions, the time of its SQL, noted in the request's context."""
+"""Middleware that adds to the request context what only Django knows: route, SQL time and exceptions."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,7 @@ from django.urls import ResolverMatch, resolve
 from django_structlog.middlewares import RequestMiddleware
 
 from cdb_rest.api.errors import route_not_found
-from cdb_rest.observe.exchange import Exchange, exchange_of
+from cdb_rest.observe.request_context import RequestContext, context_of
 from cdb_rest.observe.timing import HEADER, server_timing
 
 STATIC_FILES = f"/{settings.STATIC_URL.strip('/')}/<file>"
@@ -22,13 +22,13 @@ ANCHORS = re.compile(r"[\^$]|/\?")
 
 @lru_cache(maxsize=1000)
 def name_of(pattern: str) -> str:
-    """The name of a pattern as Django has it: the path with a word for each part that varies, and no slash at its end."""
+    """The route of a Django URL pattern: the path with `<name>` for each parameter, without a trailing slash."""
     named = PARAMETER.sub(lambda found: f"<{found[1] or found[2]}>", pattern)
     return f"/{ANCHORS.sub('', named).rstrip('/')}"
 
 
 class RouteMiddleware:
-    """Notes the route of each request that Django handles, also of those that are refused before it is looked for."""
+    """Set the route of each request, including requests that are rejected before URL resolution."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -36,7 +36,7 @@ class RouteMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         match = request.resolver_match or resolve(request.path_info)
-        exchange_of(request.META).route = _route_of(match, request, response)
+        context_of(request.META).route = _route_of(match, request, response)
         return response
 
 
@@ -48,39 +48,39 @@ def _route_of(match: ResolverMatch, request: HttpRequest, response: HttpResponse
 
 
 class TimingMiddleware:
-    """Tells in a header of each answer how long it took; of a streamed one, until its body began."""
+    """Add `Server-Timing` to each response. For a streamed response it covers the time until the body starts."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        exchange = exchange_of(request.META)
-        with connection.execute_wrapper(exchange):
+        context = context_of(request.META)
+        with connection.execute_wrapper(context):
             response = self.get_response(request)
         if isinstance(response, StreamingHttpResponse):
-            # WSGI knows no asynchronous bodies.
-            response.streaming_content = _counted(response.streaming_content, exchange)  # type: ignore[arg-type]
-        # In development the toolbar has told its times already.
-        told = response.headers.get(HEADER)
-        response.headers[HEADER] = f"{server_timing(exchange)}, {told}" if told else server_timing(exchange)
+            # WSGI has no asynchronous bodies.
+            response.streaming_content = _counted(response.streaming_content, context)  # type: ignore[arg-type]
+        # With DEBUG, the toolbar has set the header already.
+        toolbar = response.headers.get(HEADER)
+        response.headers[HEADER] = f"{server_timing(context)}, {toolbar}" if toolbar else server_timing(context)
         return response
 
 
-def _counted(pieces: Iterable[bytes], exchange: Exchange) -> Iterator[bytes]:
-    """The pieces of a body, with the statements that they take counted as the others of the request."""
-    with connection.execute_wrapper(exchange):
+def _counted(pieces: Iterable[bytes], context: RequestContext) -> Iterator[bytes]:
+    """The pieces of a body; SQL statements that run while they are generated are counted for the request."""
+    with connection.execute_wrapper(context):
         yield from pieces
 
 
 class FailureMiddleware(RequestMiddleware):
-    """django-structlog's record `request_failed` for each exception that only Django sees, with its traceback.
+    """Log `request_failed` with a traceback for each unhandled exception in Django, by django-structlog.
 
-    Its other records, when a request started and finished, are left out: those of all requests are written by
-    `cdb_rest/observe/records.py`, whether Django has anything to do with them or not.
+    Its records of the start and the end of requests are disabled, because `cdb_rest/observe/request_log.py` writes
+    them for all requests, including those that Django does not handle.
     """
 
     def prepare(self, request: HttpRequest) -> None:
-        """Do nothing: the request's context is in every record already."""
+        """Do nothing: the request id is in every record already."""
 
     def handle_response(self, request: HttpRequest, response: HttpResponse) -> None:
-        """Do nothing: `Records` writes the record of the end of a response."""
+        """Do nothing: `RequestLog` logs the end of the request."""

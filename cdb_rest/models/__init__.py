@@ -1,11 +1,11 @@
-"""Tables with their constraints and indexes, and querysets for what one table can answer.
+"""Models: the tables with their constraints and indexes, and querysets for queries of one table.
 
-Table and column names are those of nopayloaddb, so that the SQL that was published for it still runs.
+The names of tables and columns are those of nopayloaddb, so that SQL that was published for it still works.
 """
 
 from cdb_rest.models.change import ChangeAction, GlobalTagChange
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
-from cdb_rest.models.internal import DatabaseProperty, KeptAnswer
+from cdb_rest.models.internal import DatabaseProperty, IdempotencyRecord
 from cdb_rest.models.payload_iov import PAYLOAD_COLUMNS, PayloadIOV
 from cdb_rest.models.payload_list import PayloadList, PayloadType
 
@@ -16,7 +16,7 @@ __all__ = [
     "GlobalTag",
     "GlobalTagChange",
     "GlobalTagStatus",
-    "KeptAnswer",
+    "IdempotencyRecord",
     "PayloadIOV",
     "PayloadList",
     "PayloadType",

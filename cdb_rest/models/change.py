@@ -6,7 +6,7 @@ from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 
 class ChangeAction(models.TextChoices):
-    """What kind of write a change was."""
+    """The kind of write that caused a change."""
 
     CREATE = "create"
     CLONE = "clone"
@@ -23,11 +23,12 @@ class ChangeAction(models.TextChoices):
 
 
 class GlobalTagChange(models.Model):
-    """One change of a global tag: taking `before` away and adding `after` leads from the revision before to this one.
+    """One change of a global tag. Removing `before` and adding `after` leads from the previous revision to this one.
 
     Both are documents with `status`, `payload_lists` (names by payload type) and `payload_iovs` (rows of the tag's lists),
-    as far as they changed; what a clone or a scenario was made from stands in `after` instead of their IOVs.
-    The tag is kept by name, so that the log outlives it; a tag that gets the name later carries the revisions on.
+    as far as they changed. For a clone or a scenario, `after` has the source instead of the IOVs.
+
+    The tag is referenced by name, so that the log outlives it. A later tag with the same name continues the revisions.
     """
 
     global_tag = models.CharField(max_length=NAME_LENGTH)
@@ -36,7 +37,7 @@ class GlobalTagChange(models.Model):
     actor = models.CharField(max_length=TEXT_LENGTH)
     action = models.CharField(max_length=20, choices=ChangeAction)
     comment = models.CharField(max_length=COMMENT_LENGTH, blank=True)
-    # IOVs in `before` and `after`: known without reading them.
+    # The numbers of IOVs in `before` and `after`, so that the documents need not be read for them.
     payload_iovs_before = models.BigIntegerField()
     payload_iovs_after = models.BigIntegerField()
     before = models.JSONField()

@@ -11,14 +11,15 @@ from cdb_rest.domain.names import NAME_LENGTH, TEXT_LENGTH
 VERSION_OF_ALL = named_sql.load("global_tags_version")
 
 
-# The beginning of the second after the transaction began, written so that migrations import nothing of the service.
+# The beginning of the next second after the start of the transaction. It is written with Django's classes only, so that
+# migrations import nothing of the service.
 NEXT_SECOND = Func(
     template="(date_trunc('second', CURRENT_TIMESTAMP) + interval '1 second')", output_field=models.DateTimeField()
 )
 
 
 class Version(Func):
-    """The state of a global tag as caches know it, a short text: what the function cdb_version returns."""
+    """The version of a global tag for HTTP caches, a short text. It calls the SQL function cdb_version."""
 
     template = 'cdb_version(%(expressions)s, "GlobalTag".xmin)'
     output_field = models.CharField()
@@ -28,7 +29,7 @@ class Version(Func):
 
 
 class Modified(Func):
-    """When a global tag was last modified, in whole seconds; null until that second is over."""
+    """The time at which a global tag was last modified, in whole seconds; null until that second has passed."""
 
     template = "CASE WHEN %(expressions)s <= now() THEN %(expressions)s END"
     output_field = models.DateTimeField()
@@ -38,7 +39,7 @@ class Modified(Func):
 
 
 class GlobalTagStatus(models.Model):
-    """What may be done to a tag, by name; `cdb_rest.domain.status` gives the names their meaning."""
+    """A status of global tags. `cdb_rest.domain.status` defines what the statuses permit, by name."""
 
     name = models.CharField(max_length=NAME_LENGTH)
     description = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
@@ -53,22 +54,22 @@ class GlobalTagStatus(models.Model):
 
 
 class GlobalTagQuerySet(models.QuerySet["GlobalTag"]):
-    """Questions that the table answers alone."""
+    """Queries of global tags."""
 
     def with_version(self) -> "GlobalTagQuerySet":
-        """The tags with what caches need: `version` and `modified`."""
+        """The tags with their validators for HTTP caches, `version` and `modified`."""
         return self.annotate(version=Version(), modified=Modified())
 
     def with_version_of_all(self) -> "GlobalTagQuerySet":
-        """The tags, each with a short text for the state of all tags there are: `version`."""
-        return self.annotate(version=RawSQL(VERSION_OF_ALL, []))  # noqa: S611 -- a statement of ours without parameters
+        """The tags, each with the version of all tags together, a short text: `version`."""
+        return self.annotate(version=RawSQL(VERSION_OF_ALL, []))  # noqa: S611 -- a constant statement
 
 
 class GlobalTag(models.Model):
     """A named set of payload lists, at most one for each payload type.
 
-    The two counts are kept by triggers in the database, whoever writes. `revision` is raised by every change that can
-    alter an answer of the tag, and `updated` with it; `GlobalTagChange` has the changes.
+    Database triggers maintain the two counts, also for writes by other programs. Every change that can alter a response
+    about the tag raises `revision` and sets `updated`; `GlobalTagChange` records it.
     """
 
     name = models.CharField(max_length=NAME_LENGTH)
@@ -77,7 +78,7 @@ class GlobalTag(models.Model):
     status = models.ForeignKey(GlobalTagStatus, on_delete=models.PROTECT, related_name="global_tags")
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
-    # For the header of that name: whole seconds, and no two states of a name have the same.
+    # For the header Last-Modified: whole seconds, and different for any two states of tags with the same name.
     last_modified = models.DateTimeField(db_default=NEXT_SECOND, editable=False)
     revision = models.BigIntegerField(db_default=0, editable=False)
     payload_lists_count = models.BigIntegerField(db_default=0, editable=False)

@@ -1,4 +1,4 @@
-"""Tables of the service itself: responses kept for idempotency keys, and facts that are fixed when the database is made."""
+"""Internal tables: idempotency records, and properties that are fixed when the database is created."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -6,8 +6,8 @@ from django.db.models.functions import Now
 from cdb_rest.domain.names import NAME_LENGTH, TEXT_LENGTH
 
 
-class KeptAnswer(models.Model):
-    """The answer to the first request that came with an idempotency key, and what that request was (a SHA-256 digest)."""
+class IdempotencyRecord(models.Model):
+    """The response to the first request with an idempotency key, and the SHA-256 digest of that request."""
 
     key = models.CharField(max_length=TEXT_LENGTH)
     request_digest = models.CharField(max_length=64)
@@ -24,7 +24,7 @@ class KeptAnswer(models.Model):
 
 
 class DatabaseProperty(models.Model):
-    """A named value. `iov_mode` is the mode (CDB_IOV_MODE) in which the ends of the stored intervals are written."""
+    """A named property of the database. `iov_mode` is the mode (CDB_IOV_MODE) in which it stores the ends of intervals."""
 
     name = models.CharField(max_length=NAME_LENGTH, primary_key=True)
     value = models.CharField(max_length=TEXT_LENGTH)

@@ -1,4 +1,4 @@
-"""Payload IOVs: which payload file is valid from which moment to which."""
+"""Payload IOVs: payload files and their intervals of validity."""
 
 from django.db import models
 from django.db.models import F, Func, Q
@@ -8,9 +8,8 @@ from cdb_rest.domain.moment import OPEN
 from cdb_rest.domain.names import REVISION_LENGTH, TEXT_LENGTH
 from cdb_rest.models.payload_list import PayloadList
 
-# major + minor / 10^19, exact for every pair of 64-bit numbers. A product with 10^-19 keeps every digit, where a quotient
-# would be rounded to a scale of PostgreSQL's choice. It is written with Django's own classes alone, so that migrations
-# import nothing of the service.
+# major + minor / 10^19, exact for all pairs of 64-bit numbers. A product with 10^-19 keeps all digits; PostgreSQL would
+# round a quotient. It is written with Django's classes only, so that migrations import nothing of the service.
 COMBINED_MOMENT = Func(
     F("major_iov"),
     F("minor_iov"),
@@ -19,15 +18,15 @@ COMBINED_MOMENT = Func(
     output_field=models.DecimalField(max_digits=38, decimal_places=19),
 )
 
-# The columns that describe the payload, by their names on the wire. Wherever a row is inserted, split, cloned or logged, all of
-# them go along. (The files of exports and imports have fixed columns.)
+# The columns that describe the payload, by their names in the API. They are copied whenever a row is inserted, split, cloned
+# or logged. Export and import files have fixed columns.
 PAYLOAD_COLUMNS = {"payload_url": "payload_url", "checksum": "checksum", "size": "size", "revision": "extra"}
 
 
 class PayloadIOV(models.Model):
-    """A payload file and its interval of validity; detached, or one row of a payload list.
+    """A payload file and its interval of validity, as a row of a payload list or detached.
 
-    The end is stored as it stands on the wire: exclusive in continuous mode, inclusive in discrete mode.
+    The end is stored in the wire format: exclusive in continuous mode, inclusive in discrete mode.
     """
 
     payload_url = models.CharField(max_length=TEXT_LENGTH)
@@ -37,14 +36,14 @@ class PayloadIOV(models.Model):
     minor_iov = models.BigIntegerField()
     major_iov_end = models.BigIntegerField(default=OPEN, db_default=OPEN)
     minor_iov_end = models.BigIntegerField(default=OPEN, db_default=OPEN)
-    # The lookup index leads with this column, so an index of its own would only cost.
+    # No separate index, because this is the first column of the lookup index.
     payload_list = models.ForeignKey(
         PayloadList, on_delete=models.PROTECT, related_name="payload_iovs", null=True, db_index=False
     )
-    extra = models.CharField(max_length=REVISION_LENGTH, null=True)  # noqa: DJ001 -- "none" and "" differ on the wire
+    extra = models.CharField(max_length=REVISION_LENGTH, null=True)  # noqa: DJ001 -- null and "" differ in the API
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
-    # Computed by the database alone: Python's default decimal context would round it.
+    # Computed by the database, because Python's default decimal context would round it.
     comb_iov = models.GeneratedField(
         expression=COMBINED_MOMENT,
         output_field=models.DecimalField(max_digits=38, decimal_places=19),
@@ -54,7 +53,7 @@ class PayloadIOV(models.Model):
     class Meta:
         db_table = "PayloadIOV"
         constraints = [
-            # The lookup's index. That it is unique as well keeps two rows of a list from having one start.
+            # The lookup's index. It also ensures that no two rows of a list have the same start.
             models.UniqueConstraint(
                 F("payload_list"),
                 F("comb_iov").desc(nulls_last=True),

@@ -8,7 +8,7 @@ from cdb_rest.models.global_tag import GlobalTag
 
 
 class PayloadType(models.Model):
-    """A kind of calibration, such as one detector's gains."""
+    """A kind of calibration, such as the gains of one detector."""
 
     name = models.CharField(max_length=NAME_LENGTH)
     description = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
@@ -23,9 +23,9 @@ class PayloadType(models.Model):
 
 
 class PayloadList(models.Model):
-    """The intervals of one payload type; detached, or attached to one global tag.
+    """A list of the IOVs of one payload type, attached to one global tag or detached.
 
-    `iov_count` is kept by a trigger in the database, whoever writes.
+    A database trigger maintains `iov_count`, also for writes by other programs.
     """
 
     name = models.CharField(max_length=LIST_NAME_LENGTH)
@@ -42,7 +42,7 @@ class PayloadList(models.Model):
         db_table = "PayloadList"
         constraints = [
             models.UniqueConstraint(fields=["name"], name="payload_list_name"),
-            # Serves as the index on the tag too: the lookup enters here.
+            # It is also the index on the tag, which the lookup uses.
             models.UniqueConstraint(fields=["global_tag", "payload_type"], name="payload_list_one_per_tag_and_type"),
         ]
 

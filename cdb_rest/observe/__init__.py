@@ -1,1 +1,1 @@
-"""What is known of each request while it is answered, and who is told of it."""
+"""Observability of requests: the request context, log records, metrics and the Server-Timing header."""

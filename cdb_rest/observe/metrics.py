@@ -6,18 +6,18 @@ from typing import NamedTuple
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import Buckets, Number, add, number_of
-from cdb_rest.observe.exchange import Exchange
+from cdb_rest.observe.request_context import RequestContext
 
-# A client may send any word as its method.
+# Other methods are counted as "other", because a client may send any word.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 NO_ROUTE = "unknown"
-# What alerts ask for is there from the beginning: of what appears with its first count, nobody sees that it has risen.
+# These series exist from the start: alerts use rate(), which misses the first count of a new series.
 RARE_ERRORS = ("internal_error", "overloaded", "database_unavailable")
-CPU_EVERY_SECONDS = 1
+CPU_INTERVAL_SECONDS = 1
 
 
-class Kind(NamedTuple):
-    """The numbers of all requests of a kind: their route, method, status, and what they say about caching."""
+class Series(NamedTuple):
+    """The counters of all requests with the same route, method, status and caching headers."""
 
     requests: Number
     seconds: Buckets
@@ -28,59 +28,59 @@ class Kind(NamedTuple):
 
 
 class MetricsObserver:
-    """Counts every request and its answer."""
+    """An observer that counts requests and responses."""
 
     def __init__(self) -> None:
         self._in_progress = number_of(counts.IN_PROGRESS.labels(here.pool))
         self._cpu = number_of(counts.CPU_SECONDS.labels(here.pool))
-        self._kinds: dict[tuple[str | None, str, int, bool, bool], Kind] = {}
-        self._cpu_noted = self._next_cpu = 0.0
+        self._series: dict[tuple[str | None, str, int, bool, bool], Series] = {}
+        self._cpu_counted = self._next_cpu = 0.0
         for code in RARE_ERRORS:
             counts.ERRORS.labels(code)
 
-    def began(self, exchange: Exchange) -> None:
-        """Note that a thread is at work."""
+    def began(self, context: RequestContext) -> None:
+        """Count the request as in progress."""
         self._in_progress.inc(1)
 
-    def ended(self, exchange: Exchange, error: BaseException | None) -> None:
-        """Count the answer."""
-        method = exchange.method if exchange.method in METHODS else "other"
-        key = exchange.route, method, exchange.status or 500, exchange.is_named, exchange.names_known
-        kind = self._kinds.get(key) or self._new_kind(*key)
-        seconds = exchange.seconds()
+    def ended(self, context: RequestContext, error: BaseException | None) -> None:
+        """Count the response."""
+        method = context.method if context.method in METHODS else "other"
+        key = context.route, method, context.status or 500, context.has_etag, context.is_conditional
+        series = self._series.get(key) or self._new_series(*key)
+        seconds = context.seconds()
         amounts = [
             (self._in_progress, -1),
-            (kind.requests, 1),
-            (kind.seconds.sum, seconds),
-            (kind.seconds.count_of(seconds), 1),
-            (kind.bytes, exchange.bytes),
-            (kind.database, exchange.database),
-            (kind.queries, exchange.queries),
+            (series.requests, 1),
+            (series.seconds.sum, seconds),
+            (series.seconds.count_of(seconds), 1),
+            (series.bytes, context.bytes),
+            (series.database, context.database),
+            (series.queries, context.queries),
         ]
-        if kind.verdict:
-            amounts.append((kind.verdict, 1))
+        if series.verdict:
+            amounts.append((series.verdict, 1))
         add(amounts)
         if error is not None:
-            counts.BROKEN_OFF.labels(exchange.route or NO_ROUTE).inc()
+            counts.BROKEN_OFF.labels(context.route or NO_ROUTE).inc()
         now = monotonic()
         if now > self._next_cpu:
-            self._next_cpu = now + CPU_EVERY_SECONDS
-            self._note_cpu()
+            self._next_cpu = now + CPU_INTERVAL_SECONDS
+            self._count_cpu()
 
-    def _new_kind(self, route: str | None, method: str, status: int, is_named: bool, names_known: bool) -> Kind:
+    def _new_series(self, route: str | None, method: str, status: int, has_etag: bool, is_conditional: bool) -> Series:
         name = route or NO_ROUTE
-        asked, verdict = "yes" if names_known else "no", "unchanged" if status == 304 else "sent"
-        kind = self._kinds[route, method, status, is_named, names_known] = Kind(
+        asked, verdict = "yes" if is_conditional else "no", "unchanged" if status == 304 else "sent"
+        series = self._series[route, method, status, has_etag, is_conditional] = Series(
             number_of(counts.REQUESTS.labels(name, method, status)),
             Buckets(counts.REQUEST_SECONDS.labels(name)),
             number_of(counts.ANSWER_BYTES.labels(name)),
             number_of(counts.DATABASE_SECONDS.labels(name)),
             number_of(counts.QUERIES.labels(name)),
-            number_of(counts.VERDICTS.labels(name, asked, verdict)) if is_named else None,
+            number_of(counts.VERDICTS.labels(name, asked, verdict)) if has_etag else None,
         )
-        return kind
+        return series
 
-    def _note_cpu(self) -> None:
-        """Count the time since it was counted last; two threads at once could only meet at the limit of a second."""
-        noted, self._cpu_noted = self._cpu_noted, process_time()
-        self._cpu.inc(max(0.0, self._cpu_noted - noted))
+    def _count_cpu(self) -> None:
+        """Count the processor time since the last call. One thread per second calls it, so it needs no lock."""
+        counted, self._cpu_counted = self._cpu_counted, process_time()
+        self._cpu.inc(max(0.0, self._cpu_counted - counted))

@@ -1,4 +1,4 @@
-"""The `Server-Timing` header: how long a request took, and its parts in the database and in rendering."""
+"""The `Server-Timing` header: the duration of a request, and its parts in SQL and in rendering."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,25 +6,25 @@ from time import perf_counter
 
 from django.http import HttpRequest
 
-from cdb_rest.observe.exchange import KEY, Exchange
+from cdb_rest.observe.request_context import KEY, RequestContext
 
 HEADER = "Server-Timing"
 
 
-def server_timing(exchange: Exchange) -> str:
-    """The value of the header ``Server-Timing`` so far; durations in milliseconds."""
-    queries = f"{exchange.queries} {'query' if exchange.queries == 1 else 'queries'}"
+def server_timing(context: RequestContext) -> str:
+    """The value of the `Server-Timing` header up to now; durations are in milliseconds."""
+    queries = f"{context.queries} {'query' if context.queries == 1 else 'queries'}"
     return (
-        f'db;dur={1000 * exchange.database:.3f};desc="{queries}", render;dur={1000 * exchange.rendering:.3f}, '
-        f"total;dur={1000 * exchange.seconds():.3f}"
+        f'db;dur={1000 * context.database:.3f};desc="{queries}", render;dur={1000 * context.rendering:.3f}, '
+        f"total;dur={1000 * context.seconds():.3f}"
     )
 
 
 @contextmanager
 def rendering(request: HttpRequest | None) -> Iterator[None]:
-    """Add the time of the block to that of rendering, if the request's time is taken."""
+    """Add the time of the block to the rendering time of the request, if it has a context."""
     begin = perf_counter()
     yield
-    exchange = request and request.META.get(KEY)
-    if exchange:
-        exchange.rendering += perf_counter() - begin
+    context = request and request.META.get(KEY)
+    if context:
+        context.rendering += perf_counter() - begin

@@ -1,1 +1,1 @@
-"""Reading requests: parameters of paths and query strings, bodies in JSON, and names that a route does not have."""
+"""Parsing of requests: parameters of paths and query strings, JSON bodies, and unknown names."""

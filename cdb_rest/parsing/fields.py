@@ -1,4 +1,4 @@
-"""The fields of request bodies: strict about meaning, each error in one sentence."""
+"""The fields of request bodies, with strict validation and one sentence for each error."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from cdb_rest.parsing.unknown_names import is_own_path, unknown_names
 
 
 class TextField(serializers.CharField):
-    """A text, kept as it is; numbers are not taken for text."""
+    """A text, which is not changed. Numbers are not accepted as text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
@@ -26,7 +26,7 @@ class TextField(serializers.CharField):
 
 
 class NameField(TextField):
-    """The name of a new object, which must be able to stand in a URL's path."""
+    """The name of a new object. It must be valid as a segment of a URL path."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=NAME_LENGTH, **options)
@@ -40,7 +40,7 @@ class NameField(TextField):
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": OPEN, "example": 5})
 class NumberField(serializers.Field[int, Any, Any, Any]):
-    """A number in 0…2^63-1, as a JSON number or as a string of digits."""
+    """An integer in 0…2^63-1, as a JSON number or a string of digits."""
 
     default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required."}
 
@@ -53,7 +53,10 @@ class NumberField(serializers.Field[int, Any, Any, Any]):
 
 @extend_schema_field({"type": "string", "pattern": "^[0-9]{1,19}$", "nullable": True, "example": "1"})
 class RevisionField(serializers.Field[str | None, Any, Any, Any]):
-    """A revision: digits, as a string or a number; kept as a string, leading zeros and all. Empty means none."""
+    """The revision of a payload: a number in 0…2^63-1, as a JSON number or a string of digits.
+
+    It is stored as a string, with its leading zeros. An empty string means no revision.
+    """
 
     default_error_messages = {"invalid": "A revision is a number from 0 to 9223372036854775807."}
 
@@ -71,7 +74,7 @@ MOMENT = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum":
 
 @extend_schema_field(MOMENT)
 class MomentField(serializers.Field[Moment, Any, Any, Any]):
-    """A moment: an array of two numbers."""
+    """A moment: an array of two integers, [major, minor]."""
 
     default_error_messages = {
         "invalid": "An array of two integers, [major, minor], each from 0 to 9223372036854775807."
@@ -100,20 +103,20 @@ class UntilField(serializers.Field[Moment | str, Any, Any, Any]):
 
 
 def _moment(data: Any) -> Moment | None:
-    """The moment that an array of two numbers means, or None if it is none."""
+    """The moment of an array of two numbers, or None if the data are invalid."""
     if not isinstance(data, list) or len(data) != 2:
         return None
-    major, minor = (parse_integer(half) for half in data)
+    major, minor = (parse_integer(number) for number in data)
     if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
         return None
     return Moment(major, minor)
 
 
 class Input(serializers.Serializer[Any]):
-    """The body of a request. Clients may send null for what they could have left out.
+    """The body of a request. For an optional member, null means the same as omitting it.
 
-    With `strict` in the context, members that the form does not have are errors, since a misspelt one would be taken for
-    one that was left out. Any write may have a comment.
+    With `strict` in the context, unknown members are errors, because a misspelt optional member would otherwise be
+    ignored. The member `comment` is always accepted.
     """
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -131,8 +134,8 @@ class Input(serializers.Serializer[Any]):
 
 
 def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
-    """The request's body as `form` describes it. Raises `InvalidInputError` with every wrong field."""
-    # More than the object that the types of the framework promise.
+    """The validated body of a request, by the serializer `form`. Raises `InvalidInputError` with all invalid fields."""
+    # The body may be any JSON value, although the framework declares a mapping.
     data: Any = request.data
     if not isinstance(data, dict):
         raise InvalidInputError("The body must be a JSON object.")
@@ -140,16 +143,19 @@ def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
 
 
 def read_value(data: dict[str, Any], form: type[Input], *, strict: bool = False) -> dict[str, Any]:
-    """`data` as `form` describes it. Raises `InvalidInputError` with every wrong field."""
-    filled = form(data=data, context={"strict": strict})
-    if filled.is_valid():
-        return dict(filled.validated_data)
-    fields = plain_errors(filled.errors)
+    """The validated `data`, by the serializer `form`. Raises `InvalidInputError` with all invalid fields."""
+    serializer = form(data=data, context={"strict": strict})
+    if serializer.is_valid():
+        return dict(serializer.validated_data)
+    fields = plain_errors(serializer.errors)
     raise InvalidInputError(" ".join(f"{name}: {' '.join(texts)}" for name, texts in fields.items()), fields)
 
 
 def plain_errors(errors: dict[str, Any] | list[Any]) -> dict[str, list[str]]:
-    """A form's errors as lists of sentences by field; those of a whole that is no object are under its own key."""
+    """The errors of a serializer as lists of messages by field.
+
+    The errors of data that are not an object have the key `non_field_errors`.
+    """
     if not isinstance(errors, dict):
         errors = {"non_field_errors": errors}
     return {name: [str(text) for text in texts] for name, texts in errors.items()}

@@ -1,4 +1,4 @@
-"""The parser of JSON bodies, with limits on what it takes."""
+"""The parser of JSON bodies, with limits on their depth and number of values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,33 +8,34 @@ from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-# The deepest that a route takes is an array of rows with moments in them.
+# Maximum depth. The deepest valid body is an array of rows that contain moments.
 LEVELS = 16
-# An object of a request has a dozen members; a row of a bulk may have that many and commas in its texts.
+# Maximum number of values of a body, and of a row of a bulk request. Objects have about a dozen members; the rest of the
+# limit allows for commas in texts.
 VALUES = 10_000
 VALUES_OF_A_ROW = 32
 
 
 class TooComplexError(ParseError):
-    """The body has more values, or nests them deeper, than any request of its route needs."""
+    """The body has more values, or is nested more deeply, than any valid request of its route."""
 
 
 class JSONParser(BaseParser):
-    """Parses UTF-8 JSON; whatever else stands in a body is the caller's error. Of equal keys in an object the last one counts.
+    """A parser of UTF-8 JSON. Raises `ParseError` for other bodies. Of equal keys in an object, the last one counts.
 
-    Values take up to thirty times as much memory as they take in the body, so their number is limited before they are made: by
-    the number of commas and brackets, of which each needs one, those in texts included.
+    Parsed values need up to thirty times the memory of the body. So their number is limited before parsing, by the number
+    of commas and opening brackets, including those in texts: every value needs one of them.
     """
 
     media_type = "application/json"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         content = stream.read()
-        most = VALUES
+        limit = VALUES
         if getattr((parser_context or {}).get("view"), "takes_rows", False):
-            most = max(VALUES, VALUES_OF_A_ROW * settings.CDB_MAX_BULK_ROWS)
-        if sum(map(content.count, (b",", b"[", b"{"))) > most:
-            raise TooComplexError(f"The body has too many values; this request needs no more than {most}.")
+            limit = max(VALUES, VALUES_OF_A_ROW * settings.CDB_MAX_BULK_ROWS)
+        if sum(map(content.count, (b",", b"[", b"{"))) > limit:
+            raise TooComplexError(f"The body has too many values; this request needs no more than {limit}.")
         try:
             value = orjson.loads(content)
         except orjson.JSONDecodeError as error:
@@ -45,7 +46,7 @@ class JSONParser(BaseParser):
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether arrays and objects are nested more than `LEVELS` deep; level by level, so that no depth is too much for Python."""
+    """Whether arrays and objects are nested in more than `LEVELS` levels. It is not recursive, so any depth is safe."""
     level = [value] if type(value) in (list, dict) else []
     for _ in range(LEVELS):
         inside = (container.values() if type(container) is dict else container for container in level)

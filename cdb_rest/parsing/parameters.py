@@ -1,4 +1,4 @@
-"""Parameters of paths and query strings: strict about meaning, each error in one sentence."""
+"""Parsing of parameters of paths and query strings, with strict validation and one sentence for each error."""
 
 import re
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from typing import Any
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Moment
 
-# No number that fits needs more digits; a longer text is not worth converting.
+# Valid numbers have fewer digits. The limit avoids the conversion of long texts.
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 
 
 def parse_integer(value: Any) -> int | None:
-    """`value` as an integer if it is one or is a string of its digits, else None."""
+    """The integer `value`, which may be an int or a string of digits, or None if it is neither."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and INTEGER.fullmatch(value):
@@ -21,7 +21,7 @@ def parse_integer(value: Any) -> int | None:
 
 
 def parse_number(name: str, text: str | None) -> int:
-    """A number in 0…2^63-1 from a path or query string. Raises `InvalidInputError` that names it."""
+    """An integer in 0…2^63-1 from a path or query string. Raises `InvalidInputError`, which names the parameter."""
     number = parse_integer(text)
     if number is None or not 0 <= number <= OPEN:
         message = f"{name} must be an integer from 0 to {OPEN}."
@@ -30,14 +30,14 @@ def parse_number(name: str, text: str | None) -> int:
 
 
 def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -> Moment:
-    """A moment from a path or query string. Raises `InvalidInputError` that names the wrong half."""
+    """A moment from the parameters for major and minor. Raises `InvalidInputError`, which names the invalid parameter."""
     return Moment(*(parse_number(name, text) for name, text in zip(names, texts, strict=True)))
 
 
 def parse_flag(name: str, text: str | None) -> bool:
-    """A flag of a query string: bare, 1 or true mean on, 0 or false off, and so does leaving it out.
+    """A flag of a query string: true for an empty value, 1 or true; false for 0, false or if it is missing (None).
 
-    Raises `InvalidInputError`.
+    Raises `InvalidInputError` for other values.
     """
     values = {"": True, "1": True, "true": True, "0": False, "false": False, None: False}
     if text not in values:
@@ -47,8 +47,8 @@ def parse_flag(name: str, text: str | None) -> bool:
 
 
 def is_light(values: Sequence[str]) -> bool:
-    """Whether `light` asks for a tag's item: existing clients give it any value, so only 0 and false mean no.
+    """Whether the values of the parameter `light` request a tag with counts instead of its contents.
 
-    nginx.conf decides by the same rule which pool answers.
+    Existing clients send arbitrary values, so only 0 and false mean no. nginx.conf selects the pool by the same rule.
     """
     return any(value not in ("0", "false") for value in values)

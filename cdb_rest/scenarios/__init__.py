@@ -1,1 +1,4 @@
-"""Data to try, test and measure with: scenario definitions, a deterministic row generator and the writer."""
+"""Scenarios: generated data for trials, tests and measurements.
+
+The package has the definitions, a deterministic generator of rows and the writer.
+"""

@@ -1,4 +1,4 @@
-"""The scenarios, by the sizes in the load study (docs/load-tests.md)."""
+"""The definitions of the scenarios, with the sizes of the load study (docs/load-tests.md)."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,27 @@ DAY = 24 * HOUR
 
 @dataclass(frozen=True)
 class Scenario:
-    """A global tag of a certain size; the tag is named after the scenario unless asked otherwise."""
+    """A global tag of a certain size. By default, the tag has the name of the scenario.
+
+    `update_seconds` is the mean time between updates of the payload types that change most often.
+    """
 
     name: str
     payload_types: int
     iovs_per_type: int
-    # How often the types that change most often do so.
     update_seconds: int
-    meaning: str
+    description: str
 
     @property
     def iovs(self) -> int:
-        """IOVs in all."""
+        """The total number of IOVs."""
         return self.payload_types * self.iovs_per_type
 
 
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
-        Scenario("tiny", 10, 10, DAY, "to look at"),
+        Scenario("tiny", 10, 10, DAY, "small enough to inspect by hand"),
         Scenario("tiny-moderate", 10, 200, DAY, "few types, some history"),
         Scenario("moderate", 100, 200, DAY, "daily updates for more than half a year"),
         Scenario("heavy-usage", 100, 5_000, HOUR, "hourly updates for more than half a year"),

@@ -1,6 +1,6 @@
-"""The rows of a scenario: the same for the same scenario, layout and seed, on every machine.
+"""The deterministic generator of a scenario's rows: the same scenario, layout and seed give the same rows everywhere.
 
-Each payload type has a random stream of its own, so that the rows of one type can be made without those before it.
+Each payload type has its own random source, so that its rows can be generated without those of other types.
 """
 
 import hashlib
@@ -27,29 +27,32 @@ class Row(NamedTuple):
 
 
 def rows_of_type(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> Iterator[Row]:
-    """The rows of one payload type of a scenario, by start."""
-    begun = begun_checksum(scenario, payload_type, layout=layout, seed=seed)
+    """The rows of one payload type of a scenario, ordered by start."""
+    partial = partial_checksum(scenario, payload_type, layout=layout, seed=seed)
     for number, (start, end) in enumerate(intervals_of_type(scenario, payload_type, layout=layout, seed=seed)):
-        url, checksum, size = payload(scenario, payload_type, begun, number)
+        url, checksum, size = payload(scenario, payload_type, partial, number)
         yield Row(url, checksum, size, start, end, REVISION)
 
 
 def intervals_of_type(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> Intervals:
-    """Starts and ends of the rows of a payload type alone, by start."""
+    """The start and end of each row of one payload type, ordered by start."""
     source = random.Random(_origin(scenario, payload_type, layout, seed))  # noqa: S311 -- reproducible data, not secrets
     return LAYOUTS[layout](source, scenario, seed)
 
 
-def begun_checksum(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> hashlib.blake2b:
-    """What the checksums of all rows of a payload type have in common, hashed already."""
+def partial_checksum(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> hashlib.blake2b:
+    """The hash of the data that the checksums of all rows of a payload type have in common."""
     return hashlib.blake2b(f"{_origin(scenario, payload_type, layout, seed)}/".encode(), digest_size=16)
 
 
-def payload(scenario: Scenario, payload_type: str, begun: hashlib.blake2b, number: int) -> tuple[str, str, int]:
-    """URL, checksum and size (bytes) of a row, by its number among those of its type, from 0 on; no other row is needed."""
-    whole = begun.copy()
-    whole.update(b"%d" % number)
-    checksum = whole.hexdigest()
+def payload(scenario: Scenario, payload_type: str, partial: hashlib.blake2b, number: int) -> tuple[str, str, int]:
+    """URL, checksum and size in bytes of one row.
+
+    `partial` is the result of `partial_checksum`; `number` counts the rows of the payload type from 0.
+    """
+    complete = partial.copy()
+    complete.update(b"%d" % number)
+    checksum = complete.hexdigest()
     url = f"{payload_type}/{scenario.name}/{number:06d}_{checksum[:8]}.root"
     return url, checksum, 1_000 + int(checksum[:5], 16)
 

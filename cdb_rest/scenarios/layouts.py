@@ -1,4 +1,7 @@
-"""Where the intervals of one payload type lie: three layouts, each the same for the same random source on every machine."""
+"""The layouts of a scenario: three distributions of the intervals of one payload type.
+
+The same random source gives the same intervals on every machine.
+"""
 
 import random
 from bisect import bisect_right
@@ -9,30 +12,32 @@ from itertools import accumulate
 from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.scenarios.definitions import HOUR, MINUTE, Scenario
 
-# Starts and ends of IOVs, by start.
+# Starts and ends of IOVs, ordered by start.
 Intervals = Iterator[tuple[Moment, Moment]]
 
 # Moments of the random layout are drawn from 0…2^31-1, as in the load study (docs/load-tests.md).
 RANDOM_MOMENTS = 2**31
 
+# Range of the length of a run.
 RUN_SECONDS = (20 * MINUTE, 3 * HOUR)
-# Types are updated at the scenario's rate, or so many times more slowly; all have their first payload from the first run on.
+# The factors by which the time between updates of a type is longer than that of the scenario. Every type has its first
+# payload at the start of the first run.
 SLOWNESS = (1, 1, 2, 4)
-# An update comes this much earlier or later than it is due.
+# The time between two updates varies by up to this fraction.
 JITTER = 0.3
-# One interval in so many is over before the next one starts, after this part of its time.
+# On average, one of GAP_EVERY intervals ends before the next one starts, after the fraction GAP_AFTER of its length.
 GAP_EVERY = 20
 GAP_AFTER = 0.8
 
 
 def sequential(source: random.Random, scenario: Scenario, seed: int) -> Intervals:
-    """Starts at majors 0, 1, 2…, each open, so that the next one ends it."""
+    """Open intervals that start at majors 0, 1, 2…; each is valid until the next one starts."""
     for major in range(scenario.iovs_per_type):
         yield Moment(major, 0), END_OF_TIME
 
 
 def uniform(source: random.Random, scenario: Scenario, seed: int) -> Intervals:
-    """Starts anywhere, no two alike; each open."""
+    """Open intervals with different, uniformly distributed random starts."""
     starts: set[Moment] = set()
     while len(starts) < scenario.iovs_per_type:
         starts.add(Moment(source.randrange(RANDOM_MOMENTS), source.randrange(RANDOM_MOMENTS)))
@@ -41,25 +46,25 @@ def uniform(source: random.Random, scenario: Scenario, seed: int) -> Intervals:
 
 
 def realistic(source: random.Random, scenario: Scenario, seed: int) -> Intervals:
-    """A data-taking period: major is the run, from 1 on, minor the second within it.
+    """A data-taking period: major is the number of the run, from 1, and minor the second within it.
 
-    A type is updated at a rate of its own, not quite regularly. Intervals end where the next one starts, some earlier;
-    the last one is open.
+    Each type has its own rate of updates, with random variations. Intervals end where the next one starts, some earlier.
+    The last interval is open.
     """
     runs = run_starts(scenario, seed)
-    pace = scenario.update_seconds * source.choice(SLOWNESS)
+    mean = scenario.update_seconds * source.choice(SLOWNESS)
     now = 0
     for number in range(scenario.iovs_per_type):
-        start, length = now, max(1, round(pace * source.uniform(1 - JITTER, 1 + JITTER)))
+        start, length = now, max(1, round(mean * source.uniform(1 - JITTER, 1 + JITTER)))
         now += length
         is_last = number == scenario.iovs_per_type - 1
-        over = start + max(1, round(length * GAP_AFTER)) if source.randrange(GAP_EVERY) == 0 else now
-        yield _moment(runs, start), END_OF_TIME if is_last else _moment(runs, over)
+        end = start + max(1, round(length * GAP_AFTER)) if source.randrange(GAP_EVERY) == 0 else now
+        yield _moment(runs, start), END_OF_TIME if is_last else _moment(runs, end)
 
 
 @cache
 def run_starts(scenario: Scenario, seed: int) -> list[int]:
-    """The seconds at which the runs of a scenario start, for as long as its slowest type is updated."""
+    """The start times of a scenario's runs, in seconds, until after the last update of its slowest type."""
     source = random.Random(f"{seed}/{scenario.name}/runs")  # noqa: S311 -- reproducible data, not secrets
     longest = scenario.update_seconds * max(SLOWNESS) * (1 + JITTER) * scenario.iovs_per_type
     count = int(longest / RUN_SECONDS[0]) + 1

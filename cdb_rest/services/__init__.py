@@ -1,5 +1,5 @@
-"""Writes that cross tables: one function each, one transaction each, errors raised in the field's terms.
+"""Write services. Each is one function that runs in one transaction and raises the errors of `cdb_rest.domain.errors`.
 
-Locks are always taken in one order, so that writers queue but never block each other for good: global tags by id, then
-payload lists by id, then payload IOVs by id, and last of all, where several tags are concerned, their counts.
+All writers take locks in the same order, so that they wait for each other but cannot deadlock: global tags by id, then
+payload lists by id, then payload IOVs by id, and last, if several tags change, their counts.
 """

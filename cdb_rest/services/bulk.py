@@ -1,4 +1,4 @@
-"""Inserting many payload IOVs into payload lists at once."""
+"""Bulk insertion of payload IOVs into payload lists."""
 
 from typing import Any
 
@@ -16,14 +16,16 @@ from cdb_rest.services.transactions import write
 
 @write
 def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN) -> int:
-    """Insert many attached IOVs in the order given, all or none; returns their number.
+    """Insert many IOVs into payload lists in the order given, all or none. Returns the number of rows.
 
-    Each row has the columns of `PayloadIOV`, `payload_list` being a name. A row with an end is attached by the interval
-    rule. One with an open end is valid from its start to the next start of its list, whatever stands there. In a protected
-    tag no row may change what is defined. No start may be in its list already, or twice in the request.
+    Each row has the columns of `PayloadIOV`; its `payload_list` is a name. A row with an end is attached by the interval
+    rule. A row with an open end is valid from its start to the next start in its list; existing rows are not cut beyond
+    that. In a protected tag, no row may change existing intervals. A start must not exist in the list already, and must
+    not occur twice in the request.
 
-    Raises, with every wrong row, the first of `PayloadListNotFoundError`, `TagFrozenError`, `InvalidInputError` (an empty
-    interval or a start that comes twice) and `OverlapError`.
+    Raises the error of the first invalid row; its `rows` describes all invalid rows. The errors are
+    `PayloadListNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval or repeated start) and
+    `OverlapError`.
     """
     if not rows:
         return 0
@@ -52,7 +54,10 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
 
 
 def _placement(number: int, row: dict[str, Any], lists: dict[str, PayloadList]) -> Placement:
-    """The row on its way into its list. Raises unless that exists and takes IOVs, and the row is valid at some moment."""
+    """The placement of a row.
+
+    Raises `PayloadListNotFoundError`, `TagFrozenError`, or `InvalidInputError` for an empty interval.
+    """
     if row["payload_list"] not in lists:
         raise PayloadListNotFoundError(row["payload_list"])
     payload_list = lists[row["payload_list"]]

@@ -1,4 +1,4 @@
-"""Raising the revisions of global tags, and writing down what changed."""
+"""The change log: raises the revisions of global tags and records what changed."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -19,9 +19,11 @@ RECORD = payload_columns.load("record_changes")
 
 @dataclass
 class Side:
-    """What a change takes away from a tag, or adds to it: facts such as its status, and payload IOVs.
+    """One side of a change, `before` or `after`: what the change removes from a tag, or what it adds.
 
-    The IOVs are documents, or all that a list holds, which the database puts in.
+    - `facts`: attributes such as the status and the payload lists.
+    - `iovs`: single payload IOVs, as documents.
+    - `whole_list`: a payload list with all of its IOVs; the database generates their documents.
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
@@ -34,53 +36,56 @@ class Side:
         return len(self.iovs) + (self.whole_list.iov_count if self.whole_list else 0)
 
     def text(self) -> str:
-        """The document of this side as JSON, without those of a whole list."""
+        """The document of this side as JSON, without the IOVs of `whole_list`."""
         return orjson.dumps(self.facts | ({"payload_iovs": self.iovs} if self.iovs else {})).decode()
 
     def add_list(self, payload_list: PayloadList) -> None:
-        """Add a list with all that it holds."""
+        """Add a list with all of its IOVs."""
         self.facts["payload_lists"] = {payload_list.payload_type.name: payload_list.name}
         self.whole_list = payload_list
 
 
 @dataclass
 class TagChange:
-    """A change of one tag: what it takes away, and what it adds."""
+    """A change of one tag: what it removes (`before`) and what it adds (`after`)."""
 
     before: Side = field(default_factory=Side)
     after: Side = field(default_factory=Side)
 
 
 class Changes:
-    """The changes of one request, by tag. What happens in lists of no tag changes no answer and is left out."""
+    """The changes of one request, by tag.
+
+    Changes of detached lists are ignored, because they do not affect any response.
+    """
 
     def __init__(self) -> None:
         self._tags: dict[int, TagChange] = defaultdict(TagChange)
 
     def of_tag(self, tag_id: int) -> TagChange:
-        """The change of that tag, empty at first."""
+        """The change of a tag. It is created empty at the first call."""
         return self._tags[tag_id]
 
     def remove_iov(self, payload_list: PayloadList, iov: PayloadIOV) -> None:
-        """Note that an IOV as it is now goes from its list."""
+        """Record the removal of an IOV from its list, with its current values."""
         if payload_list.global_tag_id is not None:
             self.of_tag(payload_list.global_tag_id).before.iovs.append(iov_document(payload_list, iov))
 
     def add_iov(self, payload_list: PayloadList, iov: PayloadIOV) -> None:
-        """Note that an IOV as it is now comes into a list."""
+        """Record the insertion of an IOV into a list, with its current values."""
         if payload_list.global_tag_id is not None:
             self.of_tag(payload_list.global_tag_id).after.iovs.append(iov_document(payload_list, iov))
 
     def add_list(self, payload_list: PayloadList) -> None:
-        """Note that an empty list comes into a tag."""
+        """Record the addition of an empty list to its tag."""
         if payload_list.global_tag_id is not None:
             lists = self.of_tag(payload_list.global_tag_id).after.facts.setdefault("payload_lists", {})
             lists[payload_list.payload_type.name] = payload_list.name
 
     def record(self, action: ChangeAction, origin: Origin) -> dict[str, int]:
-        """Raise the revision of each changed tag and write the log; returns the revisions by name of the tag.
+        """Raise the revision of each changed tag and write the log. Returns the new revisions by tag name.
 
-        The last thing that a write does: from here to its commit, other writers of the tag wait.
+        Call this last in a write, because other writers of the tags wait from here until the commit.
         """
         ids = sorted(self._tags)
         if not ids:
@@ -108,14 +113,14 @@ class Changes:
             return dict(cursor.fetchall())
 
 
-def _count(action: ChangeAction, parts: "list[TagChange]") -> None:
+def _count(action: ChangeAction, parts: list[TagChange]) -> None:
     counts.CHANGES.labels(action).inc(len(parts))
     counts.CHANGED_IOVS.labels("removed").inc(sum(part.before.count for part in parts))
     counts.CHANGED_IOVS.labels("added").inc(sum(part.after.count for part in parts))
 
 
 def iov_document(payload_list: PayloadList, iov: PayloadIOV) -> dict[str, Any]:
-    """An IOV of a list as the change log has it; its start says which row of the list it is."""
+    """The document of an IOV in the change log. Its start identifies the row within its list."""
     return {
         "id": iov.id,
         "payload_list": payload_list.name,

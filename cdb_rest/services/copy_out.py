@@ -1,4 +1,4 @@
-"""COPY … TO STDOUT as pieces of bytes that somebody takes one after the other, at their own pace."""
+"""Streaming of COPY … TO STDOUT: the output as an iterator over chunks of bytes, with back pressure."""
 
 import contextlib
 import contextvars
@@ -13,94 +13,101 @@ from typing import Any
 import psycopg2
 from django.db import connection
 
-# Size of the pieces, and how many may wait to be taken: what a copy costs in memory, whatever it copies.
-PIECE_BYTES = 128 * 1024
-PIECES_WAITING = 4
-# A server that sends nothing for so long has fallen silent; it sends some piece every few milliseconds.
+# Size of a chunk, and how many chunks may be queued. Together they limit the memory of a copy of any size.
+CHUNK_BYTES = 128 * 1024
+QUEUED_CHUNKS = 4
+# A server that sends nothing for this long is considered down. Normally a chunk arrives every few milliseconds.
 SILENCE_SECONDS = 30
 
 
 @contextlib.contextmanager
-def copied_out(statement: str, values: dict[str, Any]) -> Iterator[Iterator[bytes]]:
-    """Inside the block, what the statement sends, as an iterator over pieces; it runs on the current connection.
+def stream_copy(statement: str, values: dict[str, Any]) -> Iterator[Iterator[bytes]]:
+    """Run a COPY … TO STDOUT on the current connection, and yield an iterator over the chunks of its output.
 
-    The driver pushes rows, and the server of the response pulls them, so a thread is between the two. It waits while no piece
-    is taken. Errors of the driver are raised where a piece is taken, as Django's.
+    The driver pushes rows and the WSGI server pulls them, so a thread runs the statement and fills a queue. The thread
+    waits while the queue is full. Errors of the driver are raised by the iterator, as Django's database errors. The
+    iterator raises `OperationalError` if the server sends nothing for `SILENCE_SECONDS`.
 
-    If the block is left before the end, the connection to the database is closed. PostgreSQL then stops at once. A request to
-    cancel could reach the statement of another client behind a pooler. Django opens a new connection when it needs one.
+    If the block is left before the end of the output, the connection to the database is closed, and PostgreSQL stops the
+    statement at once. A cancel request is not used, because behind a pooler it could cancel the statement of another
+    client. Django opens a new connection when it needs one.
     """
     driver = connection.connection
-    pieces = _Pieces()
+    chunks = _ChunkQueue()
 
     def copy() -> None:
         try:
-            buffer = io.BufferedWriter(pieces, PIECE_BYTES)
+            # The driver writes single rows. The buffer, written in C, combines them into chunks.
+            buffer = io.BufferedWriter(chunks, CHUNK_BYTES)
             with driver.cursor() as cursor:
-                # COPY takes no parameters, so the driver has to write them in. It hands over row by row, to a method in C.
+                # COPY accepts no parameters, so the driver inserts their values into the statement.
                 cursor.copy_expert(cursor.mogrify(statement, values), buffer)
             buffer.flush()
         except Exception as error:
-            pieces.end(error)
+            chunks.end(error)
         else:
-            pieces.end(None)
+            chunks.end(None)
 
-    # It works for the same request.
+    # With a copy of the context variables, the thread belongs to the same request context.
     copier = threading.Thread(target=contextvars.copy_context().run, args=(copy,), name="copy-out", daemon=True)
     copier.start()
     try:
-        yield pieces.taken()
+        yield chunks.received()
     finally:
-        if not pieces.complete:
-            pieces.abandon()
-            _hang_up(driver)
+        if not chunks.complete:
+            chunks.abandon()
+            _shut_down_socket(driver)
         copier.join()
 
 
-class _Pieces(io.RawIOBase):
-    """The file that the driver writes into, and what is taken out of it at the other end."""
+class _ChunkQueue(io.RawIOBase):
+    """A bounded queue of chunks: a file for the driver, which writes into it, and an iterator for the consumer."""
 
     def __init__(self) -> None:
-        self._waiting: queue.Queue[bytes | Exception | None] = queue.Queue(PIECES_WAITING)
+        self._queue: queue.Queue[bytes | Exception | None] = queue.Queue(QUEUED_CHUNKS)
         self._abandoned = False
         self.complete = False
 
     def writable(self) -> bool:
         return True
 
-    def write(self, piece: Any) -> int:
+    def write(self, chunk: Any) -> int:
         if not self._abandoned:
-            self._waiting.put(bytes(piece))
-        return len(piece)
+            self._queue.put(bytes(chunk))
+        return len(chunk)
 
     def end(self, error: Exception | None) -> None:
-        """Say that nothing more comes, and what is to blame for it, if anything."""
-        self._waiting.put(error)
+        """Signal the end of the output, and the error that caused it, if any."""
+        self._queue.put(error)
 
-    def taken(self) -> Iterator[bytes]:
-        while isinstance(piece := self._next(), bytes):
-            yield piece
+    def received(self) -> Iterator[bytes]:
+        """The chunks in order. Raises the error of the driver, if any, as Django's database error."""
+        while isinstance(item := self._next(), bytes):
+            yield item
         self.complete = True
-        if piece is not None:
+        if item is not None:
             with connection.wrap_database_errors:
-                raise piece
+                raise item
 
     def _next(self) -> bytes | Exception | None:
         try:
-            return self._waiting.get(timeout=SILENCE_SECONDS)
+            return self._queue.get(timeout=SILENCE_SECONDS)
         except queue.Empty:
             with connection.wrap_database_errors:
                 raise psycopg2.OperationalError(f"the server has sent nothing for {SILENCE_SECONDS} s") from None
 
     def abandon(self) -> None:
-        """Take no more: whoever writes goes on without waiting, and what is written is lost."""
+        """Discard all queued and later chunks, so that the writing thread no longer waits."""
         self._abandoned = True
         with contextlib.suppress(queue.Empty):
             while True:
-                self._waiting.get_nowait()
+                self._queue.get_nowait()
 
 
-def _hang_up(driver: Any) -> None:
-    """End the conversation with the server below the driver, which another thread is in and which must not be closed under it."""
-    with contextlib.suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as line:
-        line.shutdown(socket.SHUT_RDWR)
+def _shut_down_socket(driver: Any) -> None:
+    """Shut down the socket of a connection to the database.
+
+    The connection itself must not be closed here, because another thread is using it.
+    """
+    with contextlib.suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as duplicate:
+        duplicate.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Holding the counts that the database keeps against the rows themselves."""
+"""Check and repair of the stored counts of payload lists and payload IOVs."""
 
 from dataclasses import dataclass
 
@@ -7,41 +7,44 @@ from django.db import connection
 from cdb_rest import named_sql
 from cdb_rest.services.transactions import write
 
-WRONG_COUNTS = named_sql.load("wrong_counts")
+INCORRECT_COUNTS = named_sql.load("incorrect_counts")
 REPAIR_LIST_COUNTS = named_sql.load("repair_list_counts")
 REPAIR_TAG_COUNTS = named_sql.load("repair_tag_counts")
-CARRY_COUNTS = named_sql.load("carry_counts")
-OUTDATE = named_sql.load("outdate_global_tags")
+APPLY_DEFERRED_COUNTS = named_sql.load("apply_deferred_counts")
+TOUCH = named_sql.load("touch_global_tags")
 LOCK_FOR_REPAIR = named_sql.load("lock_for_repair")
 
 
 @dataclass(frozen=True)
-class WrongCount:
-    """A count that differs from the rows: of which object, which count, what is kept and what is so."""
+class IncorrectCount:
+    """A stored count that differs from the number of rows.
+
+    `kind` ("global tag" or "payload list") and `name` identify the object; `count` is "payload lists" or "IOVs".
+    """
 
     kind: str
     name: str
     count: str
-    kept: int
+    stored: int
     actual: int
 
 
-def find_wrong_counts() -> list[WrongCount]:
-    """All wrong counts, from one snapshot of the database; reads every IOV's index entry."""
+def find_incorrect_counts() -> list[IncorrectCount]:
+    """All incorrect counts, from one snapshot of the database. Reads the index entry of every IOV."""
     with connection.cursor() as cursor:
-        cursor.execute(WRONG_COUNTS)
-        return [WrongCount(*row) for row in cursor.fetchall()]
+        cursor.execute(INCORRECT_COUNTS)
+        return [IncorrectCount(*row) for row in cursor.fetchall()]
 
 
 @write
-def repair_counts() -> list[WrongCount]:
-    """Set every wrong count right and return what was wrong. Writers wait meanwhile, readers do not."""
+def repair_counts() -> list[IncorrectCount]:
+    """Correct all incorrect counts and return them as they were. Writers wait meanwhile, readers do not."""
     with connection.cursor() as cursor:
         cursor.execute(LOCK_FOR_REPAIR)
-        wrong = find_wrong_counts()
+        found = find_incorrect_counts()
         cursor.execute(REPAIR_LIST_COUNTS)
-        cursor.execute(CARRY_COUNTS)
+        cursor.execute(APPLY_DEFERRED_COUNTS)
         cursor.execute(REPAIR_TAG_COUNTS)
-        if wrong:
-            cursor.execute(OUTDATE)
-    return wrong
+        if found:
+            cursor.execute(TOUCH)
+    return found

@@ -1,4 +1,4 @@
-"""Errors of the database driver in the service's terms: by constraint name, or by what befell the connection."""
+"""Translation of database errors into the service's errors, by constraint name or SQLSTATE."""
 
 import logging
 
@@ -17,7 +17,7 @@ from cdb_rest.domain.errors import (
 
 logger = logging.getLogger(__name__)
 
-# Unique names: the constraint, and how the existing clients know the kind of object.
+# Unique constraints on names, each with the kind of object as existing clients expect it in the message.
 NAME_CONSTRAINTS = {
     "global_tag_name": "global tag",
     "global_tag_status_name": "global tag status",
@@ -37,14 +37,15 @@ CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
     "payload_iov_revision_is_digits": (InvalidInputError, "A revision consists of digits."),
 }
 LOST_RACES = {errorcodes.SERIALIZATION_FAILURE, errorcodes.DEADLOCK_DETECTED, errorcodes.FOREIGN_KEY_VIOLATION}
-# SQLSTATE classes: connection trouble, out of resources, operator intervention (shutdown, a cancelled statement), I/O.
+# SQLSTATE classes: connection exception, insufficient resources, operator intervention (shutdown, cancelled statement),
+# system error (I/O).
 UNAVAILABLE_CLASSES = {"08", "53", "57", "58"}
 
 TIMED_OUT = {errorcodes.LOCK_NOT_AVAILABLE, errorcodes.IDLE_IN_TRANSACTION_SESSION_TIMEOUT}
 
 
 def translate(error: Error) -> Exception:
-    """The service's error for a driver's one, or `error` itself where it can only be a bug."""
+    """The service's error for a database error, or `error` itself if only a bug can cause it."""
     cause = error.__cause__
     code = getattr(cause, "pgcode", None)
     constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
@@ -57,7 +58,7 @@ def translate(error: Error) -> Exception:
         return ChangeTooLargeError("The change touches more payload IOVs than one entry of the change log can hold.")
     if code in LOST_RACES:
         return ConcurrentChangeError("Another request changed the same objects at the same moment; try again.")
-    # A connection that breaks has no code to give, and of a server that dies the driver makes its most general error.
+    # A broken connection has no SQLSTATE. If the server crashes, the driver raises its most general class, DatabaseError.
     if code is None and (isinstance(error, InterfaceError | OperationalError) or type(error) is DatabaseError):
         return _unavailable(error, "The database can't be reached; try again later.")
     if code == errorcodes.DISK_FULL:
@@ -68,6 +69,6 @@ def translate(error: Error) -> Exception:
 
 
 def _unavailable(error: Error, message: str) -> DatabaseUnavailableError:
-    """The error for the caller; the operator's log gets the driver's reason."""
+    """The error for the client. The driver's reason is logged for the operator."""
     logger.warning("database unavailable: %s", " ".join(str(error).split()))
     return DatabaseUnavailableError(message)

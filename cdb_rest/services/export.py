@@ -1,4 +1,4 @@
-"""Exporting the payload IOVs of a global tag: the database builds the rows, and they pass through."""
+"""Export of the payload IOVs of a global tag. The database formats the rows, and the service only streams them."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.metrics import counts
 from cdb_rest.models import GlobalTag, PayloadList, PayloadType
-from cdb_rest.services.copy_out import copied_out
+from cdb_rest.services.copy_out import stream_copy
 
 ROWS = named_sql.load("export_rows")
 SETTINGS = named_sql.load("export_settings")
@@ -26,7 +26,7 @@ TAKE_SLOT = named_sql.load("take_export_slot")
 
 
 class Form(StrEnum):
-    """What an exported row looks like."""
+    """The format of an export."""
 
     CSV = "csv"
     JSONL = "jsonl"
@@ -40,9 +40,9 @@ STATEMENTS = {
 
 @dataclass(frozen=True)
 class Selection:
-    """What to export: a tag, all its payload types or one by name, and a window.
+    """What to export: a global tag, one payload type by name or all (None), and a window of moments.
 
-    Of each payload list those IOVs belong to a window that start in it, and the one that is valid at its first moment.
+    The export has the IOVs of each payload list that start in the window, and the IOV that is valid at its first moment.
     """
 
     global_tag: str
@@ -69,10 +69,11 @@ def check_selection(selection: Selection) -> tuple[int, int | None]:
 
 
 def export(selection: Selection, form: Form) -> Generator[bytes]:
-    """The selected rows of one state of the database, in pieces; CSV begins with a line of names, so there is a piece always.
+    """The selected rows from one snapshot of the database, as chunks of bytes.
 
-    Before the first piece it raises what `check_selection` does, and `OverloadedError` if `CDB_MAX_EXPORTS` are running.
-    At any piece it may raise an error of the database.
+    CSV always has at least one chunk, because it begins with a header line. Before the first chunk, the iterator raises
+    the errors of `check_selection`, and `OverloadedError` if `CDB_MAX_EXPORTS` exports are running. With any chunk it may
+    raise an error of the database.
     """
     with snapshot():
         tag_id, type_id = check_selection(selection)
@@ -80,12 +81,12 @@ def export(selection: Selection, form: Form) -> Generator[bytes]:
             cursor.execute(TAKE_SLOT, {"slots": settings.CDB_MAX_EXPORTS})
             if cursor.fetchone() is None:
                 raise OverloadedError(
-                    f"Exports running: {settings.CDB_MAX_EXPORTS}, the most at a time; try again later."
+                    f"The maximum number of exports ({settings.CDB_MAX_EXPORTS}) is already running; try again later."
                 )
             cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_EXPORT_TIMEOUT_SECONDS * 1000)})
         values = _window(selection.window) | {"tag_id": tag_id, "payload_type_id": type_id}
-        with counts.EXPORTS.track_inprogress(), copied_out(STATEMENTS[form], values) as pieces:
-            yield from pieces
+        with counts.EXPORTS.track_inprogress(), stream_copy(STATEMENTS[form], values) as chunks:
+            yield from chunks
 
 
 def _window(window: Interval) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Creating, cloning, changing and deleting global tags."""
+"""Write services for global tags and their statuses: create, clone, change the status, delete."""
 
 import json
 
@@ -11,16 +11,19 @@ from cdb_rest.domain.status import Action, Status, check_status_change, check_st
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
 from cdb_rest.services import payload_columns
 from cdb_rest.services.change_log import Changes
-from cdb_rest.services.locks import check_tag, hold_global_tags, lock_global_tag
+from cdb_rest.services.locks import check_tag, lock_global_tag, lock_global_tags_shared
 from cdb_rest.services.transactions import write
 
-CARRY_COUNTS = named_sql.load("carry_counts")
+APPLY_DEFERRED_COUNTS = named_sql.load("apply_deferred_counts")
 CLONE = payload_columns.load("clone_global_tag")
 
 
 @write
 def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
-    """Create a status. Raises `NameTakenError`, or `InvalidInputError` for a name that looks like a built-in one."""
+    """Create a status.
+
+    Raises `NameTakenError`, or `InvalidInputError` if the name differs from a built-in status only in case.
+    """
     check_status_name(name)
     created = GlobalTagStatus.objects.create(name=name, description=description)
     created.refresh_from_db()
@@ -38,7 +41,7 @@ def create_global_tag(
 
 
 def add_global_tag(*, name: str, status: str, author: str, description: str) -> tuple[GlobalTag, Changes]:
-    """Create an empty tag as part of a larger write, which records the changes that come back with it.
+    """Create an empty tag as part of a larger write. Returns the tag, and its changes, which the caller must record.
 
     Raises `StatusNotFoundError` or `NameTakenError`.
     """
@@ -50,12 +53,12 @@ def add_global_tag(*, name: str, status: str, author: str, description: str) -> 
 
 @write
 def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> GlobalTag:
-    """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, whatever the status of that.
+    """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, which may have any status.
 
     Raises `GlobalTagNotFoundError` or `NameTakenError`.
     """
     original = GlobalTag.objects.filter(name=source).first()
-    if original is None or not hold_global_tags([original.id]):
+    if original is None or not lock_global_tags_shared([original.id]):
         raise GlobalTagNotFoundError(source)
     clone, changes = add_global_tag(
         name=target, status=Status.UNLOCKED, author=original.author, description=original.description
@@ -63,21 +66,21 @@ def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> G
     with connection.cursor() as cursor:
         cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
         revision, lists = cursor.fetchone()
-    # The IOVs are those of the source at this revision.
+    # The log has no copies of the IOVs: they are those of the source at this revision.
     changes.of_tag(clone.id).after.facts |= {
         "clone_of": {"global_tag": source, "revision": revision},
         "payload_lists": json.loads(lists),
     }
     changes.record(ChangeAction.CLONE, origin)
     with connection.cursor() as cursor:
-        # Nobody else knows the new tag, so its counts need not wait for the commit.
-        cursor.execute(CARRY_COUNTS)
+        # No other writer can see the new tag yet, so its counts can be updated now instead of at the commit.
+        cursor.execute(APPLY_DEFERRED_COUNTS)
     return _get(clone.id)
 
 
 @write
 def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> GlobalTag:
-    """Give a tag another status.
+    """Change the status of a tag.
 
     Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError` or `StatusChangeRefusedError`.
     """
@@ -95,7 +98,7 @@ def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> Global
 
 @write
 def delete_global_tag(*, name: str, origin: Origin = UNKNOWN) -> None:
-    """Delete a tag with its lists and their IOVs; its change log stays.
+    """Delete a tag with its lists and their IOVs. Its change log is kept.
 
     Raises `GlobalTagNotFoundError`, `TagLockedError` or `TagFrozenError`.
     """
@@ -113,7 +116,7 @@ def delete_global_tag(*, name: str, origin: Origin = UNKNOWN) -> None:
 
 
 def _get(tag_id: int) -> GlobalTag:
-    """The tag as it is now, with its status."""
+    """The current row of the tag, with its status."""
     return GlobalTag.objects.select_related("status").get(id=tag_id)
 
 

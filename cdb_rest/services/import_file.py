@@ -1,4 +1,4 @@
-"""The rows of a file, in a table of the transaction that imports them: what is wrong with a line, and what it means."""
+"""Reading of an import file: its rows are loaded into a temporary table, where they are checked and interpreted."""
 
 import os
 import re
@@ -26,49 +26,49 @@ ROWS = named_sql.load("import_rows")
 NEWEST_FIRST = named_sql.load("import_newest_first").replace("{rows}", ROWS)
 INTO_EMPTY_LIST = named_sql.load("import_into_empty_list").replace("{rows}", ROWS)
 
-# What some programs put before a text to say that it is UTF-8.
+# Some programs write it at the beginning of UTF-8 text.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# The database says first in which line it was, in whatever language, behind names without digits.
+# In the context of a COPY error, the first number is the line, in every language: the names before it have no digits.
 FIRST_NUMBER = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True)
 class RowsOfType:
-    """What the file has of a payload type: the rows, and what they take in the change log at most, in bytes."""
+    """The rows of one payload type in the file: their number, and their maximum size in the change log, in bytes."""
 
     count: int
     log_bytes: int
 
 
 def load(file: BinaryIO) -> dict[str, RowsOfType]:
-    """Read the file from its beginning; returns what there is of each payload type, in byte order.
+    """Load the file from its beginning into a temporary table. Returns the rows by payload type, in byte order.
 
-    Raises `InvalidInputError` that names the first line that can't be read, or else the first one that is wrong.
+    Raises `InvalidInputError`, which names the first line that cannot be read, or else the first invalid line.
     """
-    _begin(file)
+    _seek_to_rows(file)
     with connection.cursor() as cursor:
         cursor.execute(CREATE)
         try:
             with connection.connection.cursor() as driver:
                 driver.copy_expert(COPY, file)
         except (psycopg2.DataError, psycopg2.IntegrityError) as error:
-            raise InvalidInputError(_sentence(error.diag)) from error
+            raise InvalidInputError(_message(error.diag)) from error
         cursor.execute(READ)
         cursor.execute(TYPES)
         found = cursor.fetchall()
         cursor.execute(FAULT, _mode())
         fault = cursor.fetchone()
-    wrong = [(number, f"payload_type: {NAME_RULE}") for name, _, number, _ in found if not fits_into_path(name)]
+    invalid = [(number, f"payload_type: {NAME_RULE}") for name, _, number, _ in found if not fits_into_path(name)]
     if fault is not None:
-        wrong.append((fault[0], _reason(*fault[1:])))
-    if wrong:
-        number, reason = min(wrong)
+        invalid.append((fault[0], _reason(*fault[1:])))
+    if invalid:
+        number, reason = min(invalid)
         raise InvalidInputError(f"Line {line_of(number)}: {reason}")
     return {name: RowsOfType(count, log_bytes) for name, count, _, log_bytes in found}
 
 
-def _begin(file: BinaryIO) -> None:
-    """Go to where the rows of the file begin. Raises `InvalidInputError` if it does not end as its last row has to."""
+def _seek_to_rows(file: BinaryIO) -> None:
+    """Position the file behind its byte order mark, if any. Raises `InvalidInputError` if it does not end with a newline."""
     if file.seek(0, os.SEEK_END):
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b"\n":
@@ -79,7 +79,7 @@ def _begin(file: BinaryIO) -> None:
 
 
 def line_of(number: int) -> int:
-    """The line of the file on which the row of this number ends."""
+    """The line of the file on which the row with this number ends."""
     with connection.cursor() as cursor:
         cursor.execute(LINE, {"number": number})
         line: int
@@ -88,7 +88,10 @@ def line_of(number: int) -> int:
 
 
 def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]:
-    """The rows of a payload type from the last start to the first, so many at a time: `number`, and the columns of the IOV."""
+    """The rows of a payload type by descending start, in batches of up to `size` rows.
+
+    Each row has its `number` in the file and the columns of the IOV.
+    """
     with connection.chunked_cursor() as cursor:
         cursor.execute(NEWEST_FIRST, _mode() | {"payload_type": payload_type})
         while rows := cursor.fetchmany(size):
@@ -97,29 +100,32 @@ def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]
 
 
 def insert_into_empty_list(payload_type: str, list_id: int) -> None:
-    """Insert the rows of a payload type into a list that has none: the same as attaching them one by one, newest first."""
+    """Insert the rows of a payload type into an empty list. The result is that of attaching them one by one, newest first."""
     with connection.cursor() as cursor:
         cursor.execute(INTO_EMPTY_LIST, _mode() | {"payload_type": payload_type, "list_id": list_id})
 
 
 def _reason(major: int, minor: int, major_end: int, minor_end: int, other: int | None) -> str:
-    """What is wrong with a row from start to end, `other` being the number of the row that has the same start already."""
+    """Why the row with this start and end is invalid.
+
+    `other` is the number of an earlier row with the same payload type and start, or None if the interval is empty.
+    """
     start, end = Moment(major, minor), Moment(major_end, minor_end)
     if other is not None:
         return f"line {line_of(other)} has the same payload type and the same start, {start}."
-    return f"the IOV from {start} to {end} is valid at no moment."
+    return f"the IOV from {start} to {end} is empty."
 
 
 def _mode() -> dict[str, Any]:
     return {"inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE}
 
 
-def _sentence(diagnosis: Any) -> str:
-    """What the database says about a line, in one."""
+def _message(diagnosis: Any) -> str:
+    """The error message for the diagnosis of a failed COPY, with the number of the line."""
     line = FIRST_NUMBER.search(diagnosis.context or "")
-    what = diagnosis.message_primary
+    reason = diagnosis.message_primary
     if diagnosis.sqlstate == errorcodes.CHECK_VIOLATION:
-        what = diagnosis.constraint_name
+        reason = diagnosis.constraint_name
     elif diagnosis.sqlstate == errorcodes.NOT_NULL_VIOLATION:
-        what = f"{diagnosis.column_name} is missing"
-    return f"Line {line[0]}: {what}." if line else f"{what}."
+        reason = f"{diagnosis.column_name} is missing"
+    return f"Line {line[0]}: {reason}." if line else f"{reason}."

@@ -1,4 +1,4 @@
-"""Importing what an export wrote, under whatever name, by the rules of bulk."""
+"""Import of an exported CSV file into a global tag, which may have another name, by the rules of bulk insertion."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.placing import Placement, Plan
 from cdb_rest.services.transactions import write
 
-# Rows that are placed by the rule at once.
+# Rows that the interval rule places in one step; limits the memory.
 ROWS_AT_ONCE = 50_000
-# What one entry of the change log takes as a whole, of an empty list. The database can't hold more than 268,435,455.
+# The largest change log entry for a list that is filled at once. PostgreSQL limits a jsonb value to 268,435,455 bytes.
 ENTRY_BYTES = 200_000_000
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Imported:
-    """What came in; `created` is whether the tag was made for it."""
+class ImportResult:
+    """The result of an import: whether the tag was created, and the numbers of new types, new lists and inserted IOVs."""
 
     created: bool
     payload_types: int
@@ -40,16 +40,21 @@ class Imported:
 @write
 def import_payload_iovs(
     *, file: BinaryIO, global_tag: str, dry_run: bool = False, progress: Progress, origin: Origin = UNKNOWN
-) -> Imported:
-    """Insert all rows of a seekable file into a tag, or none; tag (unlocked), payload types and lists are made where missing.
+) -> ImportResult:
+    """Insert all rows of a seekable file into a tag, or none. A dry run stores nothing.
 
-    The rows of each list go in from the last start to the first, each as bulk would take it: an open end is valid up to the
-    next start. An end that reaches into the next row of the file is trimmed to it before. `progress` is told of the number of
-    rows that went in and of those that there are. The tag is the import's alone until it ends. A dry run stores nothing.
+    A missing tag is created unlocked; missing payload types and lists are created, too. The tag is locked against other
+    writers until the import ends.
 
-    The change log gets an entry for each list, or for each `ROWS_AT_ONCE` rows of one that was not empty.
+    The rows of each list are inserted by descending start, each by the rules of bulk insertion: a row with an open end is
+    valid up to the next start. An end that overlaps the next row of the file is trimmed to its start first.
 
-    Raises `InvalidInputError` and `OverlapError` that name the line, `TagFrozenError`, `ChangeTooLargeError`, `NameTakenError`.
+    `progress` is called with the number of rows just inserted and the total number of rows.
+
+    The change log gets one entry for each list, or, for lists that were not empty, one for each `ROWS_AT_ONCE` rows.
+
+    Raises `InvalidInputError` and `OverlapError`, which name the line, `TagFrozenError`, `ChangeTooLargeError` and
+    `NameTakenError`.
     """
     found = import_file.load(file)
     total = sum(rows.count for rows in found.values())
@@ -63,11 +68,11 @@ def import_payload_iovs(
             _fill(tag, payload_list, name, rows.count, origin, is_new=is_new)
             progress(rows.count, total)
         else:
-            for done in _attach(tag, payload_list, name, origin, is_new=is_new):
-                progress(done, total)
+            for count in _attach(tag, payload_list, name, origin, is_new=is_new):
+                progress(count, total)
     if dry_run:
         transaction.set_rollback(True)
-    return Imported(created, new_types, len(new_lists), total)
+    return ImportResult(created, new_types, len(new_lists), total)
 
 
 def _lock_or_create_tag(name: str, origin: Origin) -> tuple[GlobalTag, bool]:
@@ -82,15 +87,15 @@ def _lock_or_create_tag(name: str, origin: Origin) -> tuple[GlobalTag, bool]:
 
 
 def _types(names: list[str]) -> tuple[list[PayloadType], int]:
-    """The payload types in the order of their names, and how many of them are new."""
-    known = {kind.name: kind for kind in PayloadType.objects.filter(name__in=names)}
-    new = PayloadType.objects.bulk_create(PayloadType(name=name) for name in names if name not in known)
-    known |= {kind.name: kind for kind in new}
-    return [known[name] for name in names], len(new)
+    """The payload types with these names, in their order, and how many of them were created."""
+    types = {one.name: one for one in PayloadType.objects.filter(name__in=names)}
+    new = PayloadType.objects.bulk_create(PayloadType(name=name) for name in names if name not in types)
+    types |= {one.name: one for one in new}
+    return [types[name] for name in names], len(new)
 
 
 def _lists(tag: GlobalTag, types: list[PayloadType]) -> tuple[dict[str, PayloadList], list[PayloadList]]:
-    """The tag's list of each type, locked, by the name of the type; and those of them that are new."""
+    """The tag's payload list of each type by type name, locked; and the lists that were created."""
     found = PayloadList.objects.filter(global_tag=tag, payload_type__in=types).values_list("name", flat=True)
     lists = {one.payload_type.name: one for one in lock_payload_lists(list(found)).values()}
     new = create_lists([(kind, tag) for kind in types if kind.name not in lists])
@@ -100,7 +105,7 @@ def _lists(tag: GlobalTag, types: list[PayloadType]) -> tuple[dict[str, PayloadL
 def _fill(
     tag: GlobalTag, payload_list: PayloadList, payload_type: str, count: int, origin: Origin, *, is_new: bool
 ) -> None:
-    """Insert the rows of a type into the tag's empty list by one statement: nothing there would be cut."""
+    """Insert the rows of a type into the tag's empty list by one statement. There are no rows that they could cut."""
     import_file.insert_into_empty_list(payload_type, payload_list.id)
     payload_list.iov_count = count
     changes = _begin_changes(payload_list, is_new=is_new)
@@ -111,9 +116,10 @@ def _fill(
 def _attach(
     tag: GlobalTag, payload_list: PayloadList, payload_type: str, origin: Origin, *, is_new: bool
 ) -> Iterator[int]:
-    """Attach the rows of a type to the tag's list by the rule; yields how many, part by part."""
+    """Attach the rows of a type to the tag's list by the interval rule, in batches. Yields the size of each batch."""
     if is_protected(tag.status.name):
-        # All of them before any goes in: what one part brings would be defined for the next one, and is not for bulk.
+        # Check all rows before inserting any. Otherwise the rows of one batch would be protected against the next batch,
+        # while the rows of one bulk request are not protected against each other.
         for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
             _plan(rows, payload_list, protecting=True)
     for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
@@ -126,7 +132,7 @@ def _attach(
 
 
 def _plan(rows: list[dict[str, Any]], payload_list: PayloadList, *, protecting: bool) -> Plan:
-    """Raises `OverlapError` that names a line that is refused."""
+    """The plan for these rows. Raises `OverlapError`, which names the first line that is rejected."""
     plan = Plan([_placement(row, payload_list) for row in rows], equal_starts=False, protecting=protecting)
     if plan.refusals:
         number, error = min(plan.refusals, key=lambda refusal: refusal[0])

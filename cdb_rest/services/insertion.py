@@ -1,4 +1,4 @@
-"""Inserting payloads into global tags by the names of tag and type, in one step."""
+"""Insertion of payloads into global tags by the names of tag and payload type, in one step."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,21 +11,25 @@ from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.intervals import check_interval
-from cdb_rest.services.locks import check_tag, hold_global_tags
+from cdb_rest.services.locks import check_tag, lock_global_tags_shared
 from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.placing import Placement, Plan
 from cdb_rest.services.row_errors import refusals_of, refused_rows
 from cdb_rest.services.transactions import write
 
-# What a row has besides the columns of the IOV.
+# The members of a row that are not columns of the IOV.
 NO_COLUMNS = {"global_tag", "payload_type", "since_only"}
 
 
 @dataclass(frozen=True)
 class Insertion:
-    """What was inserted, row by row, with what it cut; lists that were made for it; revisions by name of the tag.
+    """The result of an insertion.
 
-    Of a dry run the new objects have no ids, and there are no revisions.
+    - `placements`: the inserted IOVs, one for each row, with the rows that they cut.
+    - `created_lists`: the payload lists that were created.
+    - `revisions`: the new revisions by tag name.
+
+    After a dry run, the new IOVs have no ids, and there are no revisions.
     """
 
     placements: list[Placement]
@@ -35,7 +39,7 @@ class Insertion:
 
 @dataclass(frozen=True)
 class Target:
-    """Where an IOV goes."""
+    """An IOV with the global tag and the payload type of the list into which it is inserted."""
 
     iov: PayloadIOV
     tag: GlobalTag
@@ -43,19 +47,20 @@ class Target:
 
     @property
     def key(self) -> tuple[int, int]:
-        """The ids, which say which list it is."""
+        """The ids of tag and type, which identify the payload list."""
         return self.tag.id, self.payload_type.id
 
 
 @write
 def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin: Origin = UNKNOWN) -> Insertion:
-    """Insert IOVs in the order given, all or none, and make the payload lists that the tags lack.
+    """Insert IOVs in the order given, all or none. Missing payload lists are created. A dry run stores nothing.
 
-    Each row has names `global_tag` and `payload_type`, the columns of `PayloadIOV`, and `since_only`: whether it is valid up
-    to the next start of its list, where the interval rule would have it go on to its end. A dry run stores nothing.
+    Each row has the names `global_tag` and `payload_type`, the columns of `PayloadIOV`, and `since_only`: if true, the IOV
+    is valid only up to the next start in its list instead of up to its end.
 
-    Raises, with every wrong row, the first of `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, `TagFrozenError`,
-    `InvalidInputError` (an empty interval) and `OverlapError`.
+    Raises the error of the first invalid row; its `rows` describes all invalid rows. The errors are
+    `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval) and
+    `OverlapError`.
     """
     targets, refusals = _targets(rows)
     changes = Changes()
@@ -75,7 +80,7 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
 
 
 def _check_interval(iov: PayloadIOV) -> None:
-    """As `check_interval`, with the name that the end has here."""
+    """Like `check_interval`, but the error names the field `until`."""
     try:
         check_interval(iov)
     except InvalidInputError as error:
@@ -83,9 +88,9 @@ def _check_interval(iov: PayloadIOV) -> None:
 
 
 def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[int, CdbError]]]:
-    """The IOV, tag and type of each row by its number; the tags are held. And the rows that are wrong by themselves."""
+    """The target of each valid row by row number, and the errors of the other rows. Takes shared locks on the tags."""
     ids = GlobalTag.objects.filter(name__in={row["global_tag"] for row in rows}).values_list("id", flat=True)
-    tags = {tag.name: tag for tag in hold_global_tags(list(ids)).values()}
+    tags = {tag.name: tag for tag in lock_global_tags_shared(list(ids)).values()}
     types = {kind.name: kind for kind in PayloadType.objects.filter(name__in={row["payload_type"] for row in rows})}
     targets: dict[int, Target] = {}
 
@@ -107,19 +112,21 @@ def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[
 def _lock_or_create_lists(
     targets: list[Target], changes: Changes
 ) -> tuple[dict[tuple[int, int], PayloadList], list[PayloadList]]:
-    """The list of each target by its key, locked; and those that had to be made, in the order of their keys."""
+    """The payload list of each target by its key, locked; and the lists that were created, in the order of their keys."""
     wanted = {target.key: target for target in targets}
     tag_ids, type_ids = {tag_id for tag_id, _ in wanted}, {type_id for _, type_id in wanted}
-    near = PayloadList.objects.filter(global_tag__in=tag_ids, payload_type__in=type_ids)
-    ids = [list_id for list_id, *key in near.values_list("id", "global_tag", "payload_type") if tuple(key) in wanted]
+    candidates = PayloadList.objects.filter(global_tag__in=tag_ids, payload_type__in=type_ids)
+    ids = [
+        list_id for list_id, *key in candidates.values_list("id", "global_tag", "payload_type") if tuple(key) in wanted
+    ]
     locked = PayloadList.objects.filter(id__in=ids).order_by("id").select_for_update(no_key=True)
     lists = {(found.global_tag_id, found.payload_type_id): found for found in locked if found.global_tag_id is not None}
     for key, found in lists.items():
         found.global_tag, found.payload_type = wanted[key].tag, wanted[key].payload_type
-    # Whoever makes the same lists at the same time does it in the same order, and loses at the constraint.
+    # Concurrent requests create the same lists in the same order. All but the first fail at the unique constraint.
     missing = [wanted[key] for key in sorted(wanted.keys() - lists.keys())]
     created = create_lists([(target.payload_type, target.tag) for target in missing]) if missing else []
-    for target, made in zip(missing, created, strict=True):
-        lists[target.key] = made
-        changes.add_list(made)
+    for target, payload_list in zip(missing, created, strict=True):
+        lists[target.key] = payload_list
+        changes.add_list(payload_list)
     return lists, created

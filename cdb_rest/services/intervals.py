@@ -1,4 +1,4 @@
-"""Between the columns of payload IOVs and the intervals that they mean in the configured mode."""
+"""Conversion between the columns of payload IOVs and intervals, in the configured mode (`CDB_IOV_MODE`)."""
 
 from django.conf import settings
 
@@ -8,7 +8,7 @@ from cdb_rest.models import PayloadIOV
 
 
 def interval_of(iov: PayloadIOV) -> Interval:
-    """The interval that the row's columns mean."""
+    """The interval of a payload IOV."""
     return Interval.from_wire(
         Moment(iov.major_iov, iov.minor_iov),
         Moment(iov.major_iov_end, iov.minor_iov_end),
@@ -17,14 +17,14 @@ def interval_of(iov: PayloadIOV) -> Interval:
 
 
 def set_interval(iov: PayloadIOV, interval: Interval) -> None:
-    """Let the row's columns mean that interval; the row is not saved."""
+    """Set the columns of a payload IOV to an interval. The row is not saved."""
     start, end = interval.on_wire(Mode(settings.CDB_IOV_MODE))
     iov.major_iov, iov.minor_iov = start
     iov.major_iov_end, iov.minor_iov_end = end
 
 
 def check_interval(iov: PayloadIOV) -> None:
-    """Raise `InvalidInputError` if the row's interval is empty or ends before its start."""
+    """Raise `InvalidInputError` if the interval of a payload IOV is empty or ends before its start."""
     if interval_of(iov).is_empty:
         rule = "after" if settings.CDB_IOV_MODE == Mode.CONTINUOUS else "at or after"
         start, end = Moment(iov.major_iov, iov.minor_iov), Moment(iov.major_iov_end, iov.minor_iov_end)

@@ -1,4 +1,4 @@
-"""Finding rows by name and holding them until the transaction ends, in the one order that all writers keep."""
+"""Locks: rows are found by name and locked until the transaction ends, in the same order by all writers."""
 
 from collections.abc import Collection
 
@@ -14,13 +14,13 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.status import Action, check_permitted
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 
-ENTER = named_sql.load("enter_global_tags")
-ENTER_ALONE = named_sql.load("enter_global_tags_alone")
-HOLD_GLOBAL_TAGS = named_sql.load("hold_global_tags")
+ADVISORY_LOCK_SHARED = named_sql.load("advisory_lock_shared")
+ADVISORY_LOCK_EXCLUSIVE = named_sql.load("advisory_lock_exclusive")
+LOCK_SHARED = named_sql.load("lock_global_tags_shared")
 
 
 def lock_global_tag(name: str) -> GlobalTag:
-    """Lock a tag against every other writer, by name. Raises `GlobalTagNotFoundError`."""
+    """Lock a tag by name, exclusively: all other writers to the tag wait. Raises `GlobalTagNotFoundError`."""
     tag_id = GlobalTag.objects.filter(name=name).values_list("id", flat=True).first()
     tag = None if tag_id is None else lock_global_tags({tag_id}).get(tag_id)
     if tag is None:
@@ -29,33 +29,34 @@ def lock_global_tag(name: str) -> GlobalTag:
 
 
 def lock_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
-    """Lock tags against every other writer; returns those that exist by id."""
+    """Lock tags exclusively: all other writers to them wait. Returns the tags that exist, by id."""
     with connection.cursor() as cursor:
-        cursor.execute(ENTER_ALONE, {"tag_ids": sorted(ids)})
+        cursor.execute(ADVISORY_LOCK_EXCLUSIVE, {"tag_ids": sorted(ids)})
     return {tag.id: tag for tag in GlobalTag.objects.filter(id__in=ids).order_by("id").select_for_update()}
 
 
-def hold_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
-    """Keep tags from being deleted or getting another status, without keeping other writers out.
+def lock_global_tags_shared(ids: Collection[int]) -> dict[int, GlobalTag]:
+    """Lock tags against deletion and changes of status. Other writers can take the same lock at the same time.
 
-    Returns those that exist by id, with their status.
+    Returns the tags that exist, by id, with their status.
     """
     if not ids:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(ENTER, {"tag_ids": sorted(ids)})
-        cursor.execute(HOLD_GLOBAL_TAGS, {"tag_ids": sorted(ids)})
+        cursor.execute(ADVISORY_LOCK_SHARED, {"tag_ids": sorted(ids)})
+        cursor.execute(LOCK_SHARED, {"tag_ids": sorted(ids)})
         found = [tag_id for (tag_id,) in cursor.fetchall()]
     return {tag.id: tag for tag in GlobalTag.objects.filter(id__in=found).select_related("status")}
 
 
 def lock_payload_lists(names: Collection[str]) -> dict[str, PayloadList]:
-    """Lock lists against other writers by name, and hold the tags that they are attached to; those come with them.
+    """Lock lists by name against other writers, and take shared locks on the tags that they are attached to.
 
-    Lists that do not exist are left out. Raises `ConcurrentChangeError` if one moves to another tag at this very moment.
+    Returns the lists by name, with their types and tags. Lists that do not exist are left out. Raises
+    `ConcurrentChangeError` if another request attached one of them to another tag at the same moment.
     """
     ids_of_tags = dict(PayloadList.objects.filter(name__in=names).values_list("name", "global_tag_id"))
-    tags = hold_global_tags({tag_id for tag_id in ids_of_tags.values() if tag_id is not None})
+    tags = lock_global_tags_shared({tag_id for tag_id in ids_of_tags.values() if tag_id is not None})
     locked = PayloadList.objects.filter(name__in=names).order_by("id").select_for_update(of=("self",), no_key=True)
     lists = {payload_list.name: payload_list for payload_list in locked.select_related("payload_type")}
     for name, payload_list in lists.items():
@@ -67,7 +68,7 @@ def lock_payload_lists(names: Collection[str]) -> dict[str, PayloadList]:
 
 
 def lock_payload_list(name: str) -> PayloadList:
-    """As `lock_payload_lists`, for one. Raises `PayloadListNotFoundError` too."""
+    """Lock one list, as `lock_payload_lists` does. Raises `PayloadListNotFoundError`, too."""
     found = lock_payload_lists([name])
     if not found:
         raise PayloadListNotFoundError(name)
@@ -83,6 +84,9 @@ def lock_payload_iov(iov_id: int) -> PayloadIOV:
 
 
 def check_tag(tag: GlobalTag | None, action: Action) -> None:
-    """Raise unless the tag's status permits `action`; what is attached to no tag permits everything."""
+    """Raise `TagLockedError` or `TagFrozenError` if the tag's status does not permit `action`.
+
+    Without a tag (None, for detached objects), every action is permitted.
+    """
     if tag is not None:
         check_permitted(tag=tag.name, status=tag.status.name, action=action)

@@ -1,4 +1,4 @@
-"""Statements that copy whole payload IOVs, with the columns of the payload put in."""
+"""The payload columns in SQL statements and documents that copy whole payload IOVs."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
 
 
 def load(name: str) -> str:
-    """The statement ``sql/<name>.sql`` with lists of the columns of the payload in place of its placeholders.
+    """The statement ``sql/<name>.sql``, with its placeholders replaced by lists of the payload columns.
 
     Raises `ValueError` for an unknown placeholder.
     """
@@ -33,17 +33,17 @@ def load(name: str) -> str:
 
 
 def payload_of(iov: PayloadIOV) -> dict[str, Any]:
-    """What the columns of the payload hold in a row, by column."""
+    """The values of an IOV's payload columns, by column name."""
     return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}
 
 
 def payload_document(iov: PayloadIOV) -> dict[str, Any]:
-    """The same by the columns' names on the wire."""
+    """The values of an IOV's payload columns, by their names in the API."""
     return {name: getattr(iov, column) for name, column in PAYLOAD_COLUMNS.items()}
 
 
 def payload_arrays(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:
-    """The same of several rows, as the parameters of {payload_arrays}."""
+    """The values of the payload columns of several IOVs as arrays: the parameters for the placeholder {payload_arrays}."""
     return {column: [getattr(iov, column) for iov in iovs] for column in PAYLOAD_COLUMNS.values()}
 
 

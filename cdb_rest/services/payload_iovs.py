@@ -1,4 +1,4 @@
-"""Creating, attaching and deleting single payload IOVs."""
+"""Write services for single payload IOVs: create, attach, delete."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ def create_payload_iov(**values: Any) -> PayloadIOV:
 
 @dataclass(frozen=True)
 class Attachment:
-    """An attached IOV, and what attaching it cut of the others in its list."""
+    """An attached IOV, and the cuts that it caused in other rows of its list."""
 
     iov: PayloadIOV
     cuts: list[Cut[TimelineRow[PayloadIOV]]]
@@ -40,11 +40,14 @@ class Attachment:
 
 @write
 def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNOWN) -> Attachment:
-    """Attach an IOV to a list: its payload becomes valid in all of its interval, and nothing else changes.
+    """Attach an IOV to a list: its payload becomes valid in its whole interval, and nothing else changes.
 
-    Attaching it again to its own list changes nothing at all. Raises `PayloadListNotFoundError`,
-    `PayloadIOVNotFoundError`, `InvalidInputError` for an empty interval, `OverlapError` where a protected tag would
-    change, `TagLockedError` or `TagFrozenError` (where the IOV is taken out of another list, that one's tag counts too).
+    If the IOV is in this list already, nothing changes. An IOV of another list is moved; then the status of that list's
+    tag must permit the removal, too.
+
+    Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `InvalidInputError` for an empty interval,
+    `OverlapError` if existing intervals of a protected tag would change, `TagLockedError`, `TagFrozenError`, and
+    `ConcurrentChangeError` if the IOV was attached elsewhere at the same moment.
     """
     current = PayloadIOV.objects.filter(id=iov_id).values_list("payload_list__name", flat=True)
     if not current:
@@ -79,9 +82,10 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
 def delete_payload_iov(
     *, global_tag: str, payload_type: str, start: Moment, end: Moment = END_OF_TIME, origin: Origin = UNKNOWN
 ) -> None:
-    """Delete the IOV of a tag and type that has exactly that start and end, as they stand on the wire.
+    """Delete the IOV of a tag and payload type with exactly this start and end, in the wire format.
 
-    Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `TagLockedError` or `TagFrozenError`.
+    Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `TagLockedError`, `TagFrozenError` or
+    `ConcurrentChangeError`.
     """
     name = (
         PayloadList.objects.filter(global_tag__name=global_tag, payload_type__name=payload_type)
@@ -108,5 +112,5 @@ def delete_payload_iov(
 
 
 def _get(iov_id: int) -> PayloadIOV:
-    """The IOV as it is now, with its list."""
+    """The current row of the IOV, with its list."""
     return PayloadIOV.objects.select_related("payload_list").get(id=iov_id)

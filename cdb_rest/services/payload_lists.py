@@ -1,4 +1,4 @@
-"""Creating, attaching and deleting payload lists."""
+"""Write services for payload lists: create, attach, delete."""
 
 from collections.abc import Sequence
 
@@ -34,9 +34,9 @@ def create_payload_list(*, payload_type: str) -> PayloadList:
 
 
 def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]]) -> list[PayloadList]:
-    """Create empty lists of these types in these tags, from one statement; part of a larger write.
+    """Create empty lists of these types in these tags (None: detached) as part of a larger write, by one statement.
 
-    They come with their types and tags. A tag must be held, and its change be recorded, by the caller.
+    Returns the lists in order, with their types and tags. The caller must lock the tags and record their changes.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -55,10 +55,12 @@ def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]]) -> list
 
 @write
 def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = UNKNOWN) -> PayloadList:
-    """Attach a list to a tag; the list of the same type that was there is detached.
+    """Attach a list to a tag. The tag's current list of the same type, if any, is detached.
 
-    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError` or `TagFrozenError` (where the list is
-    taken away from another tag, that one's status counts too).
+    If the list is attached to another tag, it is moved; then the status of that tag must permit the removal, too.
+
+    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError`, `TagFrozenError` or
+    `ConcurrentChangeError`.
     """
     moving = PayloadList.objects.filter(name=payload_list).values_list("id", "global_tag_id").first()
     if moving is None:
@@ -67,7 +69,7 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
     if target_id is None:
         raise GlobalTagNotFoundError(global_tag)
     list_id, source_id = moving
-    # Tags first and by id, as everywhere; the full lock, because the set of a tag's lists is about to change.
+    # The exclusive lock, because the set of the tag's lists changes.
     tags = lock_global_tags({target_id, source_id} - {None})
     target = tags.get(target_id)
     if target is None:
@@ -114,12 +116,12 @@ def delete_payload_list(*, name: str, origin: Origin = UNKNOWN) -> None:
 
 
 def _get(list_id: int) -> PayloadList:
-    """The list as it is now, with its tag and type."""
+    """The current row of the list, with its tag and type."""
     return PayloadList.objects.select_related("global_tag", "payload_type").get(id=list_id)
 
 
 def _lists_of_type(tag_id: int, list_id: int) -> QuerySet[PayloadList]:
-    """The list `list_id`, and those of its type that are attached to the tag, by id."""
+    """The list `list_id` and the lists of its type that are attached to the tag, ordered by id."""
     same_type = PayloadList.objects.filter(id=list_id).values("payload_type")
     return (
         PayloadList.objects.filter(global_tag=tag_id, payload_type__in=same_type)

@@ -1,4 +1,4 @@
-"""Creating and deleting payload types."""
+"""Write services for payload types: create, delete."""
 
 from cdb_rest.domain.errors import PayloadTypeInUseError, PayloadTypeNotFoundError
 from cdb_rest.models import PayloadType
@@ -15,7 +15,7 @@ def create_payload_type(*, name: str, description: str = "") -> PayloadType:
 
 @write
 def delete_payload_type(*, name: str) -> None:
-    """Delete a payload type. Raises `PayloadTypeNotFoundError`, or `PayloadTypeInUseError` while a list has it."""
+    """Delete a payload type. Raises `PayloadTypeNotFoundError`, or `PayloadTypeInUseError` if a payload list has it."""
     payload_type = PayloadType.objects.filter(name=name).select_for_update().first()
     if payload_type is None:
         raise PayloadTypeNotFoundError(name)

@@ -1,4 +1,7 @@
-"""Placing payload IOVs into payload lists by the interval rule: the one way in for all writes."""
+"""Placement of payload IOVs into payload lists by the interval rule.
+
+All writes use it, except those that fill an empty list: clones, scenarios, and imports into empty lists.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,9 +30,10 @@ INSERT = payload_columns.load("insert_payload_iovs")
 
 @dataclass(eq=False)
 class Placement:
-    """An IOV on its way into a list: `since_only` means up to the next start of the list, `number` is its place in a request.
+    """An IOV that is to be placed into a payload list.
 
-    `cuts` are what was in its way, once it is planned.
+    With `since_only`, it is valid only up to the next start in the list. `number` is its row number in the request.
+    `cuts` are the rows that it cuts; a `Plan` sets them.
     """
 
     iov: PayloadIOV
@@ -40,11 +44,11 @@ class Placement:
 
 
 class Plan:
-    """What placements into locked lists, in the order given, do to the rows that are there.
+    """The effects of placements, in the order given, on the existing rows of locked payload lists.
 
-    `refusals` are the placements, by number, that would change what is defined in a protected tag, or, unless
-    `equal_starts`, that have the start of a row which their list has already. Unless `protecting`, all tags are taken for
-    unprotected.
+    `refusals` has the number and the error of each rejected placement: it would change existing intervals of a protected
+    tag, or it has the start of a stored row of its list (allowed with `equal_starts`). At most `ROWS_NAMED` placements are
+    rejected; the rest is then not planned. Without `protecting`, all tags are treated as unprotected.
     """
 
     def __init__(self, placements: Sequence[Placement], *, equal_starts: bool = True, protecting: bool = True) -> None:
@@ -58,11 +62,11 @@ class Plan:
         taken = {} if equal_starts else {_start(row): row for row in self._stored}
         self.refusals: list[tuple[int, OverlapError]] = []
         for placement, row in zip(placements, self._new, strict=True):
-            # More are not named, and rows that are refused leave the work to all that come after them.
+            # The response names no more rows than this, so further planning would be wasted.
             if len(self.refusals) == ROWS_NAMED:
                 break
             try:
-                self._play(placement, row, taken)
+                self._attach(placement, row, taken)
             except OverlapError as error:
                 self.refusals.append((placement.number, error))
 
@@ -75,7 +79,7 @@ class Plan:
             for list_id, found in rows.items()
         }
 
-    def _play(
+    def _attach(
         self,
         placement: Placement,
         row: TimelineRow[PayloadIOV],
@@ -91,12 +95,12 @@ class Plan:
         placement.cuts = timeline.attach(row, since_only=placement.since_only, name=self._name)
 
     def _name(self, row: TimelineRow[PayloadIOV]) -> str:
-        """What messages call a row: by its id, or by its number in the request."""
+        """The name of a row in error messages: its number in the request, or its id."""
         number = self._numbers.get(id(row.iov))
         return f"{f'payload IOV {row.iov.id}' if number is None else f'row {number}'} ({row.iov.payload_url})"
 
     def apply(self, changes: Changes) -> None:
-        """Write it to the tables and note it in `changes`. New IOVs get their ids."""
+        """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids."""
         cut = [row for row in self._stored if not row.attached or row.interval != interval_of(row.iov)]
         rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
         for row in rests:
@@ -105,8 +109,8 @@ class Plan:
             _set_columns(row)
         created = [row.iov for row in [*self._new, *rests] if row.iov.id is None]
         moved = [row.iov for row in self._new if row.iov.id is not None]
-        # In this order no two rows of a list have one start, not even for a moment.
-        settle_rows(cut, self._lists, changes)
+        # In this order, the unique constraint on the starts of a list is satisfied after every statement.
+        save_rows(cut, self._lists, changes)
         _place(moved)
         _insert(created)
         for row in [*self._new, *rests]:
@@ -119,8 +123,8 @@ def _is_protected(payload_list: PayloadList) -> bool:
     return tag is not None and is_protected(tag.status.name)
 
 
-def settle_rows(rows: Sequence[TimelineRow[PayloadIOV]], lists: Mapping[int, PayloadList], changes: Changes) -> None:
-    """Write stored rows of `lists` as they are now, with their intervals or detached, and note it in `changes`."""
+def save_rows(rows: Sequence[TimelineRow[PayloadIOV]], lists: Mapping[int, PayloadList], changes: Changes) -> None:
+    """Update stored rows of `lists` with their current intervals, or detach them. Adds the changes to `changes`."""
     for row in rows:
         payload_list = lists[_list_id(row.iov)]
         changes.remove_iov(payload_list, row.iov)
@@ -141,29 +145,29 @@ def _start(row: TimelineRow[PayloadIOV]) -> tuple[int, Moment]:
 
 
 def _list_id(iov: PayloadIOV) -> int:
-    """The id of the list that an attached IOV is in."""
+    """The id of the payload list of an attached IOV."""
     if iov.payload_list_id is None:
         raise AssertionError(f"payload IOV {iov.id} is in no payload list")
     return iov.payload_list_id
 
 
 def _neighbours(placements: Sequence[Placement]) -> list[PayloadIOV]:
-    """The IOVs that the placements may concern, from one statement."""
-    stretches = list(_stretches(placements))
+    """The stored IOVs that the placements may affect, from one statement."""
+    ranges = list(_ranges(placements))
     return list(
         PayloadIOV.objects.raw(
             NEIGHBOURS,
             {
-                "list_ids": [list_id for list_id, _, _ in stretches],
-                "firsts": [first.combined for _, first, _ in stretches],
-                "lasts": [last.combined for _, _, last in stretches],
+                "list_ids": [list_id for list_id, _, _ in ranges],
+                "firsts": [first.combined for _, first, _ in ranges],
+                "lasts": [last.combined for _, _, last in ranges],
             },
         )
     )
 
 
-def _stretches(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Moment]]:
-    """The stretches of lists that the placements cover, each moment once: list, first and last moment."""
+def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Moment]]:
+    """The ranges of moments that the placements cover, merged so that they do not overlap: list id, first, last."""
     by_list: dict[int, list[tuple[Moment, Moment]]] = defaultdict(list)
     for placement in placements:
         interval = interval_of(placement.iov)
@@ -182,7 +186,7 @@ def _stretches(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, M
 
 
 def _copy(iov: PayloadIOV) -> PayloadIOV:
-    """Another row with the same payload, for the second part of a row that is split."""
+    """A new row with the same payload and list, for the second part of a split row."""
     return PayloadIOV(payload_list_id=iov.payload_list_id, **payload_columns.payload_of(iov))
 
 

@@ -1,4 +1,4 @@
-"""Errors of requests with many rows: which rows are wrong, and why."""
+"""Errors of requests with many rows: which rows are invalid, and why."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -7,18 +7,21 @@ from cdb_rest.domain.errors import CdbError, InvalidInputError
 
 Row = TypeVar("Row")
 
-# Wrong rows that an error names; more would only make the answer large.
+# Maximum number of invalid rows that an error names; limits the size of the response.
 ROWS_NAMED = 100
 
 
 def wrong_rows(rows: list[dict[str, object]], total: int) -> InvalidInputError:
-    """The error for the wrong rows of a bulk request of `total` rows; it names the first ones."""
+    """The error for the malformed rows of a bulk request of `total` rows. It names the first `ROWS_NAMED` of them."""
     count = len(rows) if len(rows) < ROWS_NAMED else f"{ROWS_NAMED} or more"
     return InvalidInputError(f"Wrong rows: {count} of {total}; nothing was stored.", rows=rows[:ROWS_NAMED])
 
 
 def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
-    """The error for a bulk request of `total` rows of which some, by index, are refused: that of the first, naming all."""
+    """The error for a bulk request of `total` rows, some of which, given by index, are rejected.
+
+    It is the error of the first rejected row; its `rows` names the first `ROWS_NAMED` rejected rows.
+    """
     in_order = sorted(refusals, key=lambda refusal: refusal[0])
     number, first = in_order[0]
     first.rows = [
@@ -31,7 +34,7 @@ def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
 
 
 def refusals_of(check: Callable[[Row], None], rows: Sequence[Row]) -> list[tuple[int, CdbError]]:
-    """What `check` raises, by index of the row."""
+    """The errors that `check` raises for the rows, each with the index of its row."""
     refusals = []
     for number, row in enumerate(rows):
         try:

@@ -1,4 +1,4 @@
-"""The transaction around a write."""
+"""The transaction of a write service: timeouts, retries and translation of database errors."""
 
 import functools
 import logging
@@ -27,17 +27,19 @@ LONGEST_PAUSE_SECONDS = 0.02
 
 
 def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Run a service in one transaction, in which no lock is waited for longer than `CDB_LOCK_TIMEOUT_SECONDS`.
+    """Run a service in one transaction. This is a decorator.
 
-    In the serving process no statement of it takes longer than `CDB_STATEMENT_TIMEOUT_SECONDS`.
+    A statement waits for a lock for at most `CDB_LOCK_TIMEOUT_SECONDS`. In a serving process it takes at most
+    `CDB_STATEMENT_TIMEOUT_SECONDS`.
 
-    What was lost to another writer is played again, a few times: it then either succeeds or fails for a reason that the
-    caller can understand. Errors of the driver are raised in the service's terms.
+    After a conflict with another writer (`ConcurrentChangeError`), the service is retried, up to `ATTEMPTS` attempts in
+    all. It then usually succeeds, or fails with an error that the client can understand. Database errors are translated
+    into the service's errors.
     """
 
     @functools.wraps(service)
     def in_transaction(*arguments: Parameters.args, **values: Parameters.kwargs) -> Result:
-        # A part of a larger write is played again with the whole.
+        # Inside a larger write, only the whole write is retried.
         attempts = 1 if connection.in_atomic_block else ATTEMPTS
         for attempt in range(1, attempts + 1):
             try:
@@ -46,9 +48,9 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
                 if attempt == attempts:
                     raise
                 counts.REPLAYS.inc()
-                # Those that met here should not meet again.
+                # A random pause, so that the same writers do not conflict again.
                 time.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS * attempt))  # noqa: S311 -- no secret
-                logger.info("%s is played again: %s", service.__name__, error)
+                logger.info("%s is retried: %s", service.__name__, error)
         raise AssertionError("unreachable")
 
     return in_transaction
@@ -59,7 +61,7 @@ def _run(service: Callable[Parameters, Result], *arguments: Parameters.args, **v
         with transaction.atomic():
             with connection.cursor() as cursor:
                 lock = str(settings.CDB_LOCK_TIMEOUT_SECONDS * 1000)
-                cursor.execute(LIMIT_WRITE, {"lock": lock, "statement": deadlines.heavy_milliseconds()})
+                cursor.execute(LIMIT_WRITE, {"lock": lock, "statement": deadlines.statement_timeout()})
             deadlines.extend()
             return service(*arguments, **values)
     except Error as error:

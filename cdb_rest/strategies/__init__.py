@@ -1,1 +1,1 @@
-"""The laboratory of the lookup: other ways to answer it, to compare their speed and plans with those of the service's own."""
+"""Lookup strategies: alternative implementations of the lookup, to compare their speed and plans with the service's own."""

@@ -1,4 +1,4 @@
-"""EXPLAIN of the statements that a strategy really sends, with the parameters of a question."""
+"""EXPLAIN of the statements that a strategy sends for a query."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import orjson
 from django.db import connection, transaction
 
 from cdb_rest import named_sql
-from cdb_rest.lookup.question import Question
+from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.strategies import own
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import OWN, Strategy
@@ -19,9 +19,9 @@ EXPLAIN = named_sql.load("explain")
 ADOPT_SETTINGS = named_sql.load("adopt_lookup_settings")
 PREPARE = named_sql.load("prepare_lookup")
 EXECUTE = named_sql.load("execute_lookup")
-FORGET = named_sql.load("forget_lookup")
+DEALLOCATE = named_sql.load("deallocate_lookup")
 
-# In the order of prepare_lookup.sql.
+# The placeholders of the prepared statement, in the order of prepare_lookup.sql.
 NUMBERED = {
     name: f"${number}"
     for number, name in enumerate(
@@ -32,53 +32,60 @@ NUMBERED = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A verdict, the plans it stands on as JSON, and, where asked for, the same statements' plans as text."""
+    """A verdict, the plans in JSON on which it is based, and, if requested, the plans as text."""
 
     verdict: Verdict
     plans: list[Plan]
     texts: list[str]
 
 
-def explain(strategy: Strategy, question: Question, *, with_text: bool = False) -> Explanation:
-    """Run what `strategy` sends for `question` twice, and explain the second time. Raises `GlobalTagNotFoundError`."""
-    statements, rows = _sent(strategy, question)
+def explain(strategy: Strategy, query: LookupQuery, *, with_text: bool = False) -> Explanation:
+    """Run the statements of `strategy` for `query` twice with EXPLAIN, and return the plans of the second, warm run.
+
+    Raises `GlobalTagNotFoundError`.
+    """
+    statements, rows = _sent(strategy, query)
     with transaction.atomic():
-        with _explainable(strategy, question, statements) as explainable:
+        with _explainable(strategy, query, statements) as explainable:
             plans = [_warm_plan(*statement) for statement in explainable]
             texts = [_text(*statement) for statement in explainable] if with_text else []
-        # Takes the settings of the lookup's function back, even where a transaction is around this one.
+        # Reverts the settings of the lookup's function, also inside an outer transaction.
         transaction.set_rollback(True)
     missing = None if strategy.index in complete_indexes() else strategy.index
     return Explanation(judge(strategy.name, plans, rows=rows, missing_index=missing), plans, texts)
 
 
-def _sent(strategy: Strategy, question: Question) -> tuple[list[tuple[str, Any]], int]:
-    """The statements of an answer with their parameters, and how many rows it has."""
+def _sent(strategy: Strategy, query: LookupQuery) -> tuple[list[tuple[str, Any]], int]:
+    """The statements that a strategy sends, with their parameters, and the number of rows of the result."""
     statements = []
 
-    def note(execute: Callable[..., Any], sql: str, parameters: Any, many: bool, context: dict[str, Any]) -> Any:
+    def record(execute: Callable[..., Any], sql: str, parameters: Any, many: bool, context: dict[str, Any]) -> Any:
         statements.append((sql, parameters))
         return execute(sql, parameters, many, context)
 
-    with connection.execute_wrapper(note):
-        answer = strategy.answer(question)
-    return statements, len(orjson.loads(answer))
+    with connection.execute_wrapper(record):
+        text = strategy.run(query)
+    return statements, len(orjson.loads(text))
 
 
 @contextmanager
 def _explainable(
-    strategy: Strategy, question: Question, statements: list[tuple[str, Any]]
+    strategy: Strategy, query: LookupQuery, statements: list[tuple[str, Any]]
 ) -> Iterator[list[tuple[str, Any]]]:
-    """The statements as they were sent; in place of a call of the lookup's function its statement, planned as inside of it."""
+    """The statements to explain.
+
+    They are those that were sent. For the service's own strategy, which calls an SQL function, it is the statement of that
+    function as a prepared statement, with the settings of the function, so that it is planned as in the function.
+    """
     if strategy is not OWN:
         yield statements
         return
-    parameters = own.statement_parameters(question)
+    parameters = own.statement_parameters(query)
     with connection.cursor() as cursor:
         cursor.execute(ADOPT_SETTINGS)
         cursor.execute(PREPARE.replace("{lookup}", own.STATEMENT % NUMBERED))
         yield [(EXECUTE, parameters)]
-        cursor.execute(FORGET)
+        cursor.execute(DEALLOCATE)
 
 
 def _warm_plan(sql: str, parameters: Any) -> Plan:

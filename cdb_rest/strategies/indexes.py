@@ -1,4 +1,7 @@
-"""The indexes that strategies want beside the lookup's own: made and dropped by hand, since production carries none of them."""
+"""The indexes that some strategies need in addition to the lookup's index.
+
+Operators create and drop them by a command, because the service itself does not use them.
+"""
 
 from dataclasses import dataclass
 
@@ -23,27 +26,30 @@ DROP = {
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index of the table of IOVs: its size in bytes, whether it is complete, and whether somebody is building it."""
+    """An index of the table PayloadIOV: its size in bytes, and whether it is complete or being built."""
 
     size: int
     is_complete: bool
-    is_in_the_making: bool
+    is_being_built: bool
 
 
 def indexes() -> dict[str, Index]:
-    """All indexes of the table of IOVs by name."""
+    """All indexes of the table PayloadIOV by name."""
     with connection.cursor() as cursor:
         cursor.execute(INDEXES)
         return {name: Index(*facts) for name, *facts in cursor.fetchall()}
 
 
 def complete_indexes() -> set[str]:
-    """The names of those that queries can use."""
+    """The names of the indexes that queries can use."""
     return {name for name, index in indexes().items() if index.is_complete}
 
 
 def create(name: str) -> None:
-    """Make the index `name` while the service goes on. An unfinished one in its place is dropped first; a complete one stays."""
+    """Create the index `name` without blocking the service.
+
+    An incomplete index of this name is dropped first. A complete one is kept.
+    """
     found = indexes().get(name)
     if found and not found.is_complete:
         drop(name)
@@ -51,7 +57,7 @@ def create(name: str) -> None:
 
 
 def drop(name: str) -> None:
-    """Drop the index `name` while the service goes on; nothing happens where there is none."""
+    """Drop the index `name`, if it exists, without blocking the service."""
     _execute(DROP[name])
 
 

@@ -1,38 +1,38 @@
-"""The service's own lookup, on the current connection, beside the strategies that it is compared with."""
+"""The service's own lookup as a strategy, on the current connection."""
 
 from typing import Any
 
 from cdb_rest import named_sql
-from cdb_rest.connections.reads import ask
+from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up_here, parameters_of
-from cdb_rest.lookup.question import Question
 from cdb_rest.models import GlobalTag
 
 STATEMENT = named_sql.load("lookup")
 
 
-def answer(question: Question) -> str:
-    """The JSON text of the answer. Raises `GlobalTagNotFoundError`."""
-    text = look_up_here(question).text
+def run(query: LookupQuery) -> str:
+    """The result of a lookup as JSON text, by the SQL function. Raises `GlobalTagNotFoundError`."""
+    text = look_up_here(query).text
     if text is None:
-        raise AssertionError("the function leaves the text out only for a client that has it")
+        raise AssertionError("a lookup without validators must return a text")
     return text
 
 
-def answer_in_the_open(question: Question) -> str:
-    """The same by the function's statement sent as it is, so that its plan can be looked at; one round trip more.
+def run_statement(query: LookupQuery) -> str:
+    """The same result by the statement inside the SQL function, so that tools can show its plan.
 
-    Raises `GlobalTagNotFoundError`.
+    It takes one more round trip. Raises `GlobalTagNotFoundError`.
     """
     text: str
-    [(text,)] = ask(STATEMENT, statement_parameters(question))
+    [(text,)] = fetch_all(STATEMENT, statement_parameters(query))
     return text
 
 
-def statement_parameters(question: Question) -> dict[str, Any]:
-    """The parameters of the function's statement. Raises `GlobalTagNotFoundError`."""
-    tag_id = GlobalTag.objects.filter(name=question.tag).values_list("id", flat=True).first()
+def statement_parameters(query: LookupQuery) -> dict[str, Any]:
+    """The parameters of `STATEMENT`. Raises `GlobalTagNotFoundError`."""
+    tag_id = GlobalTag.objects.filter(name=query.tag).values_list("id", flat=True).first()
     if tag_id is None:
-        raise GlobalTagNotFoundError(question.tag)
-    return {"tag_id": tag_id, "moment": question.moment.combined} | parameters_of(question)
+        raise GlobalTagNotFoundError(query.tag)
+    return {"tag_id": tag_id, "moment": query.moment.combined} | parameters_of(query)

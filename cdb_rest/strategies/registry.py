@@ -1,6 +1,6 @@
-"""All ways to answer a lookup, side by side: the service's own, and those that it was measured against.
+"""The registry of lookup strategies: the service's own, and the alternatives for comparison.
 
-All of them give the same answer. `sql/` has the statements, and `docs/operations.md` what PostgreSQL makes of them.
+All give the same result. `sql/` has their statements; `docs/operations.md` describes their plans.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,9 +10,9 @@ import orjson
 from django.conf import settings
 
 from cdb_rest import named_sql
-from cdb_rest.connections.reads import ask
+from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.lookup.question import Question, Row
+from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.models import GlobalTag
 from cdb_rest.strategies import orm, own
 from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
@@ -20,51 +20,57 @@ from cdb_rest.strategies.indexes import ASCENDING, LOOKUP, MOMENT
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to answer: its name, what it does in a sentence, the index it is made for, and how many SQL statements it takes.
+    """A lookup strategy.
 
-    `answer` returns the JSON text of the answer and raises `GlobalTagNotFoundError`.
+    - `description`: what it does, in one sentence.
+    - `run`: returns the result of a lookup as JSON text; raises `GlobalTagNotFoundError`.
+    - `index`: the name of the index for which it is designed.
+    - `queries`: the number of SQL statements of a lookup.
     """
 
     name: str
-    sentence: str
-    answer: Callable[[Question], str | bytes]
+    description: str
+    run: Callable[[LookupQuery], str | bytes]
     index: str
     queries: int = 1
 
 
-def _by_rows(find: Callable[[Question], Iterable[Row]]) -> Callable[[Question], bytes]:
-    """Make JSON of the rows that `find` returns."""
+def _by_rows(find: Callable[[LookupQuery], Iterable[Row]]) -> Callable[[LookupQuery], bytes]:
+    """A function that returns the rows of `find` as JSON."""
 
-    def answer(question: Question) -> bytes:
-        rows = find(question)
-        # orjson refuses named tuples.
-        return orjson.dumps([row._asdict() if question.as_objects else tuple(row) for row in rows])
+    def run(query: LookupQuery) -> bytes:
+        rows = find(query)
+        # orjson does not support named tuples.
+        return orjson.dumps([row._asdict() if query.as_objects else tuple(row) for row in rows])
 
-    return answer
+    return run
 
 
-def _by_sql(file: str) -> Callable[[Question], bytes]:
-    """Make JSON of the rows of a statement under ``sql/``. Only an empty answer takes a second one, to look for the tag."""
+def _by_sql(file: str) -> Callable[[LookupQuery], bytes]:
+    """A function that returns the rows of a statement in ``sql/`` as JSON.
+
+    Only an empty result needs a second statement, to check that the tag exists.
+    """
     statement = named_sql.load(file)
 
-    def find(question: Question) -> list[Row]:
-        parameters = {"tag": question.tag, "major": question.moment.major, "minor": question.moment.minor}
-        rows = [Row(*columns) for columns in ask(statement, parameters)]
-        if not rows and not GlobalTag.objects.filter(name=question.tag).exists():
-            raise GlobalTagNotFoundError(question.tag)
-        return [row for row in rows if question.wants(row)]
+    def find(query: LookupQuery) -> list[Row]:
+        parameters = {"tag": query.tag, "major": query.moment.major, "minor": query.moment.minor}
+        rows = [Row(*columns) for columns in fetch_all(statement, parameters)]
+        if not rows and not GlobalTag.objects.filter(name=query.tag).exists():
+            raise GlobalTagNotFoundError(query.tag)
+        return [row for row in rows if query.accepts(row)]
 
     return _by_rows(find)
 
 
-def _own(question: Question) -> str:
-    # A call of the function would show the debug toolbar nothing but that call.
-    return own.answer_in_the_open(question) if settings.DEBUG else own.answer(question)
+def _own(query: LookupQuery) -> str:
+    # The debug toolbar would show only the call of the function instead of its statement.
+    return own.run_statement(query) if settings.DEBUG else own.run(query)
 
 
 OWN = Strategy(
     "sql_lateral",
-    "The service's own: a function takes one entry for each list off the descending index on the combined moment.",
+    "The service's own: a function reads one entry for each list from the descending index on the combined moment.",
     _own,
     LOOKUP,
 )
@@ -73,21 +79,21 @@ STRATEGIES = {
     for strategy in (
         Strategy(
             "orm_orderby",
-            "Django's ORM sorts each list's candidates by their starts and keeps the first (DISTINCT ON).",
+            "Django's ORM sorts the candidates of each list by start and keeps the first (DISTINCT ON).",
             _by_rows(orm.order_by),
             LOOKUP,
             queries=2,
         ),
         Strategy(
             "orm_max",
-            "Django's ORM finds the latest start of each list by GROUP BY, then the rows that have these starts.",
+            "Django's ORM finds the latest start of each list by GROUP BY, then the rows with these starts.",
             _by_rows(orm.maximum),
             LOOKUP,
             queries=3,
         ),
         Strategy(
             "sql_distinct",
-            "One statement sorts each list's candidates by their starts and keeps the first (DISTINCT ON).",
+            "One statement sorts the candidates of each list by start and keeps the first (DISTINCT ON).",
             _by_sql("strategy_sql_distinct"),
             LOOKUP,
         ),
@@ -99,7 +105,7 @@ STRATEGIES = {
         ),
         Strategy(
             "sql_lateral_pair",
-            "LATERAL, with the moment compared half by half: major < x OR (major = x AND minor <= y).",
+            "LATERAL, with major and minor compared separately: major < x OR (major = x AND minor <= y).",
             _by_sql("strategy_sql_lateral_pair"),
             MOMENT,
         ),
@@ -111,7 +117,7 @@ STRATEGIES = {
         ),
         Strategy(
             "sql_lateral_asc",
-            "LATERAL on the combined moment, by an ascending index that is read backwards.",
+            "LATERAL on the combined moment, with a backward scan of an ascending index.",
             _by_sql("strategy_sql_lateral_asc"),
             ASCENDING,
         ),

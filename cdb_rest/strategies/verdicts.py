@@ -1,4 +1,4 @@
-"""What plans say about a way to answer: pure functions on the JSON of EXPLAIN (ANALYZE, BUFFERS)."""
+"""Verdicts on lookup strategies: summaries of their plans, computed from the JSON of EXPLAIN (ANALYZE, BUFFERS)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 TABLE = "PayloadIOV"
 
-# The parts of EXPLAIN's JSON that are read here; most nodes have only some of them.
+# The parts of EXPLAIN's JSON that are used here. Most nodes have only some of them.
 Node = TypedDict(
     "Node",
     {
@@ -33,10 +33,10 @@ Plan = TypedDict("Plan", {"Plan": Node, "Planning Time": float, "Execution Time"
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """One reading of the table of IOVs in a plan; numbers are totals over all its loops.
+    """One scan of the table PayloadIOV in a plan. Numbers are totals over all of its loops.
 
-    `rows_read` has those that a filter then removed too. `heap_fetches` counts rows that were taken from the table itself:
-    what an index-only scan could not avoid, and every row that any other scan looked at.
+    `rows_read` includes the rows that a filter then removed. `heap_fetches` counts the rows that were read from the table
+    itself: those that an index-only scan could not avoid, and all rows of any other scan.
     """
 
     kind: str
@@ -53,7 +53,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a strategy found `rows` rows: its scans of the table of IOVs, and what all its statements took together."""
+    """The summary of a strategy's plans for a result of `rows` rows.
+
+    `scans` are its scans of the table PayloadIOV. Buffers and times are totals over all of its statements.
+    """
 
     strategy: str
     scans: tuple[Scan, ...]
@@ -91,22 +94,22 @@ class Verdict:
     def line(self) -> str:
         """The verdict in one line."""
         scans = _together(_name(scan) for scan in self.scans)
-        one_each = "" if all(scan.reads_index_only for scan in self.scans) else " (one each row)"
+        per_row = "" if all(scan.reads_index_only for scan in self.scans) else " (one per row)"
         text = (
             f"{self.strategy}: {scans}, {self.condition}, {self.rows_removed:,} rows removed, "
-            f"{self.heap_fetches:,} heap fetches{one_each}, {self.buffers:,} buffers, {self.rows:,} rows, "
+            f"{self.heap_fetches:,} heap fetches{per_row}, {self.buffers:,} buffers, {self.rows:,} rows, "
             f"{self.execution_ms:.1f} ms"
         )
         return f"{text}; {self.advice}" if self.missing_index else text
 
     @property
     def advice(self) -> str:
-        """What to do about a missing index."""
+        """The advice for a missing index."""
         return f"its index {self.missing_index} is missing: manage.py strategy_indexes create"
 
 
 def judge(strategy: str, plans: Sequence[Plan], *, rows: int, missing_index: str | None = None) -> Verdict:
-    """The verdict on `strategy`, whose statements have these plans and whose answer has this many rows."""
+    """The verdict on `strategy`, whose statements have these plans and whose result has `rows` rows."""
     return Verdict(
         strategy,
         tuple(scan for plan in plans for scan in scans(plan["Plan"])),
@@ -119,7 +122,7 @@ def judge(strategy: str, plans: Sequence[Plan], *, rows: int, missing_index: str
 
 
 def scans(plan: Node) -> list[Scan]:
-    """How a plan reads the table of IOVs, in the plan's order."""
+    """The scans of the table PayloadIOV in a plan, in its order."""
     return [_scan(node) for node in _nodes(plan) if node.get("Relation Name") == TABLE]
 
 
@@ -129,10 +132,10 @@ def _scan(node: Node) -> Scan:
         kind = f"Parallel {kind}"
     if node.get("Scan Direction") == "Backward":
         kind = f"{kind} Backward"
-    # The indexes of a bitmap are read by nodes below it.
+    # The nodes below a bitmap heap scan read its indexes.
     readers = [node, *(below for child in node.get("Plans", []) for below in _nodes(child))]
     loops = node["Actual Loops"]
-    # PostgreSQL gives means over the loops, rounded, but counts heap fetches in all.
+    # PostgreSQL reports rows as rounded means over the loops, but heap fetches as a total.
     removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
     rows_read = round((node["Actual Rows"] + removed) * loops)
     return Scan(
@@ -162,5 +165,5 @@ def _name(scan: Scan) -> str:
 
 
 def _together(words: Iterable[str]) -> str:
-    """Each word once, in order; a dash where there are none."""
+    """The distinct words in order, joined by +; a dash if there are none."""
     return " + ".join(dict.fromkeys(words)) or "-"

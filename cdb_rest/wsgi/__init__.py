@@ -1,1 +1,1 @@
-"""WSGI applications around Django: what all requests pass, and what answers the most frequent ones before Django."""
+"""WSGI applications around Django's: one for instrumentation, and shortcuts for the most frequent requests."""

@@ -204,7 +204,7 @@ def migrate(stage: Stage) -> float:
     with contextlib.closing(psycopg2.connect(stage.serving.database_url())) as reader:
         reader.cursor().execute('SELECT FROM "GlobalTag"')
         migration = stage.serving.manage("migrate", "--settings", "loadtests.chaos.later.settings")
-        waited = any("migrating again" in line for line in migration.stdout)
+        waited = any("A table is in use" in line for line in migration.stdout)
         time.sleep(stage.seconds)
         reader.rollback()
     returned = time.monotonic()

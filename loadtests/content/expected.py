@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 
 from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
-from cdb_rest.lookup.question import COLUMNS
+from cdb_rest.lookup.model import COLUMNS
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
-from cdb_rest.scenarios.generator import REVISION, begun_checksum, payload
+from cdb_rest.scenarios.generator import REVISION, partial_checksum, payload
 from loadtests.content.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
 from loadtests.content.tags import scenario_of
 
@@ -57,7 +57,7 @@ class Expected:
         self._mode = mode
         self.starts = Starts(self._scenario, layout, seed, directory)
         types = payload_type_names(self._scenario.payload_types)
-        begun = [begun_checksum(self._scenario, payload_type, layout=layout, seed=seed) for payload_type in types]
+        begun = [partial_checksum(self._scenario, payload_type, layout=layout, seed=seed) for payload_type in types]
         # In the order of answers.
         rows = zip(types, begun, self.starts.starts, self.starts.ends, strict=True)
         self._types = sorted(rows, key=itemgetter(0))

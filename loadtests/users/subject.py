@@ -8,7 +8,7 @@ import gevent
 from gevent.lock import Semaphore
 
 from cdb_rest.domain.moment import Mode, Moment
-from cdb_rest.lookup.question import COLUMNS
+from cdb_rest.lookup.model import COLUMNS
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests.content.expected import Expected
 from loadtests.content.moments import drawing

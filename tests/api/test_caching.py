@@ -21,11 +21,11 @@ def test_who_has_the_answer_gets_304_from_one_small_statement(api, tag, path):
     answer = api.get(path)
     assert answer.headers["ETag"].startswith('"') and answer.headers["ETag"].endswith('"')
     with CaptureQueriesContext(connection) as queries:
-        unchanged = api.get(path, if_none_match=answer.headers["ETag"])
-    assert unchanged.status == 304 and len(queries) == 1
+        not_modified = api.get(path, if_none_match=answer.headers["ETag"])
+    assert not_modified.status == 304 and len(queries) == 1
     assert '"PayloadIOV"' not in queries[0]["sql"] and '"PayloadList"' not in queries[0]["sql"]
     for name in ("ETag", "Cache-Control", "X-Accel-Expires"):
-        assert unchanged.headers[name] == answer.headers[name]
+        assert not_modified.headers[name] == answer.headers[name]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -95,11 +95,11 @@ def test_a_name_that_is_used_again_names_its_answers_anew(api, tag):
 
 @pytest.mark.django_db(transaction=True)
 def test_questions_with_different_answers_have_different_names(api, tag):
-    questions = [
+    queries = [
         LOOKUP, LOOKUP + "&strict=1", LOOKUP + "&shape=dict", LOOKUP.replace("5", "0"), LOOKUP.replace("=0", "=1"),
         "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag",
     ]  # fmt: skip
-    named = [api.get(question).headers["ETag"] for question in questions]
+    named = [api.get(query).headers["ETag"] for query in queries]
     assert len(set(named)) == len(named)
     # What decides nothing gives no other name.
     assert api.get(LOOKUP + "&strict=0&unknown=1").headers["ETag"] == named[0]
@@ -184,7 +184,7 @@ def test_other_answers_are_not_kept(api, tag, path):
 @pytest.mark.django_db(transaction=True)
 def test_large_nested_answers_are_passed_on_as_they_come(api, tag, monkeypatch):
     assert "X-Accel-Buffering" not in api.get("globalTag/tag").headers
-    monkeypatch.setattr("cdb_rest.api.streams.MOST_IOVS_KEPT", 0)
+    monkeypatch.setattr("cdb_rest.api.streams.MAX_CACHED_IOVS", 0)
     monkeypatch.setattr("cdb_rest.api.streams.PIECE_BYTES", 1)
     assert api.get("globalTag/tag").headers["X-Accel-Buffering"] == "no"
     assert api.get("gt").headers["X-Accel-Buffering"] == "no"

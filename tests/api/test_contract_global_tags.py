@@ -167,7 +167,7 @@ def test_statuses(api, path):
 @parametrize("name", ["Frozen", "LOCKED", "unLocked"])
 def test_a_status_cannot_be_mistaken_for_a_built_in_one(api, name):
     error = api.post("gtstatus", {"name": name}).error(400, "invalid_input")
-    assert "by case alone" in error["name"][0]
+    assert "only in case" in error["name"][0]
     assert len(api.get("gtstatus").ok()) == 3
     api.post("gt", {"name": "x", "status": name}).error(404, "status_not_found")
 

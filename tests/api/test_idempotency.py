@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from cdb_rest.models import GlobalTag, KeptAnswer, PayloadIOV
+from cdb_rest.models import GlobalTag, IdempotencyRecord, PayloadIOV
 from tests.api.inserting import PATH, body
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def test_what_was_refused_is_not_kept(api, empty_tag):
     api.put("gt_change_status/tag/locked").ok()
     key = {"Idempotency-Key": "7d1c"}
     api.post(PATH, body(), **key).error(409, "iov_overlap")
-    assert not KeptAnswer.objects.exists()
+    assert not IdempotencyRecord.objects.exists()
     api.put("gt_change_status/tag/unlocked").ok()
     api.post(PATH, body(), **key).ok()
 
@@ -42,7 +42,7 @@ def test_bulk_requests_can_be_repeated_too(api, build, empty_tag):
 def test_an_answer_that_is_too_old_is_given_no_more(api, empty_tag, settings):
     key = {"Idempotency-Key": "old"}
     first = api.post(PATH, body(), **key).ok()
-    KeptAnswer.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
+    IdempotencyRecord.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
     second = api.post(PATH, body(), **key).ok()
     assert second["revisions"] == {"tag": 2} and second != first
 
@@ -56,6 +56,6 @@ def test_a_body_that_is_nested_too_deep_is_refused_with_a_key_and_without(api, b
 
 def test_old_answers_are_forgotten(api, empty_tag, settings):
     api.post(PATH, body(), **{"Idempotency-Key": "old"}).ok()
-    KeptAnswer.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
+    IdempotencyRecord.objects.update(created=timezone.now() - timedelta(hours=settings.CDB_IDEMPOTENCY_HOURS + 1))
     api.post(PATH, body(since=[9, 0]), **{"Idempotency-Key": "new"}).ok()
-    assert [kept.key for kept in KeptAnswer.objects.all()] == ["new"]
+    assert [kept.key for kept in IdempotencyRecord.objects.all()] == ["new"]

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.services import import_file, imports
-from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.counts import find_incorrect_counts
 from cdb_rest.services.global_tags import change_status
 from cdb_rest.services.repair import find_faults
 from tests.builders import make_statuses
@@ -34,7 +34,7 @@ def test_a_tag_comes_back_under_another_name(build):
     assert exported("target") == content
     made = GlobalTag.objects.get(name="target")
     assert (made.status.name, made.payload_iov_count, made.payload_lists_count) == ("unlocked", 3, 2)
-    assert find_wrong_counts() == [] and find_faults(global_tag="target") == []
+    assert find_incorrect_counts() == [] and find_faults(global_tag="target") == []
     changes = GlobalTagChange.objects.filter(global_tag="target").order_by("revision")
     assert [(one.action, one.payload_iovs_after, one.comment) for one in changes] == [
         ("create", 0, "moved here"), ("bulk", 2, "moved here"), ("bulk", 1, "moved here"),
@@ -102,7 +102,7 @@ BROKEN = 'T,"a\nb\nc",,0,1,0,2,0,\n'
         (HEADER + "T ,u,,0,1,0,2,0,\n", "Line 2: payload_type: A name must not contain"),
         (HEADER + "T,u,,0,1,0,2,0,1a\n", "Line 2: revision is no number"),
         (HEADER + f"T,u,,0,1,0,2,0,{2**63}\n", "Line 2: revision is no number"),
-        (HEADER + "T,u,,0,1,0,2,0,\nT,v,,0,3,0,3,0,\n", "Line 3: the IOV from (3, 0) to (3, 0) is valid at no moment."),
+        (HEADER + "T,u,,0,1,0,2,0,\nT,v,,0,3,0,3,0,\n", "Line 3: the IOV from (3, 0) to (3, 0) is empty."),
         (HEADER + "T,u,,0,1,0,2,0,\nS,u,,0,1,0,2,0,\nT,v,,0,1,0,3,0,\n", "Line 4: line 2 has the same payload type"),
         # What is wrong first is what is named, whichever payload type it is of; line breaks in quotes begin lines, too.
         (HEADER + "Z,u,,0,5,0,3,0,\nA,u,,0,5,0,3,0,\n", "Line 2: the IOV from (5, 0)"),
@@ -133,7 +133,7 @@ def test_the_line_is_found_in_whatever_language_the_database_speaks():
     diagnosis = SimpleNamespace(
         context="COPY cdb_import_file, Zeile 12, Spalte size: »3«", message_primary="fehlende Daten", sqlstate="22P04"
     )
-    assert import_file._sentence(diagnosis) == "Line 12: fehlende Daten."
+    assert import_file._message(diagnosis) == "Line 12: fehlende Daten."
 
 
 @pytest.mark.django_db(transaction=True)
@@ -207,7 +207,7 @@ def test_rows_go_into_a_list_that_has_some_by_the_interval_rule(build):
     assert [(row.payload_url, row.major_iov, row.major_iov_end) for row in rows] == [
         ("stored", 0, 1), ("until next", 1, OPEN), ("inside", 4, 6), ("stored", 6, 10),
     ]  # fmt: skip
-    assert find_wrong_counts() == [] and find_faults(global_tag="tag") == []
+    assert find_incorrect_counts() == [] and find_faults(global_tag="tag") == []
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])

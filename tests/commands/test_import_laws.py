@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
-from cdb_rest.lookup.question import Question
+from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.models import GlobalTagStatus, PayloadType
 from cdb_rest.services import imports
 from cdb_rest.services.bulk import insert_payload_iovs
-from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.counts import find_incorrect_counts
 from cdb_rest.services.global_tags import change_status, create_global_tag
 from cdb_rest.services.insertion import insert_payloads
 from cdb_rest.services.repair import find_faults
@@ -49,14 +49,14 @@ def either_way(monkeypatch, settings):
 def answers(tag, moments, mode):
     """Which payloads are valid at these moments, and the rows that lookups answer without asking for that."""
     return [
-        [[row[:4] + row[8:] for row in _rows(Question(tag, Moment(*moment), only_valid, False, mode))]
+        [[row[:4] + row[8:] for row in _rows(LookupQuery(tag, Moment(*moment), only_valid, False, mode))]
          for only_valid in (True, False)]
         for moment in moments
     ]  # fmt: skip
 
 
-def _rows(question):
-    return json.loads(own.answer(question))
+def _rows(query):
+    return json.loads(own.run(query))
 
 
 def interesting(rows):
@@ -98,7 +98,7 @@ def test_what_the_service_wrote_comes_back_byte_for_byte(either_way, writes, mod
         assert exported("target") == content
         moments = [*interesting((start, end) for _, start, end, _ in writes), *extra]
         assert answers("target", moments, mode) == answers("source", moments, mode)
-        assert find_wrong_counts() == [] and find_faults(global_tag="target") == []
+        assert find_incorrect_counts() == [] and find_faults(global_tag="target") == []
     finally:
         forget_everything()
 
@@ -176,7 +176,7 @@ def test_an_import_is_taken_or_refused_as_by_bulk_and_leaves_the_same(either_way
         is_taken = succeeds(CdbError, lambda: insert_payload_iovs(rows=sent))
         assert succeeds(CommandError, lambda: run(HEADER + "".join(lines), tag="imported")) is is_taken
         assert exported("imported") == exported("sent")
-        assert find_wrong_counts() == []
+        assert find_incorrect_counts() == []
     finally:
         forget_everything()
 

@@ -15,7 +15,7 @@ from cdb_rest.scenarios import generator
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
-from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.counts import find_incorrect_counts
 from cdb_rest.services.repair import find_faults
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,13 +28,13 @@ def seed(*arguments):
 
 
 def test_tiny_has_ten_types_of_ten_iovs_and_is_made_once(api):
-    assert "Global tag tiny made" in seed("tiny")
+    assert "Global tag tiny created" in seed("tiny")
     before = api.get("gt").content
-    assert "is there already: 10 payload lists, 100 IOVs" in seed("tiny")
+    assert "already exists: 10 payload lists, 100 IOVs" in seed("tiny")
     assert api.get("gt").content == before
     assert PayloadList.objects.count() == 10
     assert set(PayloadList.objects.values_list("iov_count", flat=True)) == {10}
-    assert find_wrong_counts() == []
+    assert find_incorrect_counts() == []
     assert len(api.get("payloadiovs/?gtName=tiny&majorIOV=1&minorIOV=0").ok()) == 10
 
 
@@ -142,11 +142,11 @@ def test_reset_makes_the_tag_anew_but_asks_before(monkeypatch):
         seed("tiny", "--reset")
     assert GlobalTag.objects.get().id == before.id
     monkeypatch.setattr("builtins.input", lambda question: "y")
-    assert "made in" in seed("tiny", "--reset", "--seed", "2")
+    assert "created in" in seed("tiny", "--reset", "--seed", "2")
     after = GlobalTag.objects.get()
     assert after.id != before.id and after.payload_iov_count == PayloadIOV.objects.count() == 100
     assert after.revision > before.revision
-    assert "made in" in seed("tiny", "--reset", "--yes", "--global-tag", "new")
+    assert "created in" in seed("tiny", "--reset", "--yes", "--global-tag", "new")
 
 
 def test_reset_does_not_touch_a_locked_tag(api):
@@ -164,7 +164,7 @@ def test_clones_are_made_where_they_are_missing(api):
     assert list(GlobalTag.objects.order_by("name").values_list("name", flat=True)) == names
     answers = [api.get(f"payloadiovs/?gtName={name}&majorIOV=20&minorIOV=0").content for name in names]
     assert len(set(answers)) == 1 and b"tiny" in answers[0]
-    assert find_wrong_counts() == []
+    assert find_incorrect_counts() == []
 
 
 @pytest.mark.parametrize("mode", Mode)

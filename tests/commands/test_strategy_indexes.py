@@ -31,10 +31,10 @@ def test_they_are_made_once_and_dropped_once():
     ]  # fmt: skip
     assert {LOOKUP, MOMENT, ASCENDING} <= complete_indexes()
     assert run("create") == [
-        f"{MOMENT} exists already: N MiB.", f"{ASCENDING} exists already: N MiB.", "Indexes created: 0 of 2 (N s).",
+        f"{MOMENT} already exists: N MiB.", f"{ASCENDING} already exists: N MiB.", "Indexes created: 0 of 2 (N s).",
     ]  # fmt: skip
     assert run("drop") == [
-        f"{MOMENT} dropped in N s: N MiB are free.", f"{ASCENDING} dropped in N s: N MiB are free.",
+        f"{MOMENT} dropped in N s: N MiB freed.", f"{ASCENDING} dropped in N s: N MiB freed.",
         "Indexes dropped: 2 of 2 (N s).",
     ]  # fmt: skip
     assert run("drop") == [

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command, get_commands
 
 from cdb.env import ROOT
-from cdb.worker.substitutes import INCOMPLETE, OVERLOADED
+from cdb.worker.error_responses import INCOMPLETE, OVERLOADED
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.api.urls import STRATEGY_ROUTES
@@ -37,11 +37,11 @@ def test_every_route_is_in_the_table(path):
 
 
 def error_codes():
-    """The codes of the error classes, every literal that a function named answer gets as its second argument, and nginx's."""
+    """The codes of the error classes, every literal that a function named error_response gets as its second argument, and nginx's."""
     codes = {error.code for error in STATUS_OF}
     for file in (ROOT / "cdb_rest").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "answer" and len(node.args) > 1:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "error_response" and len(node.args) > 1:
                 codes |= {node.args[1].value} if isinstance(node.args[1], ast.Constant) else set()
     codes |= set(re.findall(r'"code":"(\w+)"', read("deploy/nginx-errors.conf")))
     return codes | {

@@ -32,9 +32,9 @@ class Pair:
         return [line for line in self.service.lines if beginning in line]
 
     def is_in(self):
-        """Whether the last that was said about the replica is that it takes part."""
-        said = self.lines("part in reading")
-        return bool(said) and "takes part in reading" in said[-1]
+        """Whether the last that was said about the replica is that it is in rotation."""
+        said = self.lines("rotation")
+        return bool(said) and "is in rotation" in said[-1]
 
     def wait_until_in(self, expected=True):
         # Asking is what makes a process look after its replicas.

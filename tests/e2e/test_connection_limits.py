@@ -38,9 +38,9 @@ def test_run_says_so(fresh, small, threads):
     service = fresh(f"run{threads}", DATABASE_URL=small.url, CDB_WORKERS="2", CDB_THREADS=str(threads)).start()
     assert len(JobClient(service.port).get(LOOKUP)) == 10
     expected = [
-        "cdb: Warning: gunicorn's 2 processes x 4 threads may open 8 connections, and DATABASE_URL takes 7 (max_connections 10, "
-        "less 3 reserved); under load, requests will wait for each other and get 504. Lower CDB_WORKERS or CDB_THREADS, or raise "
-        "max_connections by 1 or more."
+        "cdb: Warning: gunicorn's 2 processes x 4 threads may open 8 connections, but DATABASE_URL allows 7 (max_connections 10, "
+        "less 3 reserved); under load, requests will wait for a connection and get 504. Lower CDB_WORKERS or CDB_THREADS, or "
+        "raise max_connections by 1 or more."
     ]
     assert warnings(service) == (expected if threads == 4 else [])
     service.stop()
@@ -49,7 +49,7 @@ def test_run_says_so(fresh, small, threads):
 def test_serve_says_so_once_for_all_pools(needs_packages, fresh, small):
     service = fresh("serve", "serve", DATABASE_URL=small.url, CDB_WORKERS="2", CDB_THREADS="2").start()
     [line] = warnings(service)
-    said = "Warning: PgBouncer's pools (cdb_lookups 4, cdb_others 4) may open 8 connections, and DATABASE_URL takes 7 "
+    said = "Warning: PgBouncer's pools (cdb_lookups 4, cdb_others 4) may open 8 connections, but DATABASE_URL allows 7 "
     assert line.startswith(said)
     assert len(JobClient(service.port).get(LOOKUP)) == 10
     service.stop()
@@ -90,7 +90,7 @@ def test_limits_of_a_role_and_of_a_database_count_too(gunicorn, small, service):
         cursor.execute("ALTER DATABASE cdb CONNECTION LIMIT 6")
     try:
         status, [line] = gunicorn(url)
-        assert status == 200 and "takes 6 (CONNECTION LIMIT of the database)" in line
+        assert status == 200 and "allows 6 (CONNECTION LIMIT of the database)" in line
     finally:
         with psycopg2.connect(url) as connection, connection.cursor() as cursor:
             cursor.execute("ALTER DATABASE cdb CONNECTION LIMIT -1")
@@ -100,7 +100,7 @@ def test_limits_of_a_role_and_of_a_database_count_too(gunicorn, small, service):
 def test_a_replica_counts_by_itself(gunicorn, service, small):
     url = EmbeddedPostgres(service.data / "postgres").url
     _, lines = gunicorn(url, DATABASE_REPLICA_URLS=small.url)
-    assert len(lines) == 1 and "replica 1 of DATABASE_REPLICA_URLS takes 7 " in lines[0]
+    assert len(lines) == 1 and "replica 1 of DATABASE_REPLICA_URLS allows 7 " in lines[0]
 
 
 @pytest.mark.parametrize("admin", ["cdb", "nobody"])
@@ -110,7 +110,7 @@ def test_behind_a_pool_its_size_counts_if_it_tells(gunicorn, service, new_direct
     with pooler(service, new_directory(), of_database="pool_size=5", settings=settings) as url:
         status, lines = gunicorn(url)
     assert status == 200
-    assert [line for line in lines if "takes 5 (PgBouncer's pool_size 5)" not in line] == []
+    assert [line for line in lines if "allows 5 (PgBouncer's pool_size 5)" not in line] == []
     assert len(lines) == (1 if admin == "cdb" else 0)
 
 

@@ -93,7 +93,7 @@ def test_deploying_takes_new_settings_over_and_what_does_not_start_changes_nothi
         ("CDB_THREADS=none", 'cdb: Environment variable "CDB_THREADS" invalid'),
         (
             "CDB_IOV_MODE=discrete",
-            "CommandError: not reloaded, the old processes go on: cdb: the database was made with",
+            "CommandError: not reloaded, the old processes continue: cdb: the database was created with",
         ),
     ):
         settings.write_text(f"{wrong}\nCDB_PAYLOAD_BASE_URL=new\n")

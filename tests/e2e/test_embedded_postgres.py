@@ -38,14 +38,14 @@ def test_a_process_number_that_is_used_again_does_not_hinder_the_next_start(fres
 
 def test_commands_use_the_running_server_and_leave_it_running(service):
     result = service.manage("seed_scenario", "tiny")
-    assert "is there already" in result.stdout
+    assert "already exists" in result.stdout
     assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
 
 
 def test_commands_start_the_server_where_none_runs_and_stop_it_again(fresh):
     service = fresh()
     assert service.manage("migrate").returncode == 0
-    assert "Global tag tiny made" in service.manage("seed_scenario", "tiny").stdout
+    assert "Global tag tiny created" in service.manage("seed_scenario", "tiny").stdout
     assert service.family() == []
 
 

@@ -106,7 +106,7 @@ def test_while_the_database_is_away_answers_are_504_and_then_all_is_well_again(f
     ready, _, _ = raw(service.port, b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
     live, _, _ = raw(service.port, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert (ready, live) == (503, 200)
-    assert server.revive()
+    assert server.restart_if_ended()
     # Each process looks for it every half second. Every thread of every one had a connection that is lost by now.
     time.sleep(2)
     assert all(client.get(lookup) == before for _ in range(100))

@@ -11,7 +11,7 @@ from cdb.env import ROOT
 from tests.e2e.faults import LOOKUP
 from tests.e2e.service import JobClient, raw
 
-CONFLICT = "the database was made with CDB_IOV_MODE=continuous, so it can't be used with CDB_IOV_MODE=discrete"
+CONFLICT = "the database was created with CDB_IOV_MODE=continuous; it cannot be used with CDB_IOV_MODE=discrete"
 READY = b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
@@ -65,7 +65,7 @@ def test_a_database_that_is_made_in_discrete_mode_stays_so(fresh):
     refused = fresh().manage("check_intervals")
     assert (
         refused.stderr
-        == "cdb: the database was made with CDB_IOV_MODE=discrete, so it can't be used with CDB_IOV_MODE=continuous\n"
+        == "cdb: the database was created with CDB_IOV_MODE=discrete; it cannot be used with CDB_IOV_MODE=continuous\n"
     )
     assert service.manage("check_intervals").returncode == 0
 

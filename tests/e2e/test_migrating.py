@@ -66,7 +66,7 @@ def test_a_migration_steps_back_from_a_long_reader_and_goes_through_after_it(loo
     with reader(lookups) as holder:
         migrating = migrate(lookups)
         said = migrating.stderr.readline()
-        assert re.match(r"A table is in use; migrating again in \d+ s \(1 of 10\)", said), said
+        assert re.match(r"A table is in use; retrying in \d+ s \(attempt 1 of 10\)", said), said
         assert migrating.poll() is None
         holder.rollback()
         _, errors = migrating.communicate(timeout=60)

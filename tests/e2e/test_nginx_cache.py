@@ -100,7 +100,7 @@ def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
         time.sleep(1)
     # Whoever asked while it was started again is answered.
     assert waiting.result(30)[0] == 200
-    assert any("gunicorn (lookups) had ended; it was started again." in line for line in own.lines)
+    assert any("gunicorn (lookups) had ended; it was restarted." in line for line in own.lines)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_dies_is_started_again(own, word, name):
             process.kill()
     deadline = time.monotonic() + 30
     good = 0
-    while good < 20 or f"{name} had ended; it was started again." not in own.lines:
+    while good < 20 or f"{name} had ended; it was restarted." not in own.lines:
         assert time.monotonic() < deadline, own.lines
         try:
             good = good + 1 if ask(own, "GET", UNLOCKED)[0] == 200 else 0
@@ -166,7 +166,7 @@ def test_without_postgresql_answers_are_504_and_soon_all_is_well_again(fresh, ne
     assert ask(service, "GET", "/health/ready")[0] == 503
     assert ask(service, "GET", "/health/live")[0] == 200
     assert ask(service, "GET", frozen)[1]["CDB-Cache"] == "HIT"
-    assert server.revive()
+    assert server.restart_if_ended()
     began = time.monotonic()
     while ask(service, "GET", UNLOCKED)[0] != 200:
         assert time.monotonic() - began < 30

@@ -69,7 +69,7 @@ def test_the_limit_is_whole_again_after_a_crash_and_no_connection_is_refused(lim
         for process in limited.programs("nginx: worker"):
             process.kill()
         deadline = time.monotonic() + 60
-        while "A worker of nginx crashed; nginx was started anew." not in limited.lines:
+        while "A worker of nginx crashed; nginx was restarted." not in limited.lines:
             assert time.monotonic() < deadline, limited.lines
             # The port is there all the time.
             assert raw(limited.port, b"GET /nowhere HTTP/1.0\r\n\r\n")[0] == 404
@@ -115,7 +115,7 @@ def test_the_container_of_nginx_does_the_same(needs_packages, new_directory):
         [master] = children(keeper.pid)
         assert raw(port, status)[0] == 200
         os.kill(started[0], signal.SIGKILL)
-        while (line := keeper.stderr.readline()) != "cdb: a worker of nginx crashed; nginx was started anew\n":
+        while (line := keeper.stderr.readline()) != "cdb: a worker of nginx crashed; nginx was restarted\n":
             assert line, "the container ended"
         assert raw(port, status)[0] == 200
         while master in children(keeper.pid):

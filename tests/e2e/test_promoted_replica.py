@@ -20,7 +20,7 @@ def test_one_that_was_made_a_primary_is_not_read_from(new_directory):
             pair.wait_until_in()
             standby.promote()
             pair.wait_until_in(False)
-            assert "it is a primary" in pair.lines("takes no part")[-1]
+            assert "it is a primary" in pair.lines("is out of rotation")[-1]
         assert service.stop(signal.SIGINT) in (0, 130)
     finally:
         service.kill_everything()

@@ -86,7 +86,7 @@ def test_a_database_that_does_not_answer(fresh):
     assert [record["event"] for record in found].count("started") == 1
     assert [record["event"] for record in found].count("finished") == 1
     [warning] = [record for record in found if record["logger"] == "cdb_rest.connections.deadlines"]
-    assert warning["level"] == "warning" and "given up" in warning["event"]
+    assert warning["level"] == "warning" and "did not respond in time" in warning["event"]
 
 
 def test_nobody_listens_to_the_figures(fresh):

@@ -115,7 +115,7 @@ def test_one_that_stays_behind_is_left_out_and_comes_back_by_itself(pair):
     with pair.standby.lagging():
         pair.insert(pair.newest() + 1)
         pair.wait_until_in(False)
-        assert "s behind" in pair.lines("takes no part")[-1]
+        assert "s behind" in pair.lines("is out of rotation")[-1]
     pair.wait_until_in()
 
 
@@ -143,7 +143,7 @@ def test_one_that_says_nothing_is_not_waited_for_for_long(pair):
 
 def test_an_answer_that_it_refuses_is_given_by_the_primary_and_keeps_nobody_else_from_it(pair):
     pair.wait_until_in()
-    before = len(pair.lines("takes no part"))
+    before = len(pair.lines("is out of rotation"))
     with contextlib.closing(psycopg2.connect(pair.standby.url)) as connection, connection.cursor() as cursor:
         # As many exports run there as may.
         cursor.execute("SELECT pg_advisory_lock(1163416659, slot) FROM generate_series(1, 20) AS slot")
@@ -158,7 +158,7 @@ def test_an_answer_that_it_refuses_is_given_by_the_primary_and_keeps_nobody_else
         # A single lookup may find the replica a moment behind, and then it is the primary that answers.
         wait_until(is_read_from_the_replica, 60)
     # A process that asked nothing since the outage of the test before may notice that one only now.
-    left = [line for line in pair.lines("takes no part")[before:] if "is not tried again yet" not in line]
+    left = [line for line in pair.lines("is out of rotation")[before:] if "is not tried again yet" not in line]
     assert left == []
 
 

@@ -145,7 +145,7 @@ def test_a_wrong_setting_is_one_clear_line(fresh, settings, part):
 
 def test_an_external_database_is_used_and_none_is_started(fresh, service):
     with_url = fresh(SCENARIO="none", DATABASE_URL=f"postgresql://cdb@/cdb?host={service.data}/postgres/socket").start()
-    assert "the one of DATABASE_URL" in with_url.start_lines[0]
+    assert "the server of DATABASE_URL" in with_url.start_lines[0]
     assert JobClient(with_url.port).get("globalTags")[0]["name"] == "tiny"
     assert "postgres" not in with_url.ask_each(psutil.Process.name).values()
     with_url.stop()

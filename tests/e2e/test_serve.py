@@ -122,7 +122,7 @@ def test_a_data_directory_with_an_awkward_name_works(fresh, name):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a program as another user")
 def test_an_ordinary_user_can_do_it(fresh, new_directory):
-    postgres_binaries.let_pass(ROOT / "any")
+    postgres_binaries.allow_traversal(ROOT / "any")
     account = pwd.getpwnam("games")
     home = new_directory()
     # Copied, because the way to the project may be closed to others.

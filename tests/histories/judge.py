@@ -9,7 +9,7 @@ from django.db import transaction
 
 from cdb_rest.domain.errors import CdbError, TagFrozenError, TagLockedError
 from cdb_rest.domain.moment import Mode, Moment
-from cdb_rest.lookup.question import Question
+from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.strategies import orm, own
 from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
@@ -93,17 +93,17 @@ class Judge:
         answers = []
         for number, grid_moment in enumerate(self.grid):
             for moment in {grid_moment, wire_end(grid_moment, True) if number else grid_moment}:
-                question = self._question(tag, moment, strict=True)
-                answer = {row[0]: row[1] for row in json.loads(own.answer(question))}
+                query = self._question(tag, moment, strict=True)
+                answer = {row[0]: row[1] for row in json.loads(own.run(query))}
                 valid = {kind: valid_payload(rows, moment) for kind, rows in lists.items()}
                 assert answer == {kind: label for kind, label in valid.items() if label}, moment
                 answers.append(answer)
         played["lookups"] += len(answers)
         for strict in (True, False):
-            question = self._question(tag, self.grid[self._labels % len(self.grid)], strict=strict)
-            rows = [tuple(row) for row in json.loads(own.answer(question))]
-            assert orm.order_by(question) == rows
-            assert orm.maximum(question) == rows
+            query = self._question(tag, self.grid[self._labels % len(self.grid)], strict=strict)
+            rows = [tuple(row) for row in json.loads(own.run(query))]
+            assert orm.order_by(query) == rows
+            assert orm.maximum(query) == rows
         return answers
 
     def check_log(self):
@@ -134,7 +134,7 @@ class Judge:
         return state
 
     def _question(self, tag, moment, *, strict):
-        return Question(tag.name, Moment(*moment), strict, False, Mode(settings.CDB_IOV_MODE))
+        return LookupQuery(tag.name, Moment(*moment), strict, False, Mode(settings.CDB_IOV_MODE))
 
     def rows_of(self, payload_list):
         return self.rows(PayloadIOV.objects.filter(payload_list=payload_list))

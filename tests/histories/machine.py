@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize
 from cdb_rest import named_sql
 from cdb_rest.models import PayloadType
 from cdb_rest.services import payload_lists
-from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.counts import find_incorrect_counts
 from tests.builders import make_statuses
 from tests.histories.iov_rules import IOVRules
 from tests.histories.oracle import LAST
@@ -38,8 +38,8 @@ class Histories(TagRules, IOVRules, RuleBasedStateMachine):
         try:
             self.check_log()
             with connection.cursor() as cursor:
-                cursor.execute(named_sql.load("carry_counts"))
-            assert find_wrong_counts() == []
+                cursor.execute(named_sql.load("apply_deferred_counts"))
+            assert find_incorrect_counts() == []
         finally:
             transaction.set_rollback(True)
             self._transaction.close()

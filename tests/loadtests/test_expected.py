@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from cdb_rest.domain.moment import END_OF_TIME, Mode, Moment
-from cdb_rest.lookup.question import Question
+from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.generator import rows_of_type
 from cdb_rest.scenarios.layouts import LAYOUTS
@@ -54,8 +54,8 @@ def test_the_service_says_the_same_to_the_byte(expect, settings, layout, mode):
     rows = 0
     for moment in moments(expected, layout):
         for as_objects in (False, True):
-            question = Question(tag="told", moment=moment, only_valid=False, as_objects=as_objects, mode=mode)
-            body = own.answer(question).encode()
+            query = LookupQuery(tag="told", moment=moment, only_valid=False, as_objects=as_objects, mode=mode)
+            body = own.run(query).encode()
             assert body == expected.body(moment, as_objects)
             assert expected.fault(moment, body, as_objects=as_objects) is None
         rows += len(expected.rows(moment))

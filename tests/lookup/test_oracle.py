@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import OPEN, Mode, Moment
-from cdb_rest.lookup.question import COLUMNS, Question
+from cdb_rest.lookup.model import COLUMNS, LookupQuery
 from cdb_rest.strategies import own
 from cdb_rest.strategies.registry import STRATEGIES
 from tests.builders import Builder
@@ -104,11 +104,11 @@ def hold_against_the_model(lists, extra, only_valid, as_objects, mode, off=()):
             for kind in off:
                 cursor.execute(f"SET LOCAL enable_{kind} = off")
         for moment in [*moments_of_interest(lists), extra]:
-            question = Question("tag", Moment(*moment), only_valid, as_objects, mode)
+            query = LookupQuery("tag", Moment(*moment), only_valid, as_objects, mode)
             model = expected(lists, moment, only_valid, mode)
             if as_objects:
                 model = [dict(zip(COLUMNS, row, strict=True)) for row in model]
             for strategy in STRATEGIES.values():
-                assert json.loads(strategy.answer(question)) == model, strategy.name
-            assert json.loads(own.answer_in_the_open(question)) == model
+                assert json.loads(strategy.run(query)) == model, strategy.name
+            assert json.loads(own.run_statement(query)) == model
         transaction.set_rollback(True)

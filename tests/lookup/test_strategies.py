@@ -70,7 +70,7 @@ def test_the_switch_changes_the_served_routes(settings):
 def test_the_schema_has_them_where_they_are_served(api, strategies_on):
     described = json.loads(api.get("/api/schema/").content)["paths"]
     assert {PREFIX + path for path in PATHS} <= set(described)
-    assert described[PREFIX + "payloadiovs_sql_group/"]["get"]["description"] == STRATEGIES["sql_group"].sentence
+    assert described[PREFIX + "payloadiovs_sql_group/"]["get"]["description"] == STRATEGIES["sql_group"].description
 
 
 def test_the_list_says_which_indexes_exist(api, strategies_on):

@@ -84,7 +84,7 @@ def test_the_line_of_an_index_only_scan():
 def test_the_line_of_a_scan_that_reads_the_table_says_what_a_heap_fetch_is():
     assert judge("sql_lateral_pair", [plan(FILTERING)], rows=100).line == (
         "sql_lateral_pair: Index Scan of payload_iov_strategy_moment, Index Cond and Filter, 365,500 rows removed, "
-        "365,600 heap fetches (one each row), 12 buffers, 100 rows, 1.2 ms"
+        "365,600 heap fetches (one per row), 12 buffers, 100 rows, 1.2 ms"
     )
 
 

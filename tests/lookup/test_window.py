@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
+from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up_here
-from cdb_rest.lookup.question import Question
 from cdb_rest.strategies import own
 from tests.builders import Builder
 from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, expected
@@ -66,23 +66,23 @@ def test_the_window_is_the_largest_interval_with_the_same_answer(lists, extra, o
             with connection.cursor() as cursor:
                 cursor.execute("SET LOCAL enable_sort = off")
         for moment in sorted(moments):
-            question = Question("tag", Moment(*moment), only_valid, mode=mode)
-            found = look_up_here(question, with_window=True)
+            query = LookupQuery("tag", Moment(*moment), only_valid, mode=mode)
+            found = look_up_here(query, with_window=True)
             assert found.window == naive_window(lists, Moment(*moment), only_valid, mode), moment
             # The moment that stands for the window has the same answer.
-            canonical = Question("tag", found.window.start, only_valid, mode=mode)
-            assert own.answer(canonical) == found.text
+            canonical = LookupQuery("tag", found.window.start, only_valid, mode=mode)
+            assert own.run(canonical) == found.text
         transaction.set_rollback(True)
 
 
 def test_without_asking_for_it_there_is_none(build):
     build.iov(build.list(build.tag()), (1, 0))
-    assert look_up_here(Question("tag", Moment(5, 0))).window is None
+    assert look_up_here(LookupQuery("tag", Moment(5, 0))).window is None
 
 
 def test_of_a_tag_without_lists_it_is_all_of_time(build):
     build.tag()
-    found = look_up_here(Question("tag", Moment(5, 0)), with_window=True)
+    found = look_up_here(LookupQuery("tag", Moment(5, 0)), with_window=True)
     assert found.text == "[]"
     assert found.window == Interval(Moment(0, 0), AFTER_ALL)
 

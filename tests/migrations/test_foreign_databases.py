@@ -65,8 +65,8 @@ def test_the_database_of_nopayloaddb(new_database, arguments, options):
 def test_tables_of_our_names_without_a_record(new_database, statements):
     execute(database := new_database(), statements)
     assert refusal(database).startswith(
-        "the database has tables with names that cdb needs (GlobalTag, GlobalTagStatus, PayloadIOV and 2 more), and no "
-        "migration of cdb made them."
+        "the database has tables with names that cdb needs (GlobalTag, GlobalTagStatus, PayloadIOV and 2 more), but no "
+        "migration of cdb created them."
     )
 
 

@@ -11,7 +11,7 @@ from cdb_rest.models import (
     GlobalTag,
     GlobalTagChange,
     GlobalTagStatus,
-    KeptAnswer,
+    IdempotencyRecord,
     PayloadIOV,
     PayloadList,
     PayloadType,
@@ -26,7 +26,7 @@ MODELS = (
     PayloadList,
     PayloadIOV,
     GlobalTagChange,
-    KeptAnswer,
+    IdempotencyRecord,
     DatabaseProperty,
 )
 TABLES = {

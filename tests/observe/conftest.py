@@ -13,29 +13,29 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
 from cdb import env, logs
-from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.observe.records import Records
+from cdb_rest.observe.request_context import RequestContext, current_context
+from cdb_rest.observe.request_log import RequestLog
 from cdb_rest.routes import LOOKUP_SPELLINGS
-from cdb_rest.wsgi.conditional_first import ConditionalFirst
-from cdb_rest.wsgi.lookup_first import LookupFirst
-from cdb_rest.wsgi.observed import Observed
+from cdb_rest.wsgi.fast_conditional_get import FastConditionalGet
+from cdb_rest.wsgi.fast_lookup import FastLookup
+from cdb_rest.wsgi.instrumentation import Instrumented
 
 PREFIX = "/api/cdb_rest/"
 LOOKUP = PREFIX + "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"
 
 
 class Told:
-    """An observer that keeps what it was told: the exchanges that began, and those that ended with their errors."""
+    """An observer that keeps what it was told: the contexts that began, and those that ended with their errors."""
 
     def __init__(self) -> None:
-        self.began_with: list[Exchange] = []
-        self.ended_with: list[tuple[Exchange, BaseException | None]] = []
+        self.began_with: list[RequestContext] = []
+        self.ended_with: list[tuple[RequestContext, BaseException | None]] = []
 
-    def began(self, exchange: Exchange) -> None:
-        self.began_with.append(exchange)
+    def began(self, context: RequestContext) -> None:
+        self.began_with.append(context)
 
-    def ended(self, exchange: Exchange, error: BaseException | None) -> None:
-        self.ended_with.append((exchange, error))
+    def ended(self, context: RequestContext, error: BaseException | None) -> None:
+        self.ended_with.append((context, error))
 
 
 class Service:
@@ -43,9 +43,9 @@ class Service:
 
     def __init__(self, observers: list = ()) -> None:
         self.told = Told()
-        application = ConditionalFirst(WSGIHandler(), PREFIX)
-        application = LookupFirst(application, [PREFIX + path for path in LOOKUP_SPELLINGS])
-        self.application = Observed(application, [self.told, *observers])
+        application = FastConditionalGet(WSGIHandler(), PREFIX)
+        application = FastLookup(application, [PREFIX + path for path in LOOKUP_SPELLINGS])
+        self.application = Instrumented(application, [self.told, *observers])
 
     def __call__(self, method: str, url: str, body: bytes = b"", **variables: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of an answer that is taken to its end."""
@@ -65,9 +65,9 @@ class Service:
         [(status, headers)] = said
         return int(status[:3]), dict(headers), content
 
-    def last(self) -> Exchange:
-        """The exchange of the last request, which has begun and ended once."""
-        assert [exchange for exchange, _ in self.told.ended_with] == self.told.began_with
+    def last(self) -> RequestContext:
+        """The context of the last request, which has begun and ended once."""
+        assert [context for context, _ in self.told.ended_with] == self.told.began_with
         return self.told.began_with[-1]
 
 
@@ -79,7 +79,7 @@ def make_service() -> Callable[..., Service]:
     request_finished.disconnect(close_old_connections)
     yield Service
     # As gunicorn's worker does when its thread turns to something else.
-    current.set(None)
+    current_context.set(None)
     request_started.connect(close_old_connections)
     request_finished.connect(close_old_connections)
 
@@ -115,7 +115,7 @@ def records(tmp_path, monkeypatch):
         values = env.read() | changes
         monkeypatch.setattr(env, "read", lambda: values)
         logging.config.dictConfig(logs.configuration())
-        current.set(None)
+        current_context.set(None)
         return Written(tmp_path / "log")
 
     yield set_up
@@ -130,6 +130,6 @@ def ask(make_service, records):
 
     def make(**changes):
         written = records(**changes)
-        return make_service([Records()]), written
+        return make_service([RequestLog()]), written
 
     return make

@@ -78,7 +78,7 @@ def test_an_exception_that_only_django_sees_is_recorded_with_its_traceback(ask, 
 @pytest.mark.django_db(transaction=True)
 def test_an_exception_in_a_view_is_recorded_once(ask, monkeypatch, build):
     build.tag()
-    monkeypatch.setattr("cdb_rest.wsgi.lookup_first.answer_lookup", lambda *_: 1 / 0)
+    monkeypatch.setattr("cdb_rest.wsgi.fast_lookup.respond_to_lookup", lambda *_: 1 / 0)
     service, written = ask()
     assert service("GET", LOOKUP, HTTP_X_REQUEST_ID="job-7")[0] == 500
     assert [record["event"] for record in written(request_id="job-7")] == [

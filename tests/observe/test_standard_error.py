@@ -8,8 +8,8 @@ from cdb.env import ROOT
 
 RECORDS = 5000
 PROGRAM = f"""
-from cdb_rest.observe.lines import Lines
-lines = Lines(None)
+from cdb_rest.observe.log_files import LogFile
+lines = LogFile(None)
 for number in range({RECORDS}):
     lines.msg(b"%d %s\\n" % (number, b"x" * 200))
 """

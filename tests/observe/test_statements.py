@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdb_rest.connections.statement_comments import named
-from cdb_rest.observe.exchange import Exchange, current
-from cdb_rest.services.copy_out import copied_out
+from cdb_rest.observe.request_context import RequestContext, current_context
+from cdb_rest.services.copy_out import stream_copy
 
 
 class Cursor:
@@ -20,13 +20,13 @@ class Cursor:
 
 @pytest.fixture(autouse=True)
 def _nobody():
-    current.set(None)
+    current_context.set(None)
     yield
-    current.set(None)
+    current_context.set(None)
 
 
 def of_request(request_id):
-    current.set(Exchange({"HTTP_X_REQUEST_ID": request_id}))
+    current_context.set(RequestContext({"HTTP_X_REQUEST_ID": request_id}))
 
 
 def test_a_statement_has_the_id_of_its_request():
@@ -62,10 +62,10 @@ def test_a_copy_works_for_the_request_that_asked_for_it(monkeypatch):
     of_request("job-7")
     seen = []
     monkeypatch.setattr(
-        "cdb_rest.services.copy_out._Pieces.write",
-        lambda self, piece: seen.append(current.get().request_id) or len(piece),
+        "cdb_rest.services.copy_out._ChunkQueue.write",
+        lambda self, piece: seen.append(current_context.get().request_id) or len(piece),
     )
     connection.ensure_connection()
-    with copied_out("COPY (SELECT 1) TO STDOUT", {}) as pieces:
+    with stream_copy("COPY (SELECT 1) TO STDOUT", {}) as pieces:
         list(pieces)
     assert seen == ["job-7"]

@@ -113,7 +113,7 @@ def test_a_write_is_on_the_standby_and_read_from_it(stack, client):
 
     def is_read():
         logged = stack.run("podman", "logs", "cdb_lookups_1")
-        return "replica_1 takes part in reading" in logged.stdout + logged.stderr
+        return "replica_1 is in rotation" in logged.stdout + logged.stderr
 
     wait_until(is_read, 15)
 

@@ -5,7 +5,7 @@ import pytest
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import bulk, global_tags, payload_iovs, payload_lists
-from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.counts import find_incorrect_counts
 from tests.services.concurrency import WRITERS, together
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ def test_disjoint_intervals_attached_together_all_win(build):
         ]
     )
     assert all(isinstance(result, payload_iovs.Attachment) for result in results), results
-    assert find_wrong_counts() == []
+    assert find_incorrect_counts() == []
     assert GlobalTag.objects.get().payload_iov_count == 2 * WRITERS
 
 
@@ -36,7 +36,7 @@ def test_lists_of_one_type_attached_together_leave_one(build):
     )
     assert all(isinstance(result, PayloadList | CdbError) for result in results), results
     assert PayloadList.objects.filter(global_tag=tag).count() == 1
-    assert find_wrong_counts() == []
+    assert find_incorrect_counts() == []
 
 
 def test_a_clone_is_one_state_of_its_source(build):
@@ -56,7 +56,7 @@ def test_a_clone_is_one_state_of_its_source(build):
     results = together([move, *[lambda name=name: [clone(f"{name}{n}") for n in range(5)] for name in ("x", "y")]])
     assert not [result for result in results if isinstance(result, Exception)]
     assert {tag.payload_iov_count for tag in GlobalTag.objects.all()} == {200}
-    assert find_wrong_counts() == []
+    assert find_incorrect_counts() == []
 
 
 def test_a_tag_does_not_lock_while_somebody_writes_into_it_and_neither_hangs(build):
@@ -105,4 +105,4 @@ def test_writers_to_several_tags_at_once_do_not_deadlock(build):
 
     results = together([lambda n=n: (insert if n % 2 else steal)(n) for n in range(WRITERS)])
     assert not [result for result in results if isinstance(result, Exception)]
-    assert find_wrong_counts() == []
+    assert find_incorrect_counts() == []

@@ -18,7 +18,7 @@ def test_a_server_that_falls_silent_is_given_up_and_the_next_statement_has_a_new
     monkeypatch.setattr(copy_out, "SILENCE_SECONDS", 0.5)
     connection.ensure_connection()
     begin = time.monotonic()
-    with pytest.raises(OperationalError, match="sent nothing"), copy_out.copied_out(SLEEP, {}) as pieces:
+    with pytest.raises(OperationalError, match="sent nothing"), copy_out.stream_copy(SLEEP, {}) as pieces:
         list(pieces)
     assert time.monotonic() - begin < 2.5
     connection.close()

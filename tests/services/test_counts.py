@@ -14,7 +14,7 @@ from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import Moment
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import bulk, global_tags, payload_iovs, payload_lists
-from cdb_rest.services.counts import find_wrong_counts
+from cdb_rest.services.counts import find_incorrect_counts
 from tests.builders import Builder
 from tests.profiles import examples
 
@@ -88,8 +88,8 @@ def test_counts_stay_right_through_random_histories(history):
             with contextlib.suppress(CdbError, IntegrityError), transaction.atomic():
                 write(*step)
         with connection.cursor() as cursor:
-            cursor.execute(named_sql.load("carry_counts"))
-        assert find_wrong_counts() == []
+            cursor.execute(named_sql.load("apply_deferred_counts"))
+        assert find_incorrect_counts() == []
         transaction.set_rollback(True)
 
 
@@ -98,7 +98,7 @@ def test_truncating_empties_the_counts(build):
     build.iov(build.list(build.tag()), (0, 0))
     with connection.cursor() as cursor:
         cursor.execute('TRUNCATE "PayloadIOV"')
-    assert find_wrong_counts() == []
+    assert find_incorrect_counts() == []
     assert GlobalTag.objects.get().payload_iov_count == 0
 
 
@@ -109,12 +109,12 @@ def test_check_counts_finds_and_repairs(build):
     PayloadList.objects.update(iov_count=7)
     GlobalTag.objects.update(payload_lists_count=0)
     out = StringIO()
-    with pytest.raises(CommandError, match="3 wrong counts"):
+    with pytest.raises(CommandError, match="incorrect counts: 3"):
         call_command("check_counts", stdout=out)
     assert payload_list.name in out.getvalue()
     call_command("check_counts", "--repair", stdout=out)
-    assert "3 wrong counts repaired" in out.getvalue()
+    assert "Incorrect counts repaired: 3" in out.getvalue()
     call_command("check_counts", stdout=out)
-    assert "All counts are right" in out.getvalue()
+    assert "All counts are correct" in out.getvalue()
     tag = GlobalTag.objects.get()
     assert (tag.payload_lists_count, tag.payload_iov_count, tag.payload_lists.get().iov_count) == (1, 1, 1)

@@ -11,7 +11,7 @@ from psycopg2.errors import QueryCanceled
 
 from cdb_rest.connections import circuit_breaker, deadlines
 from cdb_rest.connections.deadlines import CIRCUIT_BREAKER, WatchedConnection
-from cdb_rest.connections.snapshot import snapshot, unhurried
+from cdb_rest.connections.snapshot import long_reads, snapshot
 from cdb_rest.services.transactions import write
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,7 +22,7 @@ def no_outage(monkeypatch):
     monkeypatch.setattr(circuit_breaker, "PAUSE_SECONDS", 0.2)
     yield
     time.sleep(0.25)
-    with CIRCUIT_BREAKER.trying():
+    with CIRCUIT_BREAKER.attempt():
         pass
 
 
@@ -35,7 +35,7 @@ def served(settings):
     connection.close()
     options = connection.settings_dict["OPTIONS"]
     before = options.get("connection_factory")
-    deadlines.serve()
+    deadlines.enforce()
     yield
     connection.close()
     del options["connection_factory"]
@@ -73,7 +73,7 @@ def test_a_session_has_timeouts_and_writes_have_longer_ones(served):
     assert write(timeouts)() == ["4s", "7s", "1min"]
     with snapshot():
         assert timeouts()[0] == "4s"
-    with unhurried():
+    with long_reads():
         assert timeouts()[0] == "4s"
     assert timeouts() == ["1s", "7s", "1min"]
 
@@ -98,7 +98,7 @@ def test_a_statement_that_takes_too_long_ends_by_postgresql_and_the_connection_s
         return run("SELECT 2 FROM pg_sleep(2.5)")
 
     assert slower() == [(2,)]
-    with unhurried():
+    with long_reads():
         assert run("SELECT 3 FROM pg_sleep(2.5)") == [(3,)]
 
 
@@ -127,7 +127,7 @@ def test_without_postgresqls_own_timeout_the_socket_is_shut(settings, wait):
     assert watched.closed
     # The next one that wants to connect is told at once.
     begin = time.monotonic()
-    with pytest.raises(psycopg2.OperationalError, match="away a moment ago"):
+    with pytest.raises(psycopg2.OperationalError, match="did not respond a moment ago"):
         psycopg2.connect(dsn(), connection_factory=WatchedConnection)
     assert time.monotonic() - begin < 0.5
     time.sleep(0.3)
@@ -170,16 +170,16 @@ def dsn():
 
 
 def test_during_an_outage_one_tries_and_the_others_are_told_at_once():
-    known = circuit_breaker.CircuitBreaker()
-    known.began()
-    with pytest.raises(psycopg2.OperationalError), known.trying():
+    breaker = circuit_breaker.CircuitBreaker()
+    breaker.open()
+    with pytest.raises(psycopg2.OperationalError), breaker.attempt():
         raise AssertionError("it is too early")
     time.sleep(circuit_breaker.PAUSE_SECONDS)
     trying, go_on = threading.Event(), threading.Event()
 
     def attempt():
-        with known.trying() as was_away:
-            assert was_away
+        with breaker.attempt() as was_open:
+            assert was_open
             trying.set()
             assert go_on.wait(10)
             raise psycopg2.OperationalError("still away")
@@ -187,21 +187,21 @@ def test_during_an_outage_one_tries_and_the_others_are_told_at_once():
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(attempt)
         assert trying.wait(10)
-        with pytest.raises(psycopg2.OperationalError, match="not tried again"), known.trying():
+        with pytest.raises(psycopg2.OperationalError, match="not tried again"), breaker.attempt():
             raise AssertionError("somebody tries already")
         go_on.set()
         assert "still away" in str(first.exception())
     time.sleep(circuit_breaker.PAUSE_SECONDS)
-    with known.trying() as was_away:
-        assert was_away
+    with breaker.attempt() as was_open:
+        assert was_open
     for _ in range(3):
-        with known.trying() as was_away:
-            assert not was_away
+        with breaker.attempt() as was_open:
+            assert not was_open
 
 
 def test_a_refusal_ends_an_attempt_but_is_no_outage():
-    known = circuit_breaker.CircuitBreaker()
-    with pytest.raises(ZeroDivisionError), known.trying():
+    breaker = circuit_breaker.CircuitBreaker()
+    with pytest.raises(ZeroDivisionError), breaker.attempt():
         raise ZeroDivisionError
-    with known.trying() as was_away:
-        assert not was_away
+    with breaker.attempt() as was_open:
+        assert not was_open

@@ -111,7 +111,7 @@ def test_bulk_rows_do_not_change_what_is_defined_in_a_protected_tag(api, build, 
     before = answers()
     for majors in ([15], [35], [50, 35], [19]):
         detail = insert(closed, *majors).error(409, "iov_overlap")["detail"]
-        assert "is defined" in detail and "payload IOV" in detail
+        assert "existing intervals of a protected global tag" in detail and "payload IOV" in detail
     # Before all, in gaps, and online: after the start of a last one that is open, in whatever order.
     assert insert(closed, 5, 20, 25, 50).ok()["count"] == 4
     assert answers() == before

@@ -144,7 +144,7 @@ def test_the_table_and_the_document_say_the_same():
     assert document["most_per_second"] == 2000 and document["bounds"][0]["resource"] == "cores"
     for text in (
         "2,000",
-        "What saturates first: cores",
+        "First bottleneck: cores",
         f"Verdict: {document['verdict']}.",
         "max_connections",
         "12,000",

@@ -33,9 +33,9 @@ def test_what_a_client_does_not_take_waits_in_a_file(patience):
 
 
 def test_without_room_in_the_spool_the_thread_waits_for_the_client(monkeypatch):
-    monkeypatch.setattr(client_socket, "TAKING_SECONDS", 0.2)
+    monkeypatch.setattr(client_socket, "STALL_TIMEOUT_SECONDS", 0.2)
     with connected(most_spooled=0) as (reader, client):
-        with pytest.raises(ConnectionResetError, match="took nothing"):
+        with pytest.raises(ConnectionResetError, match="received nothing"):
             reader.sock.sendall(bytes(10_000_000))
         with reader.sock._spool.waiting, pytest.raises(ConnectionResetError, match="too many threads"):
             reader.sock.sendall(bytes(10_000_000))
@@ -68,7 +68,7 @@ def test_the_head_of_a_response_without_a_body_is_sent_at_its_end():
 
 def test_a_head_is_not_copied_before_a_large_piece(monkeypatch):
     with connected() as (reader, client):
-        data = bytes(client_socket.TOGETHER_BYTES + 1)
+        data = bytes(client_socket.COALESCE_BYTES + 1)
         lengths = []
         send = client_socket.ClientSocket.send
         monkeypatch.setattr(

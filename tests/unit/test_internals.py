@@ -31,10 +31,10 @@ from tests.unit.worker_sockets import connected
 
 # What our classes add to those of gunicorn; all their other methods replace one of gunicorn's.
 OWN_METHODS = {
-    RespondingWorker: {"_is_crowded", "_asks_again", "_answer_instead"},
+    RespondingWorker: {"_is_crowded", "_has_next_request", "_respond_with_error"},
     BufferingWorker: {
-        "_read", "_read_no_more", "_submit", "_queue", "_refuse_overdue", "_refuse", "_start", "_hand_back", "_finish",
-        "_cut", "_close", "_discard", "_drop", "_has_large_responses",
+        "_read", "_on_read_timeout", "_submit", "_queue", "_refuse_overdue", "_refuse", "_start", "_schedule_finish", "_finish",
+        "_on_send_timeout", "_close", "_discard", "_drop", "_has_large_responses",
     },
     Connection: {"address", "read_deadline"},
 }  # fmt: skip

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
-from cdb_rest.domain.repair import tidy
+from cdb_rest.domain.repair import repair_rows
 from cdb_rest.domain.timeline import TimelineRow
 from tests.unit.naive import valid
 
@@ -27,7 +27,7 @@ def test_lists_are_put_in_order_and_answer_as_before(columns, with_equal_starts)
     ]
     before = {moment: valid(rows, moment) for moment in WORLD}
     was = [row.interval for row in rows]
-    changed = tidy(rows)
+    changed = repair_rows(rows)
     left = [row for row in rows if row.attached]
     assert not any(row.interval.is_empty for row in left)
     for row, following in pairwise(left):
@@ -43,5 +43,5 @@ def test_of_rows_with_one_start_the_last_that_is_not_empty_stays():
         TimelineRow(number, Interval(WORLD[2], end))
         for number, end in enumerate([WORLD[5], WORLD[4], WORLD[2], WORLD[1]])
     ]
-    tidy(rows)
+    repair_rows(rows)
     assert [row.iov for row in rows if row.attached] == [1]

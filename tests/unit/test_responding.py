@@ -11,7 +11,7 @@ from cdb.worker.limits import Limits
 from cdb.worker.responding import RespondingWorker
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.values import Buckets
-from cdb_rest.wsgi.observed import Observed
+from cdb_rest.wsgi.instrumentation import Instrumented
 from tests.unit.worker_sockets import connected
 
 
@@ -39,7 +39,7 @@ def respond():
 
     def respond(sent, application):
         worker = RespondingWorker(1, 1, [], None, 30, Config(), log := Log())
-        worker.wsgi = Observed(application, [])
+        worker.wsgi = Instrumented(application, [])
         worker._limits, worker._thread = Limits(1), threading.local()
         worker._waited, worker._refused = Buckets(counts.QUEUE.labels("all")), counts.REFUSALS.labels("all")
         with connected() as (reader, client):

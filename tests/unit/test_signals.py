@@ -58,13 +58,13 @@ def test_a_signal_is_raised_at_once_or_at_the_end_of_the_outermost_block_that_ho
     with pytest.raises(error):
         signal.raise_signal(number)
     steps = []
-    with pytest.raises(error), signals.held():
-        with signals.held():
+    with pytest.raises(error), signals.deferred():
+        with signals.deferred():
             signal.raise_signal(number)
             steps.append("inner")
         steps.append("outer")
     assert steps == ["inner", "outer"]
-    with signals.held():
+    with signals.deferred():
         steps.append("nothing is left")
 
 

@@ -42,7 +42,9 @@ print(gc.isenabled(), gc.get_freeze_count() > 10_000)
 
 
 def test_a_command_collects_seldom(run):
-    code = "import gc; from cdb.processes import memory; print(gc.get_threshold()[0]); memory.collect_seldom()"
+    code = (
+        "import gc; from cdb.processes import memory; print(gc.get_threshold()[0]); memory.reduce_garbage_collection()"
+    )
     [before, after] = run(f"{code}; print(gc.get_threshold()[0])")
     assert int(before) * 10 < int(after)
 

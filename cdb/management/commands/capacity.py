@@ -38,14 +38,14 @@ class Command(BaseCommand):
         )  # fmt: skip
         parser.add_argument(
             "--users", action=Number, kind=int, least=0, most=10**9, default=1000, metavar="N",
-            help="jobs that ask again and again (default: %(default)s)",
+            help="number of jobs that send one request after the other (default: %(default)s)",
         )  # fmt: skip
         parser.add_argument(
             "--think-time", action=Duration, unit="s", least=0, most=10**9, default=120, metavar="TIME",
             help="time between a response and the next request of the same user (default: %(default)ss)",
         )  # fmt: skip
         parser.add_argument(
-            "--json", action="store_true", help="print a JSON object instead; times in seconds, memory in MiB"
+            "--json", action="store_true", help="print a JSON object, with times in seconds and memory in MiB"
         )
 
     def handle(
@@ -55,18 +55,18 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(_document(found), indent=2))
             return
-        self.stdout.write(f"{cores} cores, {memory:.1f} GiB, {service_time_ms:g} ms of a core for each lookup\n\n")
+        self.stdout.write(f"{cores} cores, {memory:.1f} GiB, {service_time_ms:g} ms of CPU time for each lookup\n\n")
         hops = [(hop.name, hop.what, f"{hop.count:,}", hop.set_by) for hop in found.hops()]
         self.stdout.write(table(("hop", "what", "count", "set by"), hops) + "\n\n")
         bounds = [(bound.resource, f"{bound.answers_per_second:,.0f}") for bound in found.bounds()]
-        self.stdout.write(table(("lookups are limited by", "answers/s"), bounds) + "\n\n")
+        self.stdout.write(table(("lookups are limited by", "responses/s"), bounds) + "\n\n")
         settings = list(found.settings_of_postgresql().items())
         self.stdout.write(table(("PostgreSQL", ""), settings) + "\n\n")
         share, response = f"{found.queue.utilisation:.0%}", f"{1000 * found.queue.response_seconds:,.1f} ms"
         self.stdout.write(
-            f"{users:,} users with {think_time:g} s between questions ask {found.queue.arrivals_per_second:,.1f} times a second: "
-            f"{share} of {found.most_per_second:,.0f} answers/s, mean response {response}.\n"
-            f"What saturates first: {found.bounds()[0].resource}. Comfortable up to {found.queue.most_users:,} such users.\n"
+            f"{users:,} users with {think_time:g} s of think time send {found.queue.arrivals_per_second:,.1f} requests/s: "
+            f"{share} of {found.most_per_second:,.0f} responses/s, mean response time {response}.\n"
+            f"First bottleneck: {found.bounds()[0].resource}. Recommended maximum: {found.queue.most_users:,} such users.\n"
             f"Verdict: {found.verdict}."
         )
 

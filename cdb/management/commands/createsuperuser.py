@@ -18,7 +18,10 @@ class Command(createsuperuser.Command):
     )
 
     def handle(self, *arguments: Any, **options: Any) -> None:
-        """As Django does. Raises `CommandError` for a password that is too easy to guess, in one line."""
+        """Create the account as Django does, but also validate the password of --noinput.
+
+        Raises `CommandError`, with a message of one line, if Django's password validators reject it.
+        """
         password = env.superuser_password()
         if password and not options["interactive"]:
             model = get_user_model()

@@ -18,35 +18,39 @@ from cdb_rest import named_sql
 LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
 
 ATTEMPTS = 10
-# Longer than the wait, so that what has queued behind it is answered in between.
+# Longer than the wait for a lock, so that lookups that queued behind it are served between two attempts.
 PAUSE_SECONDS = 3
 
 
 class Executor(MigrationExecutor):
-    """Records a migration in the transaction that makes it. Django's own may record it afterwards, and a kill in between would
-    leave tables that the next start tries to make again."""
+    """A migration executor that applies a migration and records it in one transaction.
+
+    Django may record a migration after its transaction. If the process were killed in between, the next start
+    would try to create the same tables again.
+    """
 
     def apply_migration(self, state: Any, migration: Migration, *options: Any, **named: Any) -> Any:
-        """Apply it as Django does; returns the state of the project behind it."""
+        """Apply a migration as Django does; returns the project state after it."""
         with transaction.atomic(self.connection.alias) if migration.atomic else contextlib.nullcontext():
             return super().apply_migration(state, migration, *options, **named)
 
 
-migrate.MigrationExecutor = Executor  # type: ignore[attr-defined]  # an import of that module
+migrate.MigrationExecutor = Executor  # type: ignore[attr-defined]  # that module imports the name
 
 
 class Command(migrate.Command):
     help = (
         f"{migrate.Command.help} A migration that must lock a table waits for at most CDB_MIGRATION_LOCK_TIMEOUT_SECONDS, "
         f"because lookups queue behind it, and is tried {ATTEMPTS} times. "
-        "A database with migrations that this version does not have is refused and left as it is."
+        "A database with migrations that this version does not have is rejected and not changed."
     )
 
     def handle(self, *arguments: Any, **options: Any) -> None:
         """Migrate as Django does.
 
-        Raises `CommandError` before it writes anything where other migrations have made the database, and when a lock could
-        not be had; finished migrations stay.
+        Raises `CommandError` before it changes anything if the database has other migrations than this
+        version, and if a table was locked at every attempt. In the second case, completed migrations remain
+        applied.
         """
         connection = connections[options["database"]]
         check_history(connection)
@@ -61,9 +65,11 @@ class Command(migrate.Command):
                 if not isinstance(error.__cause__, LockNotAvailable):
                     raise
             if attempt < ATTEMPTS:
-                self.stderr.write(f"A table is in use; migrating again in {PAUSE_SECONDS} s ({attempt} of {ATTEMPTS}).")
+                self.stderr.write(
+                    f"A table is in use; retrying in {PAUSE_SECONDS} s (attempt {attempt} of {ATTEMPTS})."
+                )
                 time.sleep(PAUSE_SECONDS)
         raise CommandError(
-            f"a table was locked at each of {ATTEMPTS} attempts; migrations that were completed remain applied. End the old "
+            f"a table was locked at each of {ATTEMPTS} attempts; completed migrations remain applied. End the old "
             "transactions, which pg_stat_activity lists, and migrate again"
         )

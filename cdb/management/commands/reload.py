@@ -12,16 +12,16 @@ from cdb_rest.management.quantities import Duration
 
 class Command(BaseCommand):
     help = (
-        "Have the running `make serve` of this CDB_DATA_DIR load new code and new settings without losing a request: it "
-        "migrates, starts new processes, and lets the old ones finish when the new ones respond. The command waits for that. "
-        "If the new processes do not respond, the old ones continue and the command exits with 1."
+        "Reload the running `make serve` of this CDB_DATA_DIR with new code and new settings, without losing a request: it "
+        "applies migrations and starts new processes, and the old ones finish their requests when the new ones respond. The "
+        "command waits until then. If the new processes do not respond, the old ones continue and the command exits with 1."
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--timeout", action=Duration, unit="s", above=0, default=600, metavar="TIME",
-            help="longest time to wait (default: 10min)",
+            help="maximum time to wait (default: 10min)",
         )  # fmt: skip
 
     def handle(self, *, timeout: float, **options: Any) -> None:

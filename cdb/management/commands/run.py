@@ -20,10 +20,10 @@ class Command(ServingCommand):
         self.prepare_database()
         try:
             server.start()
-            self.say_how(server.url)
-            code = server.wait(self.look_after_database)
+            self.print_instructions(server.url)
+            code = server.wait(self.keep_database_running)
         except (KeyboardInterrupt, SystemExit):
-            self.say("Stopping.")
+            self.print_line("Stopping.")
             return
         finally:
             server.stop()

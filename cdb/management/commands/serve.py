@@ -9,12 +9,12 @@ from django.core.management.base import CommandParser
 
 from cdb import env
 from cdb.env import ROOT, ConfigurationError
-from cdb.management.serving_command import ServingCommand, tell_service_manager
+from cdb.management.serving_command import ServingCommand, notify_service_manager
 from cdb.serving import layout, supervisor
 from cdb.serving.connection_limits import warnings_of_serve
 from cdb.serving.program import PACKAGES, find
 
-LOOK_AFTER_SECONDS = 1
+CHECK_INTERVAL_SECONDS = 1
 
 
 class Command(ServingCommand):
@@ -36,46 +36,49 @@ class Command(ServingCommand):
             find(name)
         if options["prepare"]:
             self.prepare_database()
-            self._say_warnings()
+            self._print_warnings()
             supervisor.write_configuration()
             return
-        with layout.taken():
+        with layout.locked():
             self._serve()
 
     def _serve(self) -> None:
-        running = supervisor.Supervisor(self.say)
-        looked = 0.0
+        services = supervisor.Supervisor(self.print_line)
+        checked = 0.0
 
-        def look_after() -> None:
-            nonlocal looked
-            if time.monotonic() - looked > LOOK_AFTER_SECONDS:
-                looked = time.monotonic()
-                self.look_after_database()
+        def check_database() -> None:
+            nonlocal checked
+            if time.monotonic() - checked > CHECK_INTERVAL_SECONDS:
+                checked = time.monotonic()
+                self.keep_database_running()
 
         try:
             self.prepare_database()
-            self._say_warnings()
+            self._print_warnings()
             supervisor.write_configuration()
-            running.start()
-            self.say_how(running.url)
-            running.run(look_after, self._prepare_anew)
+            services.start()
+            self.print_instructions(services.url)
+            services.run(check_database, self._prepare_again)
         except (KeyboardInterrupt, SystemExit):
-            self.say("Stopping.")
-            tell_service_manager("STOPPING=1")
+            self.print_line("Stopping.")
+            notify_service_manager("STOPPING=1")
         finally:
-            running.stop()
+            services.stop()
 
-    def _say_warnings(self) -> None:
+    def _print_warnings(self) -> None:
         for line in warnings_of_serve():
-            self.say(line)
+            self.print_line(line)
 
-    def _prepare_anew(self) -> None:
-        """Do by the code and the settings of now what was done at the start."""
+    def _prepare_again(self) -> None:
+        """Repeat the preparation in a new process, which has the current code and settings.
+
+        Raises `ConfigurationError` if it fails.
+        """
         prepared = subprocess.run(  # noqa: S603
             [sys.executable, str(ROOT / "manage.py"), "serve", "--prepare"],
             check=False,
             cwd=ROOT,
-            env=env.for_children(),
+            env=env.child_environment(),
             capture_output=True,
             text=True,
         )
@@ -83,4 +86,4 @@ class Command(ServingCommand):
             raise ConfigurationError(" ".join(prepared.stderr.split()))
         for line in prepared.stdout.splitlines():
             if line.startswith("Warning:"):
-                self.say(line)
+                self.print_line(line)

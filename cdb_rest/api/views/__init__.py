@@ -1,1 +1,1 @@
-"""The views: parse, call one service or one read, return."""
+"""The views. Each parses the request, calls one service or one read, and returns the response."""

@@ -1,4 +1,4 @@
-"""Change log: who changed a global tag, when and how. The log of a deleted tag stays."""
+"""Change log: who changed a global tag, when and how. The log of a deleted tag is kept."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -8,7 +8,7 @@ from cdb_rest.api.browsers import CHANGES
 from cdb_rest.api.descriptions import in_path, response_example
 from cdb_rest.api.documents import ChangeDocument, document
 from cdb_rest.api.examples import CHANGE, page_of
-from cdb_rest.api.own_view import OwnView
+from cdb_rest.api.strict_view import StrictView
 from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_number
@@ -16,7 +16,7 @@ from cdb_rest.parsing.parameters import parse_number
 TAG = in_path("name", "Name of the global tag.", "tiny")
 
 
-class ChangeListView(OwnView):
+class ChangeListView(StrictView):
     """The changes of a global tag, newest first, page by page."""
 
     query = CHANGES.parameters()
@@ -29,16 +29,16 @@ class ChangeListView(OwnView):
     )
     def get(self, request: Request, name: str) -> Response:
         changes = GlobalTagChange.objects.filter(global_tag=name)
-        _check_known(name)
+        _check_existed(name)
         return Response(CHANGES.page(request.query_params, changes))
 
 
-class ChangeView(OwnView):
-    """One change of a global tag, with what it took away and what it added."""
+class ChangeView(StrictView):
+    """One change of a global tag, with what it removed and what it added."""
 
     @extend_schema(
         summary="Get a change of a global tag",
-        parameters=[TAG, in_path("revision", "Revision of the tag that the change led to.", 1)],
+        parameters=[TAG, in_path("revision", "Revision of the tag after the change.", 1)],
         responses=ChangeDocument,
         examples=[response_example(CHANGE | {"before": {}, "after": {"status": "unlocked"}})],
     )
@@ -46,13 +46,13 @@ class ChangeView(OwnView):
         number = parse_number("revision", revision)
         found = document(ChangeDocument, GlobalTagChange.objects.filter(global_tag=name, revision=number))
         if found is None:
-            _check_known(name)
+            _check_existed(name)
             raise ChangeNotFoundError(f"of global tag {name} with revision {number}")
         return Response(found)
 
 
-def _check_known(name: str) -> None:
-    """Raise `GlobalTagNotFoundError` unless there is such a tag or was one."""
-    known = GlobalTagChange.objects.filter(global_tag=name).exists() or GlobalTag.objects.filter(name=name).exists()
-    if not known:
+def _check_existed(name: str) -> None:
+    """Raise `GlobalTagNotFoundError` unless the tag exists or did so before."""
+    existed = GlobalTagChange.objects.filter(global_tag=name).exists() or GlobalTag.objects.filter(name=name).exists()
+    if not existed:
         raise GlobalTagNotFoundError(name)

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from cdb_rest.api import streams
 from cdb_rest.api.descriptions import in_path
-from cdb_rest.api.own_view import OwnView
+from cdb_rest.api.strict_view import StrictView
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.domain.names import CONTROL_CHARACTER
@@ -21,13 +21,19 @@ MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
 QUERY = [
     OpenApiParameter("format", str, enum=[*Form], description="csv (default), or jsonl: one JSON object a line."),
     OpenApiParameter("payload_type", str, description="Only the IOVs of this payload type."),
-    OpenApiParameter("since", MOMENT, description="major,minor: only what is valid here or starts later."),
-    OpenApiParameter("until", MOMENT, description="major,minor: only what starts before; an end as those of IOVs are."),
+    OpenApiParameter(
+        "since", MOMENT, description="major,minor: only IOVs that are valid at this moment or start later."
+    ),
+    OpenApiParameter(
+        "until",
+        MOMENT,
+        description="major,minor: only IOVs that start before; inclusive if the ends of IOVs are.",
+    ),
 ]
 
 
-class ExportView(OwnView):
-    """A file with a row for each IOV of the tag, of any size: CSV, or JSON Lines. It is sent while the database reads it."""
+class ExportView(StrictView):
+    """A file with a row for each IOV of the tag, of any size: CSV or JSON Lines. It is streamed from the database."""
 
     query = QUERY
 
@@ -39,19 +45,19 @@ class ExportView(OwnView):
     def get(self, request: Request, name: str) -> StreamingHttpResponse:
         selection, form = _read_selection(request, name)
         if not streams.can_detect_truncation(request):
-            message = "An export needs HTTP/1.1: before, a body that breaks off looks like one that has ended."
+            message = "An export requires HTTP/1.1: with HTTP/1.0 a truncated file cannot be detected."
             raise InvalidInputError(message)
         headers = {
             "Content-Type": MEDIA_TYPES[form],
             "Content-Disposition": content_disposition_header(True, _file_name(selection, form)),
             "Cache-Control": "no-store",
-            # A proxy that gathers the answer first would fill its disk.
+            # A proxy that buffers the response would fill its disk.
             streams.UNBUFFERED: "no",
         }
         if request.method == "HEAD":
             check_selection(selection)
             return StreamingHttpResponse((), headers=headers)
-        # Last, because the export begins here, and whoever has its response ends it.
+        # Last, because this starts the export, which ends when the response is closed.
         return StreamingHttpResponse(streams.Body(export(selection, form)), headers=headers)
 
 
@@ -75,17 +81,17 @@ def _read_selection(request: Request, name: str) -> tuple[Selection, Form]:
 
 
 def _read_moment(name: str, text: str | None, default: Moment) -> Moment:
-    """A moment written as two numbers with a comma between. Raises `InvalidInputError`."""
+    """A moment in the format `major,minor`. Raises `InvalidInputError`."""
     if text is None:
         return default
     halves = text.split(",")
     if len(halves) != 2:
-        message = f"{name} must be two numbers with a comma between: major,minor."
+        message = f"{name} must be two numbers separated by a comma: major,minor."
         raise InvalidInputError(message, {name: [message]})
     return parse_moment((name, name), (halves[0], halves[1]))
 
 
 def _file_name(selection: Selection, form: Form) -> str:
-    """A name without what no file name may have."""
+    """A file name without characters that are not permitted in one."""
     parts = [selection.global_tag, *([selection.payload_type] if selection.payload_type else [])]
     return f"{CONTROL_CHARACTER.sub('_', '-'.join(parts)).replace('/', '_')}.{form}"

@@ -24,9 +24,9 @@ from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.http.caching import Subject, answer_if_kept, headers_of
+from cdb_rest.http.caching import Resource, conditional_get, headers_of
+from cdb_rest.lookup.model import State
 from cdb_rest.lookup.queries import VERSION_OF_NONE, state_of_all
-from cdb_rest.lookup.question import State
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_body, read_value
 from cdb_rest.parsing.parameters import is_light, parse_number
@@ -36,7 +36,7 @@ NAME = in_path("name", "Name of the global tag.", "tiny")
 
 
 class GlobalTagListView(APIView):
-    """All global tags by id, with the numbers of their payload lists and IOVs; or with `page` a page of them."""
+    """All global tags, ordered by id, with their numbers of payload lists and IOVs; with `page`, one page of them."""
 
     @extend_schema(
         summary="List global tags",
@@ -47,14 +47,14 @@ class GlobalTagListView(APIView):
     def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
-        subject = Subject.all_tags()
-        kept = answer_if_kept(request.META, subject)
-        if kept:
-            return kept
+        resource = Resource.all_tags()
+        not_modified = conditional_get(request.META, resource)
+        if not_modified:
+            return not_modified
         items = documents(GlobalTagItem, GlobalTag.objects.with_version_of_all().order_by("id"), ("version",))
         versions = [item.pop("version") for item in items]
         state = state_of_all(versions[0] if versions else VERSION_OF_NONE)
-        return Response(items, headers=headers_of(state, subject.digest))
+        return Response(items, headers=headers_of(state, resource.digest))
 
 
 class _CreatesGlobalTag(APIView):
@@ -67,18 +67,18 @@ class _CreatesGlobalTag(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """The new tag has no payload lists. `status` is the name of one: `unlocked` for a tag that is to be filled."""
+        """The new tag has no payload lists. `status` is the name of a status: `unlocked` for a tag that is to be filled."""
         values = read_body(request, GlobalTagInput)
         tag = global_tags.create_global_tag(**values, origin=read_origin(request))
         return Response(document_of(GlobalTagDocument, tag))
 
 
 class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
-    """All global tags by id, with the numbers of their payload lists and IOVs; or with `page` a page of them."""
+    """All global tags, ordered by id, with their numbers of payload lists and IOVs; with `page`, one page of them."""
 
 
 class NestedGlobalTagListView(_CreatesGlobalTag):
-    """All global tags with all their payload lists and IOVs, which may be large; or with `page` a page of them with counts."""
+    """All global tags with all their payload lists and IOVs, which may be large; with `page`, one page with counts."""
 
     @extend_schema(
         summary="List global tags with their contents",
@@ -107,42 +107,42 @@ class GlobalTagByIdView(APIView):
 
 
 class GlobalTagByNameView(APIView):
-    """One global tag with all its payload lists and IOVs, which may be large; or with `light` only with their numbers."""
+    """One global tag with all its payload lists and IOVs, which may be large; with `light`, only with their numbers."""
 
     @extend_schema(
         summary="Get a global tag",
         parameters=[
             NAME,
-            OpenApiParameter("light", str, description="Counts instead of contents, unless the value is 0 or false."),
+            OpenApiParameter("light", str, description="Counts instead of contents. 0 and false switch it off."),
         ],
         responses=one_of(NestedGlobalTag(), GlobalTagItem()),
         examples=[response_example(NESTED_GLOBAL_TAG), response_example(GLOBAL_TAG, "With light=1")],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         light = is_light(request.query_params.getlist("light"))
-        subject = Subject.tag(name, light=light)
-        kept = answer_if_kept(request.META, subject)
-        if kept:
-            return kept
+        resource = Resource.tag(name, light=light)
+        not_modified = conditional_get(request.META, resource)
+        if not_modified:
+            return not_modified
         found = GlobalTag.objects.filter(name=name)
         if not light and not streams.can_detect_truncation(request):
-            # There, a body that breaks off looks like one that has ended, and nobody must keep such a one.
+            # A truncated response cannot be detected in HTTP/1.0, so it must not be cached: no validators.
             return streams.global_tag(found, GlobalTagNotFoundError(name))
         if not light:
             return streams.conditional_global_tag(
                 found,
                 GlobalTagNotFoundError(name),
-                lambda tag: headers_of(State(tag["version"], tag["status"]["name"], tag["modified"]), subject.digest),
+                lambda tag: headers_of(State(tag["version"], tag["status"]["name"], tag["modified"]), resource.digest),
             )
         items = documents(GlobalTagItem, found.with_version(), ("version", "modified"))
         if not items:
             raise GlobalTagNotFoundError(name)
         state = State(items[0].pop("version"), items[0]["status"], items[0].pop("modified"))
-        return Response(items[0], headers=headers_of(state, subject.digest))
+        return Response(items[0], headers=headers_of(state, resource.digest))
 
 
 class GlobalTagDeleteView(APIView):
-    """The payload lists and IOVs of the tag are deleted with it. Refused with 409 unless the tag is unlocked."""
+    """The payload lists and IOVs of the tag are deleted with it. The response is 409 unless the tag is unlocked."""
 
     @extend_schema(
         summary="Delete a global tag",
@@ -156,7 +156,7 @@ class GlobalTagDeleteView(APIView):
 
 
 class GlobalTagCloneView(APIView):
-    """The copy has the same IOVs, in payload lists of its own, and is unlocked."""
+    """The copy has the same IOVs in new payload lists, and is unlocked."""
 
     @extend_schema(
         summary="Clone a global tag",
@@ -174,8 +174,8 @@ class GlobalTagCloneView(APIView):
 
 
 class GlobalTagStatusChangeView(APIView):
-    """In an unlocked tag anything may change. A locked one may only grow where nothing is defined yet; a frozen one never changes
-    again, nor does its status."""
+    """An unlocked tag may change in any way. A locked tag may only be extended where nothing is defined yet. A frozen tag never
+    changes again, and neither does its status."""
 
     @extend_schema(
         summary="Change the status of a global tag",
@@ -192,7 +192,7 @@ class GlobalTagStatusChangeView(APIView):
 
 
 class GlobalTagStatusListView(APIView):
-    """All statuses by id: those of the service, and those that were created."""
+    """All statuses, ordered by id: the built-in ones, and those that were created."""
 
     @extend_schema(summary="List statuses", responses=NamedDocument(many=True), examples=[response_example(STATUS)])
     def get(self, request: Request) -> Response:
@@ -205,13 +205,13 @@ class GlobalTagStatusListView(APIView):
         examples=[request_example({"name": "reviewed", "description": "Checked by the calibration group"})],
     )
     def post(self, request: Request) -> Response:
-        """A status of the experiment's own. It protects a global tag as `locked` does."""
+        """Create a status of the experiment. It protects a global tag as `locked` does."""
         status = global_tags.create_status(**read_body(request, NamedInput))
         return Response(document_of(NamedDocument, status))
 
 
 class PayloadListsOfGlobalTagView(APIView):
-    """An object: for each payload type that the tag has, the name of its payload list."""
+    """An object with the name of the payload list for each payload type of the tag."""
 
     @extend_schema(
         summary="List the payload lists of a global tag",
@@ -220,12 +220,12 @@ class PayloadListsOfGlobalTagView(APIView):
         examples=[response_example({"Pixel_Alignment": "Pixel_Alignment_1"})],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        subject = Subject.payload_lists(name)
-        kept = answer_if_kept(request.META, subject)
-        if kept:
-            return kept
+        resource = Resource.payload_lists(name)
+        not_modified = conditional_get(request.META, resource)
+        if not_modified:
+            return not_modified
         tags = GlobalTag.objects.filter(name=name).with_version()
-        # The plugin of the types does not see what `with_version` adds.
+        # The mypy plugin does not see the annotations of `with_version`.
         rows = tags.values_list(  # type: ignore[misc]
             "version", "status__name", "modified", "payload_lists__payload_type__name", "payload_lists__name"
         )
@@ -235,4 +235,4 @@ class PayloadListsOfGlobalTagView(APIView):
         names = {kind: payload_list for *_, kind, payload_list in rows if kind is not None}
         version, status, modified, *_ = rows[0]
         state = State(version, status, modified)
-        return Response(dict(sorted(names.items())), headers=headers_of(state, subject.digest))
+        return Response(dict(sorted(names.items())), headers=headers_of(state, resource.digest))

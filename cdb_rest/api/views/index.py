@@ -1,4 +1,4 @@
-"""The entry points: the page of the service, the index of the API, and the icon that browsers ask for."""
+"""The entry points: the home page, the index of the API, and the favicon."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import cdb_rest
-from cdb_rest.api.own_view import OwnView
+from cdb_rest.api.strict_view import StrictView
 
 API = "/api/cdb_rest/"
 DESCRIPTION = {"docs": "/api/docs/", "schema": "/api/schema/"}
@@ -27,14 +27,14 @@ ICON = (Path(cdb_rest.__file__).parent / "static/cdb_rest/favicon.ico").read_byt
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """What the service is and where its parts are: a page for browsers, JSON for all other clients."""
+    """Links to the parts of the service, as HTML for browsers and as JSON for other clients."""
     response = render(request, "cdb_rest/home.html") if prefers_html(request) else JsonResponse(SERVICE)
     patch_vary_headers(response, ["Accept"])
     return response
 
 
-class IndexView(OwnView):
-    """Where to begin with the API. The link to the lookup is a template: the client fills in the names in braces."""
+class IndexView(StrictView):
+    """Links into the API. The link to the lookup is a template, whose names in braces are replaced by the client."""
 
     def get(self, request: Request) -> Response:
         return Response(INDEX)
@@ -43,10 +43,10 @@ class IndexView(OwnView):
 @require_safe
 @cache_control(public=True, max_age=24 * 3600)
 def favicon(request: HttpRequest) -> HttpResponse:
-    """The icon of the service's pages, where browsers look for it."""
+    """The icon, at the path where browsers look for it."""
     return HttpResponse(ICON, content_type="image/x-icon")
 
 
 def prefers_html(request: HttpRequest) -> bool:
-    """Whether the client is a browser that shows a page, by its Accept header."""
+    """Whether the Accept header prefers HTML to JSON, as that of a browser does."""
     return request.get_preferred_type(["application/json", "text/html"]) == "text/html"

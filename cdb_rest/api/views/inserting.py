@@ -11,9 +11,9 @@ from rest_framework.views import APIView
 from cdb_rest.api.descriptions import request_example, response_example
 from cdb_rest.api.documents import BulkResult, one_of
 from cdb_rest.api.inputs import BulkPayloadIOVInput, InsertInput, read_bulk, read_insertion
-from cdb_rest.api.own_view import OwnView
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
-from cdb_rest.api.writes import WRITE_HEADERS, answer_write, read_origin
+from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.writes import WRITE_HEADERS, read_origin, respond_to_write
 from cdb_rest.domain.errors import OverlapError, TagFrozenError
 from cdb_rest.services import bulk, insertion
 
@@ -46,18 +46,16 @@ BULK_ROW = {
 }  # fmt: skip
 
 
-class PayloadIOVInsertView(OwnView):
-    """One payload or an array of them, all or none; with `dry_run` only the plan is made and nothing changes.
+class PayloadIOVInsertView(StrictView):
+    """Insert one payload or an array of them, all or none. With `dry_run`, the plan is returned and nothing changes.
 
-    Inside its interval a payload becomes valid; everywhere else what was valid before stays so. `until` is the end: a moment,
-    `"open"`, or `"next"` for the start of the next IOV. The payload type must exist; a payload list is made where the tag has
-    none of that type. The response says for each payload which other IOVs are cut or detached.
+    A payload becomes valid inside its interval; outside of it nothing changes. `until` is the end: a moment, `"open"`, or
+    `"next"` for the start of the next IOV. The payload type must exist. If the tag has no payload list of that type, one is
+    created. The response lists for each payload the other IOVs that are cut or detached.
     """
 
     takes_rows = True
-    query = (
-        OpenApiParameter("dry_run", str, enum=["0", "1"], description="1: say what would happen, and change nothing."),
-    )
+    query = (OpenApiParameter("dry_run", str, enum=["0", "1"], description="1: return the plan and change nothing."),)
 
     @extend_schema(
         summary="Insert payloads into global tags",
@@ -70,15 +68,15 @@ class PayloadIOVInsertView(OwnView):
         rows, dry_run = read_insertion(request)
         origin = read_origin(request)
         if dry_run:
-            return Response(_try_out(rows))
+            return Response(_dry_run(rows))
 
         def insert() -> dict[str, Any]:
             return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
 
-        return answer_write(request, insert)
+        return respond_to_write(request, insert)
 
 
-def _try_out(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _dry_run(rows: list[dict[str, Any]]) -> dict[str, Any]:
     try:
         return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True), dry_run=True)
     except (OverlapError, TagFrozenError) as error:
@@ -86,7 +84,8 @@ def _try_out(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class PayloadIOVBulkView(APIView):
-    """All or none. An IOV with an end is valid in its interval; one without is valid until the next IOV of its list begins."""
+    """Insert all rows or none. An IOV with an end is valid in its interval; an IOV without an end is valid until the start of
+    the next IOV in its list."""
 
     takes_rows = True
 
@@ -104,4 +103,4 @@ class PayloadIOVBulkView(APIView):
             count = bulk.insert_payload_iovs(rows=rows, origin=origin)
             return {"detail": f"Payload IOVs inserted: {count}.", "count": count}
 
-        return answer_write(request, insert)
+        return respond_to_write(request, insert)

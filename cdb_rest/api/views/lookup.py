@@ -7,16 +7,16 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.descriptions import NUMBER, TEXT, required, response_example
 from cdb_rest.api.examples import PAYLOAD_IOV
-from cdb_rest.http.caching import unchanged
-from cdb_rest.http.lookup import CANONICAL, SINCE, UNTIL, answer_lookup, read_lookup
-from cdb_rest.lookup.question import COLUMNS
+from cdb_rest.http.caching import not_modified
+from cdb_rest.http.lookup import CANONICAL, SINCE, UNTIL, read_lookup, respond_to_lookup
+from cdb_rest.lookup.model import COLUMNS
 
 QUERY = [
     required("gtName", TEXT, "Name of the global tag.", "tiny"),
     required("majorIOV", NUMBER, "First half of the moment.", 5),
     required("minorIOV", NUMBER, "Second half of the moment.", 0),
     OpenApiParameter("shape", str, enum=["list", "dict"], description="Rows as arrays (default) or as objects."),
-    OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs whose validity is over."),
+    OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs that ended before the moment."),
 ]
 VALUE = {"oneOf": [{"type": "string", "nullable": True}, {"type": "integer"}]}
 ROW = {
@@ -41,13 +41,13 @@ EXTRAS = [
         "window",
         str,
         enum=["0", "1"],
-        description=f"1: the headers {SINCE} and {UNTIL} say in which interval the response is the same.",
+        description=f"1: the headers {SINCE} and {UNTIL} give the interval in which the response is the same.",
     ),
     OpenApiParameter(
         "snap",
         str,
         enum=["0", "1"],
-        description=f"1: as window, and the header {CANONICAL} is the moment to ask for instead.",
+        description=f"1: as window, and the header {CANONICAL} gives one moment that clients can use for the whole interval.",
     ),
 ]
 
@@ -55,7 +55,7 @@ EXTRAS = [
 class LookupView(APIView):
     """For each payload list of the global tag, the IOV with the latest start at or before the moment, ordered by payload type.
 
-    Lists that have no such IOV are left out. The end of an IOV is not considered, unless `strict=1` asks for it.
+    Lists without such an IOV are left out. The end of an IOV is ignored, unless `strict=1` is given.
 
     Each row is an array of `payload_type_name`, `payload_url`, `checksum`, `size`, `major_iov`, `minor_iov`, `major_iov_end`,
     `minor_iov_end`, `revision`, in this order; or with `shape=dict` an object with these keys.
@@ -64,6 +64,6 @@ class LookupView(APIView):
     @extend_schema(summary="Look up payloads at a moment", parameters=EXTRAS)
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
-        question, extras = read_lookup(request.query_params)
-        status, headers, body = answer_lookup(question, extras, request.META)
-        return HttpResponse(body, status=status, headers=headers) if body else unchanged(headers)
+        query, extras = read_lookup(request.query_params)
+        status, headers, body = respond_to_lookup(query, extras, request.META)
+        return HttpResponse(body, status=status, headers=headers) if body else not_modified(headers)

@@ -1,4 +1,4 @@
-"""Whether the service lives, whether it can answer, and its metrics for Prometheus."""
+"""Health checks and metrics: /health/live, /health/ready and /metrics."""
 
 from functools import cache
 
@@ -9,39 +9,39 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from cdb_rest.api.errors import answer
+from cdb_rest.api.errors import error_response
 from cdb_rest.collectors import exposition
-from cdb_rest.connections.deadlines import hurry
+from cdb_rest.connections.deadlines import database_timeout
 
-# A proxy or a supervisor that asks wants to know soon.
+# Health checks have short timeouts.
 READY_SECONDS = 2
 
 
 @require_safe
 def live(request: HttpRequest) -> JsonResponse:
-    """200 as long as the process answers at all."""
+    """200 while the process responds."""
     return JsonResponse({"status": "live"})
 
 
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 if the database answers soon and has every migration, else 503."""
+    """200 if the database responds in time and has all migrations, else 503."""
     try:
-        with hurry(READY_SECONDS):
+        with database_timeout(READY_SECONDS):
             applied = set(MigrationRecorder(connection).migration_qs.values_list("app", "name"))
     except ProgrammingError:
-        applied = set()  # not even the table of migrations is there
+        applied = set()  # not even the table of migrations exists
     except Error:
-        return answer(503, "database_unavailable", "The database can't be reached.")
+        return error_response(503, "database_unavailable", "The database cannot be reached.")
     missing = sorted(".".join(key) for key in _known_migrations() - applied)
     if missing:
-        return answer(503, "migrations_missing", f"The database lacks {', '.join(missing)}.")
+        return error_response(503, "migrations_missing", f"The database lacks {', '.join(missing)}.")
     return JsonResponse({"status": "ready"})
 
 
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The service's metrics, of all its processes."""
+    """The metrics of all processes, in the text format of Prometheus."""
     return HttpResponse(exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
 

@@ -22,12 +22,12 @@ from cdb_rest.parsing.fields import read_body
 from cdb_rest.parsing.parameters import parse_moment, parse_number
 from cdb_rest.services import payload_iovs
 
-# Text, because JavaScript rounds the largest number, which means open.
+# A string, because JavaScript rounds the largest number, which means an open end.
 DIGITS = {"type": "string", "pattern": "^[0-9]{1,19}$"}
 
 
 class PayloadIOVListView(APIView):
-    """All payload IOVs by id, which may be large; or with `page` a page of them."""
+    """All payload IOVs, ordered by id, which may be large; with `page`, one page of them."""
 
     @extend_schema(
         summary="List payload IOVs",
@@ -57,7 +57,7 @@ class PayloadIOVListView(APIView):
         ],
     )  # fmt: skip
     def post(self, request: Request) -> Response:
-        """The IOV is in no payload list until it is attached to one. An end that is left out is open."""
+        """The IOV is in no payload list until it is attached to one. A missing end is open."""
         created = payload_iovs.create_payload_iov(**read_body(request, PayloadIOVInput))
         return Response(document_of(PayloadIOVDocument, created))
 
@@ -80,8 +80,8 @@ class PayloadIOVByIdView(APIView):
 
 
 class PayloadIOVAttachView(APIView):
-    """Inside its interval the payload becomes valid; everywhere else what was valid before stays so. IOVs in the way are cut or
-    detached, and the response says which. In a locked tag it may only fill a gap, else the request is refused with 409."""
+    """The payload becomes valid inside its interval; outside of it nothing changes. Other IOVs in the interval are cut or
+    detached, and the response lists them. In a locked tag, an IOV may only fill a gap; otherwise the response is 409."""
 
     @extend_schema(
         summary="Attach a payload IOV to a payload list",
@@ -98,8 +98,8 @@ class PayloadIOVAttachView(APIView):
 
 
 class PayloadIOVDeleteView(APIView):
-    """The IOV of the tag and payload type that has exactly this start and end; where no end is given, an open one. The IOV
-    before it is then valid as far as its own end reaches."""
+    """Delete the IOV of the tag and payload type with exactly this start and end; without an end, an open one. The IOV before
+    it is then valid up to its own end."""
 
     @extend_schema(
         summary="Delete a payload IOV",

@@ -19,8 +19,8 @@ from cdb_rest.api.documents import (
 )
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
-from cdb_rest.api.own_view import OwnView
 from cdb_rest.api.paging import wants_page
+from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.models import PayloadList
@@ -30,7 +30,7 @@ from cdb_rest.services import payload_lists
 
 
 class PayloadListListView(APIView):
-    """All payload lists by id, with their IOVs; or with `page` a page of them with their counts."""
+    """All payload lists, ordered by id, with their IOVs; with `page`, one page of them with counts."""
 
     @extend_schema(
         summary="List payload lists",
@@ -59,7 +59,7 @@ class PayloadListListView(APIView):
 
 
 class PayloadListByIdView(APIView):
-    """One payload list, with its IOVs by start."""
+    """One payload list with its IOVs, ordered by start."""
 
     @extend_schema(
         summary="Get a payload list by id",
@@ -72,8 +72,8 @@ class PayloadListByIdView(APIView):
         return streams.payload_list(PayloadList.objects.filter(id=number), PayloadListNotFoundError(number))
 
 
-class PayloadListByNameView(OwnView):
-    """One payload list, with the number of its IOVs."""
+class PayloadListByNameView(StrictView):
+    """One payload list with its number of IOVs."""
 
     @extend_schema(
         summary="Get a payload list by name",
@@ -89,7 +89,7 @@ class PayloadListByNameView(OwnView):
 
 
 class PayloadListAttachView(APIView):
-    """The list becomes part of the tag, in place of the tag's former list of that payload type, which is detached."""
+    """The list becomes part of the tag and replaces its former list of that payload type, which is detached."""
 
     @extend_schema(
         summary="Attach a payload list to a global tag",
@@ -105,7 +105,7 @@ class PayloadListAttachView(APIView):
 
 
 class PayloadListDeleteView(APIView):
-    """Refused with 409 while the list holds IOVs."""
+    """Delete an empty list. The response is 409 if the list has IOVs."""
 
     @extend_schema(
         summary="Delete a payload list",

@@ -17,7 +17,7 @@ from cdb_rest.services import payload_types
 
 
 class PayloadTypeListView(APIView):
-    """All payload types by id; or with `page` a page of them."""
+    """All payload types, ordered by id; with `page`, one page of them."""
 
     @extend_schema(
         summary="List payload types",
@@ -37,13 +37,13 @@ class PayloadTypeListView(APIView):
         examples=[request_example({"name": "Gain", "description": "Gain of each channel"})],
     )
     def post(self, request: Request) -> Response:
-        """A payload type needs to exist before the first payload of its kind is stored."""
+        """A payload type must exist before the first payload of that type is inserted."""
         created = payload_types.create_payload_type(**read_body(request, NamedInput))
         return Response(document_of(NamedDocument, created))
 
 
 class PayloadTypeDeleteView(APIView):
-    """Refused with 409 while a payload list has that type."""
+    """Delete an unused type. The response is 409 if a payload list has that type."""
 
     @extend_schema(
         summary="Delete a payload type",

@@ -1,4 +1,4 @@
-"""Settings: the part of the configuration that clients may know."""
+"""Settings: the part of the configuration that clients may read."""
 
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
@@ -11,7 +11,7 @@ from cdb_rest.domain.errors import SettingNotFoundError
 
 
 class PublicSettingView(APIView):
-    """An object with that one setting, or its default where nothing was set."""
+    """An object with the value of the setting, or with its default."""
 
     @extend_schema(
         summary="Get a setting",

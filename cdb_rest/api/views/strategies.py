@@ -1,4 +1,4 @@
-"""Strategies: the lookup computed in other ways, to compare their speed."""
+"""Strategies: alternative implementations of the lookup, to compare their speed."""
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -7,7 +7,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.views.lookup import lookup_schema
-from cdb_rest.http.lookup import read_question
+from cdb_rest.http.lookup import read_query
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import STRATEGIES, Strategy
 
@@ -26,7 +26,7 @@ ENTRY = {
 
 
 class StrategyListView(APIView):
-    """The strategies: what each does, its route, the index that it wants and whether that exists now."""
+    """The strategies with description, route and index, and whether that index exists."""
 
     @extend_schema(summary="List strategies", responses={200: {"type": "array", "items": ENTRY}})
     def get(self, request: Request) -> Response:
@@ -35,7 +35,7 @@ class StrategyListView(APIView):
             [
                 {
                     "name": strategy.name,
-                    "description": strategy.sentence,
+                    "description": strategy.description,
                     "route": route_of(strategy),
                     "index": strategy.index,
                     "index_exists": strategy.index in existing,
@@ -46,22 +46,22 @@ class StrategyListView(APIView):
 
 
 class StrategyLookupView(APIView):
-    """The lookup's answer, found by one strategy."""
+    """The result of a lookup by one strategy."""
 
     strategy: Strategy
 
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
-        return HttpResponse(self.strategy.answer(read_question(request.query_params)), content_type="application/json")
+        return HttpResponse(self.strategy.run(read_query(request.query_params)), content_type="application/json")
 
 
 def route_of(strategy: Strategy) -> str:
-    """The path of a strategy, below the API's own."""
+    """The path of a strategy, relative to the API."""
     return f"payloadiovs_{strategy.name}/"
 
 
 def view_of(strategy: Strategy) -> type[StrategyLookupView]:
-    """A view class for a strategy, named and described after it."""
+    """The view class of a strategy, with its name and description."""
     name = "".join(word.capitalize() for word in strategy.name.split("_"))
-    view = type(f"{name}LookupView", (StrategyLookupView,), {"strategy": strategy, "__doc__": strategy.sentence})
+    view = type(f"{name}LookupView", (StrategyLookupView,), {"strategy": strategy, "__doc__": strategy.description})
     return extend_schema_view(get=extend_schema(summary=f"Look up payloads by {strategy.name}"))(view)

@@ -1,6 +1,7 @@
-"""Reading from streaming replicas of the database, and never an old answer.
+"""Reads from streaming replicas, whose results are never older than the request.
 
-A replica is always a moment behind. So the primary vouches for what was read there: for a lookup, that its tag is still in the
-state that the answer was made from; for other reads, beforehand, that the replica has everything that was committed until then.
-Where it can't, the primary answers itself. Only of a frozen tag a replica needs no witness: it never changes again.
+A replica is always slightly behind the primary. So the primary confirms what was read there. For a lookup, it confirms
+afterwards that the tag is still in the state from which the result was made. For other reads, it gives the position of
+its log beforehand, which the replica must have reached. If the primary does not confirm a result, it is read from the
+primary. A frozen tag needs no confirmation, because it never changes again.
 """

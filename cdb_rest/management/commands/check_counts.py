@@ -6,31 +6,31 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.management.tables import table
-from cdb_rest.services.counts import WrongCount, find_wrong_counts, repair_counts
+from cdb_rest.services.counts import IncorrectCount, find_incorrect_counts, repair_counts
 
 
 class Command(BaseCommand):
     help = (
-        "Compare the counts that the database keeps (payload lists and IOVs of each global tag, IOVs of each payload list) "
-        "with the rows. Exits with 1 if a wrong count remains."
+        "Compare the counts that the database stores (payload lists and IOVs of each global tag, IOVs of each payload list) "
+        "with the rows. Exits with 1 if an incorrect count remains."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--repair", action="store_true", help="correct wrong counts; writes wait meanwhile")
+        parser.add_argument("--repair", action="store_true", help="correct the counts; writes wait meanwhile")
 
     def handle(self, *, repair: bool, **options: Any) -> None:
         begin = time.monotonic()
-        wrong = repair_counts() if repair else find_wrong_counts()
-        self._table(wrong)
+        found = repair_counts() if repair else find_incorrect_counts()
+        self._table(found)
         took = f"{time.monotonic() - begin:.1f} s"
-        if not wrong:
-            self.stdout.write(f"All counts are right ({took}).")
+        if not found:
+            self.stdout.write(f"All counts are correct ({took}).")
         elif repair:
-            self.stdout.write(f"{len(wrong)} wrong counts repaired ({took}).")
+            self.stdout.write(f"Incorrect counts repaired: {len(found)} ({took}).")
         else:
-            raise CommandError(f"{len(wrong)} wrong counts ({took}); --repair corrects them")
+            raise CommandError(f"incorrect counts: {len(found)} ({took}); --repair corrects them")
 
-    def _table(self, wrong: list[WrongCount]) -> None:
-        if wrong:
-            rows = [(one.kind, one.name, one.count, f"{one.kept:,}", f"{one.actual:,}") for one in wrong]
-            self.stdout.write(table(("object", "name", "count", "kept", "actual"), rows))
+    def _table(self, found: list[IncorrectCount]) -> None:
+        if found:
+            rows = [(one.kind, one.name, one.count, f"{one.stored:,}", f"{one.actual:,}") for one in found]
+            self.stdout.write(table(("object", "name", "count", "stored", "actual"), rows))

@@ -15,7 +15,7 @@ from cdb_rest.services.repair import Fault, find_faults, repair_faults
 class Command(BaseCommand):
     help = (
         "Find violations of the rules of payload lists: empty rows, rows of one list with equal starts, closed intervals that "
-        "overlap the next, revisions that lag behind the change log, wrong counts. Exits with 1 if a fault remains."
+        "overlap the next, revisions that lag behind the change log, incorrect counts. Exits with 1 if a fault remains."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         took = f"{time.monotonic() - begin:.1f} s"
         if not found:
-            self.stdout.write(f"Nothing is wrong ({took}).")
+            self.stdout.write(f"No faults found ({took}).")
         elif not repair:
             raise CommandError(f"faults: {len(found):,} ({took}); --repair repairs them")
         elif left:
@@ -52,5 +52,7 @@ class Command(BaseCommand):
 
     def _table(self, faults: list[Fault]) -> None:
         if faults:
-            rows = [(fault.kind, fault.global_tag or "-", fault.payload_list or "-", fault.what) for fault in faults]
-            self.stdout.write(table(("fault", "global tag", "payload list", "what"), rows))
+            rows = [
+                (fault.kind, fault.global_tag or "-", fault.payload_list or "-", fault.description) for fault in faults
+            ]
+            self.stdout.write(table(("fault", "global tag", "payload list", "description"), rows))

@@ -10,14 +10,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import OPEN, Moment
-from cdb_rest.lookup.question import Question
+from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.management.quantities import Number
 from cdb_rest.management.tables import table
 from cdb_rest.strategies.explain import Explanation, explain
 from cdb_rest.strategies.registry import STRATEGIES, Strategy
 from cdb_rest.strategies.verdicts import Verdict
 
-# The moments of the load study (docs/load-tests.md) are below this, in both halves.
+# Major and minor of the load study's moments are below this (docs/load-tests.md).
 MOMENT_LIMIT = 2**31
 HEADER = (
     "strategy", "scan", "index", "condition", "rows read", "removed", "heap fetches", "buffers", "rows", "planning",
@@ -43,7 +43,8 @@ class Command(BaseCommand):
             "--pattern",
             choices=["first", "random", "last"],
             default="random",
-            help="moment: first is (0, 0), last is (2^31-1, 2^31-1), random has both halves below 2^31 (default: %(default)s)",
+            help="moment: first is (0, 0), last is (2^31-1, 2^31-1), random has major and minor below 2^31 "
+            "(default: %(default)s)",
         )
         moment.add_argument(
             "--moment", nargs=2, action=Number, kind=int, least=0, most=OPEN, metavar=("MAJOR", "MINOR"),
@@ -53,9 +54,9 @@ class Command(BaseCommand):
             "--seed", action=Number, kind=int, default=1, metavar="N",
             help="number that the random moment is derived from (default: %(default)s)",
         )  # fmt: skip
-        parser.add_argument("--plan", action="store_true", help="print the plans, too, as text")
+        parser.add_argument("--plan", action="store_true", help="also print the plans as text")
         parser.add_argument(
-            "--json", action="store_true", help="print an array of verdicts with their whole plans instead"
+            "--json", action="store_true", help="print a JSON array of the verdicts with their complete plans instead"
         )
 
     def handle(
@@ -70,9 +71,9 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         begin = time.monotonic()
-        question = Question(tag, Moment(*moment) if moment else _moment(pattern, seed))
+        query = LookupQuery(tag, Moment(*moment) if moment else _moment(pattern, seed))
         try:
-            found = [explain(one, question, with_text=plan) for one in _strategies(strategy)]
+            found = [explain(one, query, with_text=plan) for one in _strategies(strategy)]
         except GlobalTagNotFoundError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
@@ -84,7 +85,7 @@ class Command(BaseCommand):
         verdicts = [one.verdict for one in found]
         self.stdout.write(verdicts[0].line if strategy else _table(verdicts))
         took = time.monotonic() - begin
-        self.stdout.write(f"Strategies explained: {len(found)}, {tag} at {question.moment} ({took:.1f} s).")
+        self.stdout.write(f"Strategies explained: {len(found)}, {tag} at {query.moment} ({took:.1f} s).")
 
 
 def _strategies(name: str | None) -> list[Strategy]:
@@ -99,8 +100,8 @@ def _moment(pattern: str, seed: int) -> Moment:
     if pattern == "random":
         source = random.Random(seed)  # noqa: S311 -- a reproducible moment, not a secret
         return Moment(source.randrange(MOMENT_LIMIT), source.randrange(MOMENT_LIMIT))
-    half = 0 if pattern == "first" else MOMENT_LIMIT - 1
-    return Moment(half, half)
+    both = 0 if pattern == "first" else MOMENT_LIMIT - 1
+    return Moment(both, both)
 
 
 def _table(verdicts: list[Verdict]) -> str:
@@ -118,7 +119,7 @@ def _table(verdicts: list[Verdict]) -> str:
 
 def _document(one: Explanation) -> dict[str, Any]:
     verdict = one.verdict
-    whole = {
+    summary = {
         "verdict": verdict.line,
         "scan": verdict.kind,
         "index": verdict.index,
@@ -127,4 +128,4 @@ def _document(one: Explanation) -> dict[str, Any]:
         "rows_removed": verdict.rows_removed,
         "heap_fetches": verdict.heap_fetches,
     }
-    return asdict(verdict) | whole | {"plans": one.plans, "texts": one.texts}
+    return asdict(verdict) | summary | {"plans": one.plans, "texts": one.texts}

@@ -16,7 +16,7 @@ from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
 from cdb_rest.domain.origin import Origin
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.services.imports import Imported, import_payload_iovs
+from cdb_rest.services.imports import ImportResult, import_payload_iovs
 
 
 class Command(BaseCommand):
@@ -54,7 +54,7 @@ class Command(BaseCommand):
             f"{done.payload_types:,}, new payload lists: {done.payload_lists:,} ({time.monotonic() - begin:.1f} s)."
         )
 
-    def _import(self, source: BinaryIO, tag: str, **values: Any) -> Imported:
+    def _import(self, source: BinaryIO, tag: str, **values: Any) -> ImportResult:
         size = source.seek(0, 2)
         with (
             tqdm(total=size, unit="B", unit_scale=True, desc="reading", disable=None, leave=False) as read,
@@ -65,15 +65,15 @@ class Command(BaseCommand):
                 bar.total = total
                 bar.update(count)
 
-            # It passes on all else that a file can do.
-            watched = cast(BinaryIO, CallbackIOWrapper(read.update, source, "read"))
-            return import_payload_iovs(file=watched, global_tag=tag, progress=progress, **values)
+            # The wrapper forwards all other methods of the file.
+            observed = cast(BinaryIO, CallbackIOWrapper(read.update, source, "read"))
+            return import_payload_iovs(file=observed, global_tag=tag, progress=progress, **values)
 
 
 def _opened(file: str) -> BinaryIO:
-    """The file, open. Standard input is kept in a file first, because a write may have to be played again from its beginning."""
+    """Open the file for reading. Standard input is copied to a temporary file, because a retry reads it again."""
     if file != "-":
         return Path(file).open("rb")
-    kept = tempfile.TemporaryFile()  # noqa: SIM115 -- the caller closes it
-    shutil.copyfileobj(sys.stdin.buffer, kept)
-    return kept
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 -- the caller closes it
+    shutil.copyfileobj(sys.stdin.buffer, copy)
+    return copy

@@ -19,8 +19,8 @@ from cdb_rest.scenarios.writer import refresh_statistics, write, write_clone
 
 class Command(BaseCommand):
     help = (
-        "Create a global tag of a known size. The same scenario, layout and seed make the same rows. "
-        "A tag that exists is left unchanged; an interrupted command leaves no rows. Scenarios: "
+        "Create a global tag of a known size. The same scenario, layout and seed give the same rows. "
+        "An existing tag is not changed; an interrupted command leaves no rows. Scenarios: "
         + "; ".join(
             f"{one.name}: {one.payload_types} payload types x {one.iovs_per_type:,} IOVs" for one in SCENARIOS.values()
         )
@@ -34,22 +34,22 @@ class Command(BaseCommand):
             "--layout",
             choices=LAYOUTS,
             default="realistic",
-            help="realistic: runs from 1 on with seconds as minor, types with their own rates of update, closed ends, "
-            "some gaps; random: majors and minors uniform in 0...2^31-1, open ends; "
+            help="realistic: majors are runs from 1, minors are seconds, types have different update rates, ends are closed, "
+            "there are some gaps; random: majors and minors uniform in 0...2^31-1, open ends; "
             "sequential: starts at majors 0, 1, 2..., open ends (default: %(default)s)",
         )
         parser.add_argument(
             "--seed", action=Number, kind=int, default=1, metavar="N",
-            help="number that the payloads are derived from (default: %(default)s)",
+            help="seed of the random payloads and intervals (default: %(default)s)",
         )  # fmt: skip
         parser.add_argument(
             "--clones", action=Number, kind=int, least=0, default=0, metavar="N",
             help="also clone the tag, as NAME-clone-1 to NAME-clone-N (default: %(default)s)",
         )  # fmt: skip
         parser.add_argument(
-            "--reset", action="store_true", help="delete the tag and its clones first if they exist, after a question"
+            "--reset", action="store_true", help="delete the tag and its clones first if they exist, after confirmation"
         )
-        parser.add_argument("--yes", action="store_true", help="let --reset delete without a question")
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation of --reset")
 
     def handle(
         self,
@@ -75,7 +75,7 @@ class Command(BaseCommand):
         try:
             with interruptible():
                 if tag in existing and not reset:
-                    self._say(existing[tag], "is there already")
+                    self._report(existing[tag], "already exists")
                 else:
                     self._seed(SCENARIOS[scenario], tag, layout=layout, seed=seed, replace=reset)
                 self._clone(tag, [name for name in names[1:] if reset or name not in existing], replace=reset)
@@ -87,30 +87,30 @@ class Command(BaseCommand):
     def _seed(self, scenario: Scenario, tag: str, *, layout: str, seed: int, replace: bool) -> None:
         begin = time.monotonic()
         with tqdm(total=scenario.iovs, unit="IOV", unit_scale=True, desc=tag, disable=None, leave=False) as bar:
-            made = write(scenario, tag=tag, layout=layout, seed=seed, replace=replace, progress=bar.update)
+            created = write(scenario, tag=tag, layout=layout, seed=seed, replace=replace, progress=bar.update)
             bar.set_description(f"{tag}: vacuum")
             refresh_statistics()
-        self._say(made, f"made in {time.monotonic() - begin:.1f} s ({layout} layout, seed {seed})")
+        self._report(created, f"created in {time.monotonic() - begin:.1f} s ({layout} layout, seed {seed})")
 
     def _clone(self, tag: str, names: list[str], *, replace: bool) -> None:
         for name in names:
             begin = time.monotonic()
             with tqdm(total=0, desc=f"cloning {name}", bar_format="{desc}", disable=None, leave=False):
-                made = write_clone(tag, name, replace=replace)
-            self._say(made, f"cloned in {time.monotonic() - begin:.1f} s")
+                clone = write_clone(tag, name, replace=replace)
+            self._report(clone, f"cloned in {time.monotonic() - begin:.1f} s")
         if names:
             refresh_statistics()
 
     def _confirm(self, names: list[str]) -> None:
-        """Ask before anything is deleted. Raises `CommandError` for the answer no, and without a terminal to ask on."""
+        """Ask for confirmation. Raises `CommandError` if the operator declines, or if standard input is not a terminal."""
         listed = ", ".join(names)
         if not sys.stdin.isatty():
-            raise CommandError(f"--reset would delete {listed}; without a terminal to ask on, it requires --yes")
+            raise CommandError(f"--reset would delete {listed}; without a terminal for confirmation, it requires --yes")
         if input(f"Delete {listed} and all their IOVs? [y/N] ").strip().lower() not in ("y", "yes"):
             raise CommandError("not confirmed; nothing was changed")
 
-    def _say(self, tag: GlobalTag, what: str) -> None:
+    def _report(self, tag: GlobalTag, state: str) -> None:
         tag.refresh_from_db()
         self.stdout.write(
-            f"Global tag {tag.name} {what}: {tag.payload_lists_count:,} payload lists, {tag.payload_iov_count:,} IOVs."
+            f"Global tag {tag.name} {state}: {tag.payload_lists_count:,} payload lists, {tag.payload_iov_count:,} IOVs."
         )

@@ -17,7 +17,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", choices=["create", "drop"], help="what to do with all of them")
+        parser.add_argument("action", choices=["create", "drop"], help="create or drop all of these indexes")
 
     def handle(self, *, action: str, **options: Any) -> None:
         begin = time.monotonic()
@@ -30,16 +30,16 @@ class Command(BaseCommand):
         begin = time.monotonic()
         found = indexes().get(name)
         if found and found.is_complete:
-            self.stdout.write(f"{name} exists already: {_megabytes(found.size)}.")
+            self.stdout.write(f"{name} already exists: {_megabytes(found.size)}.")
             return False
-        if found and found.is_in_the_making:
-            raise CommandError(f"{name} is being created by another process; wait for its end and try again")
+        if found and found.is_being_built:
+            raise CommandError(f"{name} is being created by another process; wait until it ends and try again")
         if found:
             self.stdout.write(f"{name} is incomplete and is created again.")
         create(name)
         took = time.monotonic() - begin
-        made = indexes().get(name)
-        self.stdout.write(f"{name} created in {took:.1f} s: {_megabytes(made.size if made else 0)}.")
+        created = indexes().get(name)
+        self.stdout.write(f"{name} created in {took:.1f} s: {_megabytes(created.size if created else 0)}.")
         return True
 
     def _drop(self, name: str) -> bool:
@@ -50,7 +50,7 @@ class Command(BaseCommand):
             return False
         drop(name)
         took = time.monotonic() - begin
-        self.stdout.write(f"{name} dropped in {took:.1f} s: {_megabytes(found.size)} are free.")
+        self.stdout.write(f"{name} dropped in {took:.1f} s: {_megabytes(found.size)} freed.")
         return True
 
 

@@ -50,7 +50,7 @@ def _round(rig: Rig, database: Database, file: Path) -> tuple[dict[str, float], 
     database.run("CHECKPOINT")
     seeded = manage(settings, "seed_scenario", rig.sizes.largest, "--layout", "random")
     seconds = {SEEDING: seeded.seconds}
-    if own := re.search(r"made in ([\d.]+) s", seeded.output):
+    if own := re.search(r"created in ([\d.]+) s", seeded.output):
         seconds[INSIDE] = float(own[1])
     with database.connect() as connection, file.open("w") as target:
         # In the order in which they were written.

@@ -1,4 +1,4 @@
-"""Reads from replicas, for all requests that are not answered before."""
+"""Reads from replicas, for all GET requests that Django handles."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -9,26 +9,29 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from django.db import Error
 
 from cdb_rest import named_sql
-from cdb_rest.connections.reads import ask, choose
+from cdb_rest.connections.reads import choose_replica, fetch_all
 from cdb_rest.connections.replicas.replica import Replica
-from cdb_rest.wsgi.lookup_first import is_plain
-from cdb_rest.wsgi.observed import Body
+from cdb_rest.wsgi.fast_lookup import is_plain
+from cdb_rest.wsgi.instrumentation import Body
 
 logger = logging.getLogger(__name__)
 
 PRIMARY_POSITION = named_sql.load("primary_position")
 
 
-class FromReplica:
-    """A WSGI application that lets another one answer GETs below `prefix` from a replica which has all that was committed
-    when the request came, and from the primary where there is none, or it fails."""
+class ReplicaReads:
+    """A WSGI application that lets another one read from a replica for GET requests below `prefix`.
+
+    The replica must have everything that was committed when the request arrived. If there is none, or if it fails, the
+    other application reads from the primary.
+    """
 
     def __init__(self, application: WSGIApplication, prefix: str) -> None:
         self._application = application
         self._prefix = prefix
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        replica = choose() if environ["PATH_INFO"].startswith(self._prefix) and is_plain(environ) else None
+        replica = choose_replica() if environ["PATH_INFO"].startswith(self._prefix) and is_plain(environ) else None
         if replica is None or not _is_up_to_date(replica):
             return self._application(environ, start_response)
         begun: list[tuple[Any, ...]] = []
@@ -44,28 +47,28 @@ class FromReplica:
             if not _is_the_servers_fault(status):
                 replica.count("served")
                 start_response(*begun[0])
-                # A large answer is read while it is sent.
+                # A large response is read from the database while it is sent.
                 leave = block.pop_all().close
                 return Body(body, lambda _error: leave())
             close = getattr(body, "close", None)
             if close:
                 close()
-        # That may be the fault of this read alone: whether others may go there is for the watch to say.
+        # This read alone may be at fault. The monitor decides whether the replica stays in rotation.
         replica.count("failed")
-        logger.info("%s answered with %s; now the primary is asked", replica.alias, status)
+        logger.info("%s failed with status %s; reading from the primary instead", replica.alias, status)
         return self._application(environ, start_response)
 
 
 def _write(piece: bytes) -> None:
-    """WSGI's old way to send a body, the callable that `start_response` returns."""
-    raise RuntimeError("an application wrote its body by start_response's callable; it must return the body")
+    """The `write` callable of `start_response`, which this service does not support."""
+    raise RuntimeError("the application called write(); it must return its body instead")
 
 
 def _is_up_to_date(replica: Replica) -> bool:
     try:
-        [(position,)] = ask(PRIMARY_POSITION, {})
+        [(position,)] = fetch_all(PRIMARY_POSITION, {})
     except Error:
-        # The application will find that out as well, and say so.
+        # The application will fail in the same way and report it.
         return False
     try:
         if replica.has(position):
@@ -78,6 +81,8 @@ def _is_up_to_date(replica: Replica) -> bool:
 
 
 def _is_the_servers_fault(status: int) -> bool:
-    """Whether another server might answer better: it does not answer, is full, or cancelled a read that was in the way of what
-    it had to replay (as a conflict)."""
+    """Whether the primary may succeed where the replica failed.
+
+    The replica is down or overloaded (5xx), or it cancelled a read that conflicted with replication (409).
+    """
     return status >= 500 or status == 409

@@ -1,7 +1,7 @@
-"""The shortest way to tell a client that what it has still holds: before Django's handling of requests.
+"""304 responses without Django, for conditional GETs of global tags and payload lists.
 
-A cache that must ask each time asks this for nearly every request of its clients. Where the answer has changed, or anything is
-unusual, the request goes the usual way.
+A cache that revalidates each time sends a conditional GET for nearly every request of its clients. If the response has
+changed, or the request is unusual in any way, Django handles it.
 """
 
 import re
@@ -11,56 +11,56 @@ from urllib.parse import parse_qsl
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from cdb_rest.api import errors
-from cdb_rest.http.caching import Subject, answer_if_kept
-from cdb_rest.observe.exchange import exchange_of
+from cdb_rest.http.caching import Resource, conditional_get
+from cdb_rest.observe.request_context import context_of
 from cdb_rest.parsing.parameters import is_light
-from cdb_rest.wsgi.lookup_first import is_plain, send
+from cdb_rest.wsgi.fast_lookup import is_plain, send
 
-# Paths as WSGI has them, below the API's own; names that are not ASCII go the usual way.
+# Patterns of paths below the prefix of the API. Names that are not ASCII are left to Django.
 ALL = re.compile(r"(?:globalTags|global-tags)/?")
 TAG = re.compile(r"(?:globalTag|global-tags(?!/statuses/?$))/(?P<name>[!-.0-~ ]+)/?")
 LISTS = re.compile(r"(?:gtPayloadLists/(?P<name>[!-.0-~ ]+)|global-tags/(?P<other>[!-.0-~ ]+)/payload-lists)/?")
 
 
-class ConditionalFirst:
-    """A WSGI application that answers 304 itself and leaves all other requests to another application."""
+class FastConditionalGet:
+    """A WSGI application that responds with 304 where it can and passes all other requests to another application."""
 
     def __init__(self, application: WSGIApplication, prefix: str) -> None:
         self._application = application
         self._prefix = prefix
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        asked = self._asked(environ)
-        if asked is None:
+        parsed = self._parse(environ)
+        if parsed is None:
             return self._application(environ, start_response)
-        subject, route = asked
-        exchange = exchange_of(environ)
+        resource, route = parsed
+        context = context_of(environ)
         try:
-            with exchange.query():
-                response = answer_if_kept(environ, subject)
+            with context.query():
+                response = conditional_get(environ, resource)
         except Exception as error:
             response = errors.handle(error, {})
         if response is None:
             return self._application(environ, start_response)
-        exchange.route = route
-        return send(start_response, exchange, response.status_code, dict(response.items()), response.content)
+        context.route = route
+        return send(start_response, context, response.status_code, dict(response.items()), response.content)
 
-    def _asked(self, environ: dict[str, Any]) -> tuple[Subject, str] | None:
-        """What the client's answer is called after, and the name of the route, or None if it names no answer."""
+    def _parse(self, environ: dict[str, Any]) -> tuple[Resource, str] | None:
+        """The resource and the route of a conditional GET, or None for any other request."""
         if "HTTP_IF_NONE_MATCH" not in environ or not is_plain(environ):
             return None
         path, query = environ["PATH_INFO"].removeprefix(self._prefix), environ["QUERY_STRING"]
         if not query and ALL.fullmatch(path):
-            return Subject.all_tags(), self._route(path)
+            return Resource.all_tags(), self._route(path)
         if found := TAG.fullmatch(path):
             light = is_light([value for name, value in parse_qsl(query, keep_blank_values=True) if name == "light"])
-            return Subject.tag(found["name"], light=light), self._route(path, found)
+            return Resource.tag(found["name"], light=light), self._route(path, found)
         if found := LISTS.fullmatch(path):
-            return Subject.payload_lists(found["name"] or found["other"]), self._route(path, found)
+            return Resource.payload_lists(found["name"] or found["other"]), self._route(path, found)
         return None
 
     def _route(self, path: str, found: re.Match[str] | None = None) -> str:
-        """The name of the route: its path, without the name that was found in it."""
+        """The route: the path with a placeholder instead of the name that was found in it."""
         if found and found.lastgroup:
             path = f"{path[: found.start(found.lastgroup)]}<name>{path[found.end(found.lastgroup) :]}"
         return self._prefix + path.rstrip("/")

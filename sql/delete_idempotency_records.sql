@@ -1,5 +1,5 @@
--- Delete a few of the kept answers that are too old, that of one key first, and leave those that somebody else is at.
--- Parameters: key text, hours integer.
+-- Delete up to 100 expired idempotency records, that of one key first. Records that another transaction has locked are skipped.
+-- Parameters: key text, hours integer: the time after which a record expires.
 DELETE FROM "KeptAnswer"
 WHERE id IN (
     SELECT id FROM "KeptAnswer"

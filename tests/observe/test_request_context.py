@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from cdb_rest.observe.exchange import ClientGoneError
-from cdb_rest.wsgi.observed import Observed
+from cdb_rest.observe.request_context import ClientGoneError
+from cdb_rest.wsgi.instrumentation import Instrumented
 from tests.observe.conftest import PREFIX, Told
 
 pytestmark = pytest.mark.django_db
@@ -81,7 +81,7 @@ def test_another_one_is_replaced(service, name):
 
 def observed(application):
     told = Told()
-    return Observed(application, [told]), told
+    return Instrumented(application, [told]), told
 
 
 def test_an_answer_that_breaks_off_ends_by_its_error():
@@ -96,8 +96,8 @@ def test_an_answer_that_breaks_off_ends_by_its_error():
         list(body)
     assert not told.ended_with
     body.close()
-    [(exchange, error)] = told.ended_with
-    assert exchange.status == 200 and str(error) == "gone"
+    [(context, error)] = told.ended_with
+    assert context.status == 200 and str(error) == "gone"
 
 
 @pytest.mark.parametrize("taken", [0, 1, 2])

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from cdb_rest.observe.lines import Lines
+from cdb_rest.observe.log_files import LogFile
 from tests.observe.conftest import LOOKUP
 
 
@@ -29,13 +29,13 @@ def test_a_pipe_that_nobody_reads_fails_nobody(records):
 
 
 def test_a_file_that_can_not_be_opened_leaves_standard_error(tmp_path, capfd):
-    Lines(tmp_path / "missing" / "log").msg(b"line\n")
+    LogFile(tmp_path / "missing" / "log").msg(b"line\n")
     assert capfd.readouterr().err == "line\n"
 
 
 def test_a_file_that_was_renamed_is_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("cdb_rest.observe.lines.LOOK_SECONDS", 0)
-    lines = Lines(tmp_path / "log")
+    monkeypatch.setattr("cdb_rest.observe.log_files.CHECK_INTERVAL_SECONDS", 0)
+    lines = LogFile(tmp_path / "log")
     lines.msg(b"1\n")
     (tmp_path / "log").rename(tmp_path / "log.1")
     lines.msg(b"2\n")
@@ -44,8 +44,8 @@ def test_a_file_that_was_renamed_is_made_anew(tmp_path, monkeypatch):
 
 
 def test_lines_of_threads_do_not_mix_while_the_file_is_renamed(tmp_path, monkeypatch):
-    monkeypatch.setattr("cdb_rest.observe.lines.LOOK_SECONDS", 0.001)
-    lines = Lines(tmp_path / "log")
+    monkeypatch.setattr("cdb_rest.observe.log_files.CHECK_INTERVAL_SECONDS", 0.001)
+    lines = LogFile(tmp_path / "log")
 
     def write(thread):
         for number in range(500):

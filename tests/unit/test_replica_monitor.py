@@ -1,8 +1,8 @@
-"""The threads that look after replicas: nothing ends them."""
+"""The threads that monitor replicas: no error ends them."""
 
 import pytest
 
-from cdb_rest.connections.replicas import watch
+from cdb_rest.connections.replicas import monitor
 from cdb_rest.connections.replicas.replica import Replica
 
 
@@ -11,7 +11,7 @@ def test_a_look_that_fails_in_an_unforeseen_way_is_not_the_last(monkeypatch):
     replica = Replica("replica_1")
     seen = []
 
-    def look(_watch):
+    def check(_monitor):
         seen.append(replica.is_in_rotation)
         if len(seen) == 2:
             raise OSError("no descriptor is left")
@@ -20,7 +20,7 @@ def test_a_look_that_fails_in_an_unforeseen_way_is_not_the_last(monkeypatch):
             raise SystemExit
         replica.enter()
 
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0)
-    monkeypatch.setattr(watch.Watch, "look", look)
-    watch.start(replica).join(10)
+    monkeypatch.setattr(monitor, "CHECK_INTERVAL_SECONDS", 0)
+    monkeypatch.setattr(monitor.Monitor, "check", check)
+    monitor.start(replica).join(10)
     assert seen == [False, True, False]

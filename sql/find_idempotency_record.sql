@@ -1,3 +1,3 @@
--- What is kept for an idempotency key: the digest of its request, and the answer.
+-- The record of an idempotency key: the digest of its request, and the response.
 -- Parameters: key text.
 SELECT request_digest, answer FROM "KeptAnswer" WHERE key = %(key)s

@@ -1,4 +1,4 @@
-"""Responses that the worker gives instead of the application."""
+"""Error responses that the worker sends instead of the application."""
 
 import json
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseExc
 
 from cdb.worker.request_head import LINE_BYTES
 from cdb_rest.http import security
-from cdb_rest.wsgi.observed import HEADER
+from cdb_rest.wsgi.instrumentation import HEADER
 
 
-class Substitute(NamedTuple):
-    """A response that the worker gives instead of the application: a status line, and what the JSON document says."""
+class ErrorResponse(NamedTuple):
+    """An error response of the worker: a status line, and the `code` and `detail` of its JSON body."""
 
     status: str
     code: str
@@ -23,8 +23,8 @@ class Substitute(NamedTuple):
         start_response(self.status, self._headers())
         return [self._body()] if environ["REQUEST_METHOD"] != "HEAD" else []
 
-    def on_the_wire(self, request_id: str) -> bytes:
-        """The whole HTTP response, after which the connection is closed."""
+    def to_bytes(self, request_id: str) -> bytes:
+        """The complete HTTP response, with `Connection: close`."""
         fields = [("Connection", "close"), *self._headers(), (HEADER, request_id)]
         lines = [f"HTTP/1.1 {self.status}", *(f"{name}: {value}" for name, value in fields)]
         return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + self._body()
@@ -42,24 +42,24 @@ class Substitute(NamedTuple):
         return [*headers, ("Retry-After", "5")] if self.status.startswith("504") else headers
 
 
-OVERLOADED = Substitute(
+OVERLOADED = ErrorResponse(
     "504 Gateway Timeout", "overloaded", "The service has more requests than it can answer; try again later."
 )
-NO_SPACE = Substitute(
+NO_SPACE = ErrorResponse(
     "504 Gateway Timeout",
     "overloaded",
     "There is no space for a request of this size in the service's temporary files; try again later, or with smaller requests.",
 )
-INCOMPLETE = Substitute("400 Bad Request", "incomplete_body", "The body ended before its announced length.")
-INTERNAL_ERROR = Substitute("500 Internal Server Error", "internal_error", "Internal Server Error")
+INCOMPLETE = ErrorResponse("400 Bad Request", "incomplete_body", "The body ended before its announced length.")
+INTERNAL_ERROR = ErrorResponse("500 Internal Server Error", "internal_error", "Internal Server Error")
 
-# Details of our own where gunicorn's are about its own code.
+# Replace gunicorn's messages, which refer to its own code.
 DETAILS: dict[type[Exception], str] = {
     LimitRequestLine: f"The request line is too long; at most {LINE_BYTES} bytes are accepted, with its target percent-encoded.",
     LimitRequestHeaders: f"The header fields are too many or too long; at most 100 of {LINE_BYTES} bytes each are accepted.",
 }
 
 
-def malformed(error: ParseException) -> Substitute:
-    """The response to a request that gunicorn can't parse: 400 for every error of the client."""
-    return Substitute("400 Bad Request", "malformed_request", DETAILS.get(type(error), str(error)))
+def malformed_request(error: ParseException) -> ErrorResponse:
+    """The response to a request that gunicorn can't parse: always with status 400."""
+    return ErrorResponse("400 Bad Request", "malformed_request", DETAILS.get(type(error), str(error)))

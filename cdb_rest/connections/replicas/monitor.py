@@ -1,4 +1,4 @@
-"""Looking after the replicas, in threads of the serving process: which answer, and how far they are behind."""
+"""Threads of a serving process that monitor the replicas: whether they respond, and their replication lag."""
 
 import logging
 import threading
@@ -10,64 +10,64 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from cdb_rest import named_sql
-from cdb_rest.connections.deadlines import hurry
-from cdb_rest.connections.replicas.replica import ANSWER_SECONDS, Replica
+from cdb_rest.connections.deadlines import database_timeout
+from cdb_rest.connections.replicas.replica import TIMEOUT_SECONDS, Replica
 
 logger = logging.getLogger(__name__)
 
 PRIMARY_STATE = named_sql.load("primary_state")
 REPLICA_STATE = named_sql.load("replica_state")
 
-LOOK_SECONDS = 0.5
-# At two a second, eight minutes of a log that the replica has not got.
+CHECK_INTERVAL_SECONDS = 0.5
+# Eight minutes of positions, at two per second.
 MOST_MARKS = 1000
 
 
-class Watch:
-    """What is known of one replica and of the primary's log, from look to look."""
+class Monitor:
+    """The monitor of one replica, which keeps positions of the primary's log between checks."""
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
-        # Positions of the primary's log that the replica has not reached, with the time when each was seen, oldest first.
+        # Positions of the primary's log that the replica has not reached, with the time when each was read, oldest first.
         self._marks: deque[tuple[float, int]] = deque()
         self._system: str | None = None
 
-    def look(self) -> None:
-        """Ask both servers once, and decide whether the replica takes part in reading."""
+    def check(self) -> None:
+        """Query both servers once and decide whether the replica is in rotation."""
         try:
-            is_replica, position, system = self._ask(self.replica.alias, REPLICA_STATE)
+            is_replica, position, system = self._query(self.replica.alias, REPLICA_STATE)
         except Error as error:
             self.replica.leave(error)
             return
-        newest = self._look_at_primary()
+        newest = self._primary_position()
         if not is_replica:
             self.replica.leave("it is a primary, not a replica")
         elif self._system is not None and system != self._system:
             self.replica.leave("it is a replica of another database")
         elif newest is not None and position > newest:
-            # It got there on a way of its own: no replica has what its primary has not.
+            # So it has transactions that the primary does not have.
             self.replica.leave("it is ahead of the primary")
         elif self._system is None:
-            self.replica.leave("the primary has never said which database it is")
+            self.replica.leave("the primary has not responded since this process started")
         elif newest is None:
-            # Nobody can tell how far it is behind, and for frozen tags, the only ones that can be answered now, nobody needs to.
+            # The lag is unknown while the primary is down. Only frozen tags are readable then, for which the lag does not matter.
             self.replica.enter()
         else:
-            self._judge(position)
+            self._check_lag(position)
 
-    def _look_at_primary(self) -> int | None:
-        """The position of the primary's log, or None where it does not answer."""
+    def _primary_position(self) -> int | None:
+        """The position of the primary's log, or None if it does not respond."""
         seen = monotonic()
         try:
             position: int
-            position, self._system = self._ask(DEFAULT_DB_ALIAS, PRIMARY_STATE)
+            position, self._system = self._query(DEFAULT_DB_ALIAS, PRIMARY_STATE)
         except Error:
             return None
         if len(self._marks) < MOST_MARKS and (not self._marks or position > self._marks[-1][1]):
             self._marks.append((seen, position))
         return position
 
-    def _judge(self, position: int) -> None:
+    def _check_lag(self, position: int) -> None:
         while self._marks and self._marks[0][1] <= position:
             self._marks.popleft()
         self.replica.lag = monotonic() - self._marks[0][0] if self._marks else 0.0
@@ -77,9 +77,9 @@ class Watch:
             self.replica.enter()
 
     @staticmethod
-    def _ask(alias: str, statement: str) -> tuple[Any, ...]:
+    def _query(alias: str, statement: str) -> tuple[Any, ...]:
         try:
-            with hurry(ANSWER_SECONDS), connections[alias].cursor() as cursor:
+            with database_timeout(TIMEOUT_SECONDS), connections[alias].cursor() as cursor:
                 cursor.execute(statement)
                 row: tuple[Any, ...] = cursor.fetchone()
                 return row
@@ -89,19 +89,19 @@ class Watch:
 
 
 def start(replica: Replica) -> threading.Thread:
-    """Watch the replica as long as this process lives."""
-    thread = threading.Thread(target=_keep_looking, args=[Watch(replica)], name=replica.alias, daemon=True)
+    """Start a thread that monitors the replica until the process ends."""
+    thread = threading.Thread(target=_run, args=[Monitor(replica)], name=replica.alias, daemon=True)
     thread.start()
     return thread
 
 
-def _keep_looking(watch: Watch) -> None:
+def _run(monitor: Monitor) -> None:
     while True:
         try:
-            watch.look()
-            watch.replica.tell()
+            monitor.check()
+            monitor.replica.export_metrics()
         except Exception as error:
-            # Such as no descriptor being left. Nobody would start this thread again, and what it said last would stay.
-            watch.replica.leave(error)
-            logger.exception("looking after %s failed", watch.replica.alias)
-        sleep(LOOK_SECONDS)
+            # For example, no file descriptor is left. The thread must go on: without it, the last state would stay for ever.
+            monitor.replica.leave(error)
+            logger.exception("monitoring %s failed", monitor.replica.alias)
+        sleep(CHECK_INTERVAL_SECONDS)

@@ -1,10 +1,10 @@
--- Every kept count that differs from the rows: kind, name, which count, kept value, actual value.
--- The counts of a tag are held against its rows, not against the counts of its lists.
+-- The stored counts that differ from the rows: kind of object, name, which count, stored value, actual value. No parameters.
+-- The counts of a tag are compared with its rows, not with the counts of its lists.
 WITH iovs_of_list AS (
     SELECT payload_list_id, count(*) AS iovs FROM "PayloadIOV" WHERE payload_list_id IS NOT NULL GROUP BY payload_list_id
 ),
 actual_list AS (
-    SELECT list.name, list.global_tag_id, list.iov_count AS kept, coalesce(iovs_of_list.iovs, 0) AS iovs
+    SELECT list.name, list.global_tag_id, list.iov_count AS stored, coalesce(iovs_of_list.iovs, 0) AS iovs
     FROM "PayloadList" AS list
     LEFT JOIN iovs_of_list ON iovs_of_list.payload_list_id = list.id
 ),
@@ -15,7 +15,7 @@ actual_tag AS (
     LEFT JOIN actual_list ON actual_list.global_tag_id = tag.id
     GROUP BY tag.id
 )
-SELECT 'payload list', name, 'IOVs', kept, iovs FROM actual_list WHERE kept <> iovs
+SELECT 'payload list', name, 'IOVs', stored, iovs FROM actual_list WHERE stored <> iovs
 UNION ALL
 SELECT 'global tag', name, 'payload lists', payload_lists_count, lists FROM actual_tag WHERE payload_lists_count <> lists
 UNION ALL

@@ -1,8 +1,7 @@
-"""The shortest way from a lookup to its answer: before Django's handling of requests, which costs more than the rest of what
-Python does for it.
+"""Lookups without Django, whose handling of a request costs more than all other Python code of a lookup.
 
-Only what is plainly a lookup is answered here; whatever else comes goes the usual way. Both ways read the question, ask it
-and word errors by the same functions, and a test holds their answers against each other.
+Only a request that is certainly a valid lookup is answered here; Django handles the others. Both paths parse the query,
+run it and format errors with the same functions, and a test compares their responses.
 """
 
 from collections.abc import Iterable
@@ -19,35 +18,35 @@ from cdb_rest.api import errors
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.http import security
 from cdb_rest.http.caching import PRECONDITIONS
-from cdb_rest.http.lookup import Extras, answer_lookup, read_lookup
-from cdb_rest.lookup.question import Question
-from cdb_rest.observe.exchange import Exchange, exchange_of
+from cdb_rest.http.lookup import Extras, read_lookup, respond_to_lookup
+from cdb_rest.lookup.model import LookupQuery
+from cdb_rest.observe.request_context import RequestContext, context_of
 from cdb_rest.observe.timing import HEADER, server_timing
 
 
-class LookupFirst:
-    """A WSGI application that answers lookups at `paths` and leaves all other requests to another application."""
+class FastLookup:
+    """A WSGI application that responds to lookups at `paths` and passes all other requests to another application."""
 
     def __init__(self, application: WSGIApplication, paths: Iterable[str]) -> None:
         self._application = application
         self._paths = frozenset(paths)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        asked = self._asked(environ)
-        if asked is None:
+        parsed = self._parse(environ)
+        if parsed is None:
             return self._application(environ, start_response)
-        exchange = exchange_of(environ)
-        exchange.route = environ["PATH_INFO"].rstrip("/")
+        context = context_of(environ)
+        context.route = environ["PATH_INFO"].rstrip("/")
         try:
-            with exchange.query():
-                status, headers, body = answer_lookup(*asked, environ)
+            with context.query():
+                status, headers, body = respond_to_lookup(*parsed, environ)
         except Exception as error:
             response = errors.handle(error, {})
             status, headers, body = response.status_code, dict(response.items()), response.content
-        return send(start_response, exchange, status, headers, body)
+        return send(start_response, context, status, headers, body)
 
-    def _asked(self, environ: dict[str, Any]) -> tuple[Question, Extras] | None:
-        """What the request asks, or None if there is anything unusual about it."""
+    def _parse(self, environ: dict[str, Any]) -> tuple[LookupQuery, Extras] | None:
+        """The lookup that the request asks for, or None if anything about it is unusual."""
         if environ["PATH_INFO"] not in self._paths or not is_plain(environ):
             return None
         try:
@@ -57,7 +56,7 @@ class LookupFirst:
 
 
 def is_plain(environ: dict[str, Any]) -> bool:
-    """Whether a request is a GET without a body, for a host of ours, with nothing in it that needs a closer look."""
+    """Whether a request is a GET for an allowed host without a body, a precondition or characters that need decoding."""
     query = environ["QUERY_STRING"]
     return (
         environ["REQUEST_METHOD"] == "GET"
@@ -66,16 +65,16 @@ def is_plain(environ: dict[str, Any]) -> bool:
         and not any(name in environ for name in PRECONDITIONS)
         and query.isascii()
         and "%00" not in query
-        and _is_ours(environ.get("HTTP_HOST", ""))
+        and _is_allowed_host(environ.get("HTTP_HOST", ""))
     )
 
 
 def send(
-    start_response: StartResponse, exchange: Exchange, status: int, headers: dict[str, str], body: bytes
+    start_response: StartResponse, context: RequestContext, status: int, headers: dict[str, str], body: bytes
 ) -> Iterable[bytes]:
-    """Send an answer with its times; one without a body is sent without its length."""
+    """Send a response with security headers and `Server-Timing`. Without a body there is no `Content-Length`."""
     headers |= security.HEADERS
-    headers[HEADER] = server_timing(exchange)
+    headers[HEADER] = server_timing(context)
     if body:
         headers["Content-Length"] = str(len(body))
     start_response(f"{status} {responses[status]}", list(headers.items()))
@@ -83,7 +82,7 @@ def send(
 
 
 @lru_cache(maxsize=100)
-def _is_ours(host: str) -> bool:
-    """Whether the service answers to this Host header, by Django's own rules."""
+def _is_allowed_host(host: str) -> bool:
+    """Whether `ALLOWED_HOSTS` contains the host of this Host header, by Django's own rules."""
     domain, _ = split_domain_port(host)
     return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)

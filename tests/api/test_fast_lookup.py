@@ -13,8 +13,8 @@ from django.db.models.functions import Now
 from cdb_rest.lookup import queries
 from cdb_rest.models import GlobalTag
 from cdb_rest.routes import LOOKUP_SPELLINGS
-from cdb_rest.wsgi.conditional_first import ConditionalFirst
-from cdb_rest.wsgi.lookup_first import LookupFirst, _is_ours
+from cdb_rest.wsgi.fast_conditional_get import FastConditionalGet
+from cdb_rest.wsgi.fast_lookup import FastLookup, _is_allowed_host
 from tests.builders import Builder
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +59,7 @@ def _ask(environ, first=True):
     django = LongWay()
     application = django
     if first:
-        application = LookupFirst(ConditionalFirst(django, PREFIX), [PREFIX + path for path in LOOKUP_SPELLINGS])
+        application = FastLookup(FastConditionalGet(django, PREFIX), [PREFIX + path for path in LOOKUP_SPELLINGS])
     answer = application(environ, lambda line, headers: said.append((line, dict(headers))))
     body = b"".join(answer)
     [(line, headers)] = said
@@ -139,10 +139,10 @@ def test_who_has_the_answer_is_told_so_in_either_way(ask, tag, query):
     line, headers, body, _ = ask(environ(query=query))
     assert line == "200 OK" and body
     again = environ(query=query, HTTP_IF_NONE_MATCH=f'"other", W/{headers["ETag"]}')
-    line, unchanged, body, asked = ask(dict(again))
+    line, not_modified, body, asked = ask(dict(again))
     assert (line, body, asked) == ("304 Not Modified", b"", False)
-    assert [line, unchanged, body] == list(ask(dict(again), first=False)[:3])
-    assert unchanged.items() <= headers.items() and not {"Content-Type", "Content-Length"} & set(unchanged)
+    assert [line, not_modified, body] == list(ask(dict(again), first=False)[:3])
+    assert not_modified.items() <= headers.items() and not {"Content-Type", "Content-Length"} & set(not_modified)
 
 
 CONDITIONAL = [
@@ -163,9 +163,9 @@ CONDITIONAL = [
 def test_who_has_another_answer_is_told_so_without_django_too(ask, tag, path, query):
     _, headers, _, _ = ask(environ(path, query))
     again = environ(path, query, HTTP_IF_NONE_MATCH=headers["ETag"])
-    *unchanged, asked = ask(dict(again))
-    assert unchanged[0] == "304 Not Modified" and not asked
-    assert unchanged == list(ask(dict(again), first=False)[:3])
+    *not_modified, asked = ask(dict(again))
+    assert not_modified[0] == "304 Not Modified" and not asked
+    assert not_modified == list(ask(dict(again), first=False)[:3])
     Builder().iov(GlobalTag.objects.get(name="tag").payload_lists.first(), (9, 9))
     # As a service would, which raises the revision too; in this one transaction the row's own version stays.
     GlobalTag.objects.filter(name="tag").update(updated=Now() + timedelta(seconds=1))
@@ -222,6 +222,6 @@ def test_failures_are_worded_alike(ask, tag, monkeypatch, error, status):
 def test_the_service_takes_the_short_way(tag):
     from cdb.wsgi import application
 
-    assert isinstance(application._application, LookupFirst)
+    assert isinstance(application._application, FastLookup)
     assert not django_settings.DEBUG
-    _is_ours.cache_clear()
+    _is_allowed_host.cache_clear()

@@ -1,4 +1,4 @@
-"""Views that nopayloaddb does not have."""
+"""The base class of views that reject unknown query parameters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,16 @@ from cdb_rest.domain.errors import UnknownParameterError
 from cdb_rest.parsing.unknown_names import unknown_names
 
 
-class OwnView(APIView):
-    """A view that nopayloaddb does not have: `query` are all the parameters that its query string may have."""
+class StrictView(APIView):
+    """A view that rejects unknown query parameters; `query` declares the known ones.
+
+    Views that nopayloaddb has too ignore unknown parameters, because existing clients may send some.
+    """
 
     query: Sequence[OpenApiParameter] = ()
 
     def initial(self, request: Request, *arguments: Any, **named: Any) -> None:
-        """Before the view's method. Raises `UnknownParameterError`."""
+        """Check the query string before the method of the view runs. Raises `UnknownParameterError`."""
         super().initial(request, *arguments, **named)
         unknown = unknown_names(request.query_params, [parameter.name for parameter in self.query])
         if unknown:

@@ -1,0 +1,96 @@
+"""Output of log records: lines appended to a file or written to standard error."""
+
+import contextlib
+import logging
+import os
+import select
+import threading
+from pathlib import Path
+from time import monotonic
+
+STANDARD_ERROR = 2
+# A renamed file is noticed after this time at the latest.
+CHECK_INTERVAL_SECONDS = 1.0
+# A request waits this long, once, for a blocked reader of standard error. After that, lines are dropped until it reads.
+BLOCKED_MILLISECONDS = 1000
+
+
+class LogFile:
+    """A log file, or standard error if there is no path or the file cannot be opened.
+
+    Each line is written by one system call, so that lines of several threads and processes do not mix. It never raises: a
+    line that cannot be written is dropped, and the request continues. After log rotation, which renames or removes the
+    file, a new one is created within a second, without a signal.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._descriptor = STANDARD_ERROR
+        self._next_check = 0.0
+        self._lock = threading.Lock()
+        self._torn = False
+        self._was_blocked = False
+
+    def msg(self, line: bytes) -> None:
+        """Write a line, which must end with a newline."""
+        if self._path and monotonic() >= self._next_check:
+            self._check(self._path)
+        if self._descriptor == STANDARD_ERROR and self._is_blocked():
+            return
+        try:
+            written = os.write(self._descriptor, b"\n" + line if self._torn else line)
+        except OSError:
+            return
+        self._torn = written < len(line)
+
+    # The methods that structlog calls.
+    log = debug = info = warning = error = critical = fatal = exception = msg
+
+    def _is_blocked(self) -> bool:
+        """Whether standard error is a full pipe, on which a write would block until its reader continues."""
+        poller = select.poll()
+        poller.register(STANDARD_ERROR, select.POLLOUT)
+        self._was_blocked = not poller.poll(0 if self._was_blocked else BLOCKED_MILLISECONDS)
+        return self._was_blocked
+
+    def _check(self, path: Path) -> None:
+        """Open the file again if the path does not lead to the open one."""
+        with self._lock, contextlib.suppress(OSError):
+            if monotonic() < self._next_check:
+                return
+            try:
+                if self._descriptor == STANDARD_ERROR or not self._is_in_place(path):
+                    self._open(path)
+            finally:
+                # Set last: other threads must not check while this one does.
+                self._next_check = monotonic() + CHECK_INTERVAL_SECONDS
+
+    def _open(self, path: Path) -> None:
+        opened = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        if self._descriptor == STANDARD_ERROR:
+            self._descriptor = opened
+            return
+        # The descriptor keeps its number, because another thread may be about to write.
+        os.dup2(opened, self._descriptor, inheritable=False)
+        os.close(opened)
+
+    def _is_in_place(self, path: Path) -> bool:
+        try:
+            return os.path.samestat(path.stat(), os.fstat(self._descriptor))
+        except FileNotFoundError:
+            return False
+
+
+class LogFileHandler(logging.Handler):
+    """A handler for Python's `logging`, which libraries use, that writes to a `LogFile`."""
+
+    def __init__(self, file: LogFile) -> None:
+        super().__init__()
+        self._file = file
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record. If it cannot be formatted, `logging` reports the error."""
+        try:
+            self._file.msg(self.format(record).encode("utf-8", "backslashreplace") + b"\n")
+        except Exception:
+            self.handleError(record)

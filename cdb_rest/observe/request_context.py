@@ -1,0 +1,122 @@
+"""The context of a request: the facts for log records, metrics and the `Server-Timing` header."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Any, Protocol
+
+from django.conf import settings
+
+# A request id from a client or proxy is accepted only if it is safe in a log, in a header and in an SQL comment.
+REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+KEY = "cdb.context"
+
+current_context: ContextVar["RequestContext | None"] = ContextVar("context", default=None)
+
+
+class RequestContext:
+    """The context of one request; its clock starts when it is created.
+
+    - `request_id`: the client's, or a new one if that is missing or invalid.
+    - `route`: the pattern of the path; None until it is known, or if there is none.
+    - `actor`: the user's name or the client's address.
+    - `status`: the status of the response; 0 before it starts.
+    - `bytes`: the number of bytes of the body that were passed to the server.
+    - `database`, `rendering`: the seconds spent in SQL and in rendering JSON; `queries`: the number of SQL statements.
+    - `is_conditional`: whether the request has `If-None-Match`; `has_etag`: whether the response has an ETag.
+    """
+
+    __slots__ = (
+        "actor",
+        "begin",
+        "bytes",
+        "database",
+        "has_etag",
+        "is_conditional",
+        "method",
+        "path",
+        "queries",
+        "rendering",
+        "request_id",
+        "route",
+        "status",
+    )
+
+    def __init__(self, environ: Mapping[str, Any]) -> None:
+        self.begin = perf_counter()
+        named = environ.get("HTTP_X_REQUEST_ID", "")
+        self.request_id = named if REQUEST_ID.fullmatch(named) else os.urandom(16).hex()
+        self.method: str = environ.get("REQUEST_METHOD", "")
+        self.path: str = environ.get("PATH_INFO", "")
+        self.route: str | None = None
+        self.actor = actor_of(environ)
+        self.status = 0
+        self.database = self.rendering = 0.0
+        self.queries = self.bytes = 0
+        self.is_conditional = "HTTP_IF_NONE_MATCH" in environ
+        self.has_etag = False
+
+    def __call__(
+        self, execute: Callable[..., Any], sql: Any, parameters: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
+        """Run an SQL statement and add its time. This is the signature of Django's `connection.execute_wrapper`."""
+        with self.query():
+            return execute(sql, parameters, many, context)
+
+    @contextmanager
+    def query(self) -> Iterator[None]:
+        """Count the block as one SQL statement and add its time."""
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            self.database += perf_counter() - begin
+            self.queries += 1
+
+    def count_bytes(self, length: int) -> None:
+        """Add to the number of bytes of the body that were passed to the server."""
+        self.bytes += length
+
+    def seconds(self) -> float:
+        """The seconds since the request started."""
+        return perf_counter() - self.begin
+
+
+class ClientGoneError(Exception):
+    """The server stopped reading a response's body before its end, because the client has closed the connection."""
+
+
+class Observer(Protocol):
+    """An object that is called at the start and the end of every request.
+
+    Its time is part of the request's time. It must not raise.
+    """
+
+    def began(self, context: RequestContext) -> None:
+        """A request has arrived."""
+
+    def ended(self, context: RequestContext, error: BaseException | None) -> None:
+        """The response was passed to the server, or `error` ended it: `ClientGoneError` if the client disconnected."""
+
+
+def actor_of(environ: Mapping[str, Any]) -> str:
+    """The user that a proxy has logged in, else the client's address.
+
+    The proxy's headers are trusted on a Unix socket, where only our own proxy connects, and everywhere if
+    `CDB_BEHIND_PROXY` says that all requests come through a proxy.
+    """
+    address: str | None = environ.get("REMOTE_ADDR")
+    if address and not settings.CDB_BEHIND_PROXY:
+        return address
+    return environ.get("HTTP_X_FORWARDED_USER") or environ.get("HTTP_X_FORWARDED_FOR") or address or "local"
+
+
+def context_of(environ: dict[str, Any]) -> RequestContext:
+    """The context of the request with this WSGI environment. A new one if `Instrumented` did not create it, as in tests."""
+    context: RequestContext | None = environ.get(KEY)
+    if context is None:
+        context = environ[KEY] = RequestContext(environ)
+    return context

@@ -1,2 +1,0 @@
--- Forget what prepare_lookup.sql prepared, because the connection may go on.
-DEALLOCATE explained_lookup
