@@ -1,68 +1,72 @@
-# make help lists what there is.
+# `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load lint format reference requirements package-tools image-check fresh-machine
+.PHONY: help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load locust lint format docs reference requirements package-tools image-check fresh-machine
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
 PYTEST := .venv/bin/python -m pytest -n auto --dist loadgroup
 PIN := .venv/bin/pip-compile --quiet --strip-extras --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --allow-unsafe
-# What is given on make's command line, such as PORT=8001, reaches the programs as an environment variable by itself.
+# Variables on make's command line, such as PORT=8001, are passed to programs as environment variables.
 export PYTHON
-# Some images set it. Each process, of which the tests start more than a thousand, would compile all modules of the project.
+# Some images set it. Each of the more than a thousand processes of the tests would then compile all modules of the project.
 unexport PYTHONDONTWRITEBYTECODE
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# The words that the settings take for true; the toolbar is among the packages for development.
+# The values that mean true in the settings. The debug toolbar is a package for development.
 run: $(if $(filter 1 t T true True TRUE on On ON y Y yes Yes YES,$(DEBUG)),setup-dev,setup) ## serve on 127.0.0.1, PORT=8000 by default, with an embedded PostgreSQL unless DATABASE_URL is set
 	@exec $(MANAGE) run
 
-serve: setup ## the same as in production: nginx, two gunicorn instances, PgBouncer
+serve: setup ## serve as in production: nginx, two gunicorn instances, PgBouncer
 	@exec $(MANAGE) serve
 
-reload: setup ## put new code and settings into the running make serve, without losing a request; says whether they respond
+reload: setup ## load new code and settings into the running make serve without losing a request; reports whether it works
 	@exec $(MANAGE) reload
 
-setup: ## make .venv with the pinned packages of the service
+setup: ## create .venv with the pinned packages of the service
 	@deploy/setup.sh requirements.txt
 
-setup-dev: ## the same with the packages for development
+setup-dev: ## create .venv with the packages for development, too
 	@deploy/setup.sh requirements-dev.txt
 
-test: setup-dev ## run the quick tests against a real PostgreSQL, in three minutes; ARGS='-k name' selects
+test: setup-dev ## run the quick tests with a real PostgreSQL, about two minutes; ARGS='-k name' selects tests
 	@$(PYTEST) $(ARGS)
 
-# Services that start, stop and wait for a time limit leave processors idle, so there are two processes for each processor.
-test-all: setup-dev ## run all tests, with whole services and more random examples; TESTS=tests/e2e takes one folder
+# Two processes for each processor, because tests of whole services often wait.
+test-all: setup-dev ## run all tests, with whole services and more random examples; TESTS=tests/e2e selects a folder
 	@$(PYTEST) -n $$(($$(nproc) * 2)) --hypothesis-profile=full $(or $(TESTS),tests) $(ARGS)
 
-soak: setup-dev ## play random histories and races of writers for MINUTES=10, on every core, against the oracle
+soak: setup-dev ## compare random histories and concurrent writers with the oracle for MINUTES=10, on all cores
 	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)
 
-bench: setup-dev ## measure speed and how cost grows, and write a report; ARGS=--quick takes two minutes instead of twenty
+bench: setup-dev ## measure speed and its growth with data, and write a report; ARGS=--quick takes 2 minutes instead of 20
 	@exec .venv/bin/python -m loadtests.bench $(ARGS)
 
-bench-seed: setup-dev ## measure seeding alone, against a bare COPY
+bench-seed: setup-dev ## compare the speed of seeding with that of COPY
 	@exec .venv/bin/python -m loadtests.bench --only seed $(ARGS)
 
-chaos: setup-dev ## put faults into the service under load, and print what its clients saw; ARGS=--quick is shorter
+chaos: setup-dev ## cause faults under load and print their effect on clients; ARGS=--quick is shorter
 	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
 
-load: setup-dev ## put load on the service and report: CAMPAIGN=smoke by default, ARGS='--host URL' for a deployment
+load: setup-dev ## run a load test and write a report: CAMPAIGN=smoke by default, ARGS='--host URL' for a deployment
 	@exec .venv/bin/python -m loadtests campaign $(or $(CAMPAIGN),smoke) $(ARGS)
 
-package-tools: ## fetch what the tests of the chart and of compose.yaml need, into .tools; needs Go
+locust: setup-dev ## start locust's web UI for a running service: HOST=http://127.0.0.1:8000, WEB_PORT=8089
+	@exec .venv/bin/python -m locust --locustfile loadtests/locustfile.py --host $(or $(HOST),http://127.0.0.1:$(or $(PORT),8000)) \
+		--web-host 127.0.0.1 --web-port $(or $(WEB_PORT),8089) $(ARGS)
+
+package-tools: ## download tools for the tests of the Helm chart and compose.yaml into .tools; needs Go
 	@tests/packaging/tools.sh
 
-image-check: setup-dev ## build the container images from Debian's packages, and run compose.yaml with them; needs root and podman
+image-check: setup-dev ## build the container images and run compose.yaml with them; needs root and podman
 	@.venv/bin/python -m pytest -s tests/packaging/image_check.py $(ARGS)
 
-fresh-machine: ## run make run and make test in a minimal Debian made for it; ARGS='--suite trixie', needs root and mmdebstrap
+fresh-machine: ## run make run and make test in a minimal new Debian; ARGS='--suite trixie'; needs root and mmdebstrap
 	@tests/packaging/fresh_machine.sh $(ARGS)
 
-lint: setup-dev ## check style, the layers of the packages, types, and that no migration is missing
+lint: setup-dev ## check style, layers of packages, types, and that no migration is missing
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports
@@ -70,14 +74,18 @@ lint: setup-dev ## check style, the layers of the packages, types, and that no m
 	@$(MANAGE) makemigrations --check --dry-run
 	@CDB_STRATEGIES=1 $(MANAGE) spectacular --validate --fail-on-warn --file /dev/null
 
-format: setup-dev ## put the code into the project's style
+format: setup-dev ## format the code
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 
-reference: setup-dev ## write the generated pages of the documentation: docs/settings.md
+docs: setup-dev ## build the documentation site into site/, without network access
+	@DJANGO_SETTINGS_MODULE=cdb.settings .venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs site $(ARGS)
+	@echo "The documentation is in site/index.html."
+
+reference: setup-dev ## write the generated pages of the documentation (docs/settings.md)
 	@.venv/bin/python -m cdb.reference
 
-requirements: setup-dev ## pin the newest versions that pyproject.toml allows
+requirements: setup-dev ## pin the newest versions that pyproject.toml permits
 	@$(PIN) --upgrade --extra embedded --output-file requirements.txt pyproject.toml
 	@$(PIN) --upgrade --constraint requirements.txt --output-file requirements-container.txt pyproject.toml
 	@$(PIN) --upgrade --extra embedded --extra dev --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make .venv with the pinned packages of a requirements file. Run again, it finds nothing to do.
+# Create .venv with the pinned packages of a requirements file. A second run changes nothing.
 # Usage: deploy/setup.sh requirements.txt
 set -eu
 requirements=$1
@@ -25,7 +25,7 @@ if [ ! -x .venv/bin/python ]; then
     "$python" -m venv .venv
 fi
 
-# The server's account must be able to run the binaries in here, also where the user's umask says otherwise.
+# The account of the PostgreSQL server must be able to execute the binaries, regardless of the user's umask.
 umask 022
 stamp=.venv/installed-$(basename "$requirements")
 if ! cmp -s "$requirements" "$stamp"; then

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Make the service's database and the standby's way in, when the image of PostgreSQL makes its data directory.
+# Create the database of the service and the access of the standby, when the image of PostgreSQL creates its data directory.
 set -eu
 
-# deploy/postgresql.conf, as the service "configure" wrote it. A standby gets this line with its copy.
+# deploy/postgresql.conf, as the service "configure" wrote it. A standby copies this line.
 echo "include = '/etc/cdb/postgresql.conf'" >>"$PGDATA/postgresql.conf"
 echo "host replication cdb_replication samenet scram-sha-256" >>"$PGDATA/pg_hba.conf"
 

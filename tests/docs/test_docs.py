@@ -37,7 +37,7 @@ def test_every_route_is_in_the_table(path):
 
 
 def error_codes():
-    """The codes of the error classes, every literal that a function named error_response gets as its second argument, and nginx's."""
+    """All error codes: of error classes, of calls of `error_response`, of the worker and of nginx."""
     codes = {error.code for error in STATUS_OF}
     for file in (ROOT / "cdb_rest").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

@@ -99,20 +99,20 @@ def read_while_written(pair, disturb, rounds):
 def test_nobody_reads_less_than_was_acknowledged_also_from_a_replica_that_stops_replaying(pair, request):
     def disturb(number):
         if number % 40 == 0:
-            pair.standby.lag()
+            pair.standby.pause_replay()
         elif number % 40 == 20:
-            pair.standby.go_on()
+            pair.standby.resume_replay()
 
     try:
         read_while_written(pair, disturb, request.config.getoption("rounds") // 2)
     finally:
-        pair.standby.go_on()
+        pair.standby.resume_replay()
     pair.standby.wait_until_caught_up()
     pair.wait_until_in()
 
 
 def test_one_that_stays_behind_is_left_out_and_comes_back_by_itself(pair):
-    with pair.standby.lagging():
+    with pair.standby.replay_paused():
         pair.insert(pair.newest() + 1)
         pair.wait_until_in(False)
         assert "s behind" in pair.lines("is out of rotation")[-1]
@@ -164,7 +164,7 @@ def test_an_answer_that_it_refuses_is_given_by_the_primary_and_keeps_nobody_else
 
 def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks_something(pair):
     expected = pair.client.get(LOOKUP.format("tiny"))
-    with pair.standby.lagging():
+    with pair.standby.replay_paused():
         pair.insert(pair.newest() + 1)
         with frozen_database(pair.service):
             # Longer than it may be behind, where somebody could tell.

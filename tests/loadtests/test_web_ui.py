@@ -3,7 +3,6 @@
 import contextlib
 import re
 import subprocess
-import sys
 import time
 import urllib.request
 
@@ -28,19 +27,10 @@ LONGEST_LABEL = 95
 
 @pytest.fixture(scope="module")
 def address(load_service):
-    """The UI as README says how to start it, for the service."""
+    """The address of the web UI of `make locust` for the service."""
     port = free_port()
-    words = [
-        "-f",
-        "loadtests/locustfile.py",
-        "--host",
-        f"http://127.0.0.1:{load_service.port}",
-        "--web-port",
-        str(port),
-    ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "locust", *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    words = ["locust", f"HOST=http://127.0.0.1:{load_service.port}", f"WEB_PORT={port}"]
+    process = subprocess.Popen(["make", *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     found = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:

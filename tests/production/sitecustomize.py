@@ -6,7 +6,7 @@ imports this module first, because `tests/conftest.py` puts its directory on `PY
 
 import sys
 
-HIDDEN = ("greenlet", "jinja2", "pygments", "requests", "rich")
+HIDDEN = ("docutils", "greenlet", "jinja2", "pygments", "requests", "rich")
 PROGRAMS = ("manage.py", "gunicorn", "gunicorn_master")
 
 if any(argument.endswith(PROGRAMS) for argument in sys.orig_argv):

@@ -18,7 +18,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* Arguments: the context, and nothing, "-nginx" or "-pgbouncer". */}}
+{{/* Arguments: the context, and "", "-nginx" or "-pgbouncer". */}}
 {{- define "cdb.image" -}}
 {{- $root := index . 0 -}}
 image: {{ printf "%s%s:%s" $root.Values.image.repository (index . 1) (include "cdb.tag" $root) | quote }}
@@ -33,8 +33,8 @@ imagePullPolicy: {{ $root.Values.image.pullPolicy }}
 {{- if .Values.database.cluster.enabled }}{{ include "cdb.cluster" . }}-rw:5432{{ else }}{{ required "database.external.host" .Values.database.external.host }}:{{ .Values.database.external.port }}{{ end }}
 {{- end }}
 
-{{/* Addresses of the streaming replicas, with commas between. Each leads to one server, because the service compares what one server
-has with what the primary has: the operator's own service for replicas leads to one only where there is one. */}}
+{{/* Addresses of the streaming replicas, separated by commas. Each must lead to a single server, because cdb compares its position with
+that of the primary. The operator's service for replicas does so only if there is one replica. */}}
 {{- define "cdb.replicas" -}}
 {{- $addresses := list -}}
 {{- if not .Values.database.cluster.enabled }}
@@ -47,7 +47,7 @@ has with what the primary has: the operator's own service for replicas leads to 
 {{ join "," $addresses }}
 {{- end }}
 
-{{/* The URLs of the servers themselves, for who goes past PgBouncer and for PgBouncer. The password is in PGPASSWORD. */}}
+{{/* The URLs of the PostgreSQL servers, for PgBouncer and for connections that bypass it. The password is in PGPASSWORD. */}}
 {{- define "cdb.directly" -}}
 - name: DATABASE_URL
   value: {{ printf "postgresql://%s@%s/%s" .Values.database.user (include "cdb.primary" .) .Values.database.name | quote }}
@@ -57,7 +57,7 @@ has with what the primary has: the operator's own service for replicas leads to 
 {{- if .Values.database.cluster.enabled }}{{ include "cdb.cluster" . }}-app{{ else }}{{ required "database.external.existingSecret" .Values.database.external.existingSecret }}{{ end }}
 {{- end }}
 
-{{/* What every container of the service's own images gets. */}}
+{{/* The environment of all containers with cdb's images. */}}
 {{- define "cdb.settings" -}}
 - name: POD_IP
   valueFrom: {fieldRef: {fieldPath: status.podIP}}
@@ -76,7 +76,7 @@ has with what the primary has: the operator's own service for replicas leads to 
   valueFrom: {secretKeyRef: {name: {{ include "cdb.passwordSecret" . }}, key: password}}
 {{- end }}
 
-{{/* What the application gets. */}}
+{{/* The environment of the application. */}}
 {{- define "cdb.environment" -}}
 {{ include "cdb.settings" . }}
 {{ include "cdb.password" . }}

@@ -1,0 +1,49 @@
+"""Names and words that were replaced by standard terms do not come back (docs/glossary.md has the terms)."""
+
+import re
+import subprocess
+
+import pytest
+
+from cdb.env import ROOT
+
+# What was replaced, and by what.
+REPLACED = {
+    r"[Ee]xchange(s|_of)?\b(?!_)": "request context",
+    r"\bkept[_ ]answers?\b|\bKeptAnswers?\b(?!\")": "idempotency record",
+    r"\banswer_(if_kept|once|lookup|write|in_the_open)\b": "conditional_get, respond_once, respond_to_lookup, …",
+    r"\b(ConditionalFirst|LookupFirst|FromReplica|Observed|OwnView|NowAndThen)\b": "FastConditionalGet, FastLookup, …",
+    r"\b(un)?hurr(y|ied)\b": "timeout",
+    r"\bmade[_ -]ahead\b": "prefetch",
+    r"\b(mend(s|ed|ing)?|tidy)\b": "repair",
+    r"\bcopied_out\b|\bhang(s|ing)?[_ ]up\b": "stream_copy, close",
+    r"\b([Ww]hoever|[Ss]omebody|[Nn]obody|[Aa]nybody)\b": "the actor: client, worker, operator",
+    r"\bbefell\b": "what happened to",
+}
+# Names that something outside relies on, and the user `nobody` of Unix.
+ALLOWED = re.compile(r'"KeptAnswer"|kept_answer_(key|created)|KeptAnswer_id_seq|user nobody|getpwnam\("nobody"\)')
+PLACES = ("cdb", "cdb_rest", "deploy", "sql", "README.md", "CONTRIBUTING.md", "Makefile", "docs/*.md")
+
+
+def texts():
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PLACES],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in listed.stdout.splitlines():
+        file = ROOT / name
+        is_text = file.suffix in (".py", ".sql", ".md", ".conf", ".ini", ".yaml", ".yml", ".sh", "") and file.is_file()
+        # Migrations are frozen.
+        if is_text and "migrations" not in file.parts:
+            yield name, file.read_text()
+
+
+@pytest.mark.parametrize(("pattern", "term"), REPLACED.items(), ids=REPLACED.values())
+def test_replaced_terms_do_not_come_back(pattern, term):
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in texts()
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.search(pattern, ALLOWED.sub("", line))
+    ]
+    assert not found, f"write {term} instead"
