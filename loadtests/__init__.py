@@ -1,1 +1,1 @@
-"""Programs that put load on the service and report what it does."""
+"""Load tests, benchmarks and fault injection for the service, with their reports."""

@@ -1,4 +1,4 @@
-"""`python -m loadtests`: what `make load` runs."""
+"""The command line of `python -m loadtests`, which `make load` runs."""
 
 import argparse
 import contextlib
@@ -25,8 +25,8 @@ from loadtests.reporting.report import verdict
 from loadtests.reporting.result import Target
 from loadtests.service import ServiceError
 
-# Each is the module of this name in loadtests/campaigns: its first line tells its question, `run` answers it, and options of its
-# own come from `add_options(parser)`, if it has that.
+# Each name is a module of loadtests/campaigns. The first line of its docstring is the question of the campaign,
+# `run(stage)` returns the findings, and the optional `add_options(parser)` adds command line options.
 NAMES = (
     "smoke", "scenarios", "threads", "workers", "types-iovs", "endpoints", "growth", "hammer", "saturation", "peak",
     "storm-cache",
@@ -34,13 +34,16 @@ NAMES = (
 CAMPAIGNS: dict[str, ModuleType] = {
     name: importlib.import_module(f"loadtests.campaigns.{name.replace('-', '_')}") for name in NAMES
 }
-# What every campaign is asked; all else is its own.
+# Names of the options that every campaign has; all others belong to one campaign.
 COMMON = {"do", "name", "host", "quick", "directory"}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The code is 0 if the campaign met its targets, 1 if not or if it could not be run. Of a quick one it is 1 if a request had
-    no response or not the right one."""
+    """Run the command and return its exit code.
+
+    The code of a campaign is 0 if it met its targets, and 1 if it did not or could not be run. With --quick the
+    code is 1 if a request failed in a way that load does not excuse (`summaries.faults_of`).
+    """
     options = _parser().parse_args(arguments)
     return options.do(options)
 
@@ -49,18 +52,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m loadtests", description="Load tests and their reports.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_campaigns(commands.add_parser("campaign", help="run a campaign and write its report"))
-    shown = commands.add_parser("report", help="make the page for a recording that locust made by --record")
+    shown = commands.add_parser("report", help="write the report of a recording that locust made with --record")
     shown.set_defaults(do=_report)
-    shown.add_argument("recording", type=Path, metavar="DIRECTORY", help="what locust was given as --record")
+    shown.add_argument("recording", type=Path, metavar="DIRECTORY", help="the directory that locust got as --record")
     shown.add_argument(
-        "--output", type=Path, metavar="DIRECTORY", help="where the page goes (default: beside the recording)"
+        "--output", type=Path, metavar="DIRECTORY", help="directory of the report (default: that of the recording)"
     )
-    compared = commands.add_parser("compare", help="put two reports side by side, and say what changed beyond noise")
+    compared = commands.add_parser("compare", help="compare two reports and list the changes beyond noise")
     compared.set_defaults(do=_compare)
     for name in ("before", "after"):
         compared.add_argument(name, type=Path, help=f"the report {name} the change: its directory or its findings.json")
     compared.add_argument(
-        "--output", type=Path, metavar="DIRECTORY", help="where the page goes (default: beside the latter)"
+        "--output", type=Path, metavar="DIRECTORY", help="directory of the page (default: that of the report after)"
     )
     return parser
 
@@ -76,29 +79,29 @@ def _add_campaigns(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=_campaign)
-    told = "a deployment, such as https://cdb.example.org (default: a service of our own)"
-    parser.add_argument("--host", type=_address, default="", metavar="URL", help=told)
-    parser.add_argument("--quick", action="store_true", help="as little as shows that all works; no verdicts")
-    parser.add_argument("--directory", type=Path, default=ROOT / "var" / "load", help="where data and reports go")
+    described = "address of a remote deployment, such as https://cdb.example.org (default: a local service is started)"
+    parser.add_argument("--host", type=_address, default="", metavar="URL", help=described)
+    parser.add_argument("--quick", action="store_true", help="the smallest run that exercises everything; no verdicts")
+    parser.add_argument("--directory", type=Path, default=ROOT / "var" / "load", help="directory of data and reports")
 
 
 def _address(text: str) -> str:
-    """Empty for none, which is the default."""
+    """The value of --host without a trailing slash; empty, which is the default, for a local service."""
     parts = urlsplit(text)
     if text and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment):
-        raise argparse.ArgumentTypeError(f"{text} is no address such as https://cdb.example.org")
+        raise argparse.ArgumentTypeError(f"must be an address such as https://cdb.example.org (got {text})")
     return text.rstrip("/")
 
 
 def _own(options: argparse.Namespace) -> dict[str, str]:
-    """What the campaign's own options say, as text by name; several values are put apart by spaces."""
+    """The options that only this campaign has, as text by name; several values are separated by spaces."""
     given = {name: value for name, value in vars(options).items() if name not in COMMON and value is not None}
     return {name: " ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in given.items()}
 
 
 def _campaign(options: argparse.Namespace) -> int:
     prepare_process()
-    # What runs on this machine is asked itself, whatever proxy the environment names.
+    # Requests to this machine must not go through a proxy that the environment names.
     os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("no_proxy"), "127.0.0.1"]))
     directory = options.directory.resolve()
     begin, when = time.monotonic(), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
@@ -115,7 +118,7 @@ def _campaign(options: argparse.Namespace) -> int:
             facts = machine.facts(None if host else stage.database, _settings(options), generator="locust")
             findings, code = _findings(module, stage)
     except NeedsOwnServiceError:
-        sys.stderr.write(f"load: {options.name} starts services of its own; it can't be pointed at --host\n")
+        sys.stderr.write(f"load: {options.name} starts its own services and cannot be combined with --host\n")
         return 1
     except (ServiceError, ConfigurationError, OSError) as error:
         sys.stderr.write(f"load: {error}\n")
@@ -131,41 +134,44 @@ def _campaign(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
-    given = {"campaign": options.name, "deployment": options.host or "a service of our own on this machine"}
+    given = {"campaign": options.name, "deployment": options.host or "a local service"}
     if options.host:
         given["what runs there"] = _build(options.host)
     return given | {"quick": "yes" if options.quick else "no"} | _own(options)
 
 
 def _build(host: str) -> str:
-    """The versions that a deployment tells."""
+    """The versions that a remote deployment reports in /metrics."""
     found = [name for name in metrics.read(host) if name.startswith("cdb_build_info{")]
-    return ", ".join(re.findall(r'\w+="[^"]*"', found[0])) if found else "unknown: it has no /metrics for us"
+    return ", ".join(re.findall(r'\w+="[^"]*"', found[0])) if found else "unknown: its /metrics cannot be read"
 
 
 def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
-    """What a campaign found and the code for the shell; of one that was interrupted or failed, what was complete."""
+    """The findings of a campaign and the exit code.
+
+    If it is interrupted or fails, the findings list the complete runs.
+    """
     try:
         findings = module.run(stage)
     except KeyboardInterrupt:
         stage.say("interrupted")
-        return _rest(stage, "Interrupted"), INTERRUPTED
+        return _incomplete(stage, "Interrupted"), INTERRUPTED
     except (ServiceError, OSError) as error:
         if not stage.runs:
             raise
-        return _rest(stage, f"The campaign failed: {error}"), 1
+        return _incomplete(stage, f"The campaign failed: {error}"), 1
     if not stage.quick:
         return findings, 0 if findings.passed else 1
     findings.too_small = "--quick"
     if failed := sum(summaries.faults_of(run.recording) for run in findings.runs):
-        stage.say(f"requests without the right response: {failed:,} (see the failures in the report)")
+        stage.say(f"requests without the correct response: {failed:,} (see the failures in the report)")
     return findings, 1 if failed else 0
 
 
-def _rest(stage: Stage, what: str) -> Findings:
+def _incomplete(stage: Stage, reason: str) -> Findings:
     return Findings(
-        summary=f"{what}. {len(stage.runs)} runs are complete, and nothing is concluded from them",
-        targets=[Target("the campaign came to its end", None, 1, at_most=False)],
+        summary=f"{reason}. {len(stage.runs)} runs are complete; they are not evaluated",
+        targets=[Target("the campaign is complete", None, 1, at_most=False)],
         runs=stage.runs,
     )
 
@@ -177,13 +183,13 @@ def _report(options: argparse.Namespace) -> int:
     except (ValueError, OSError) as error:
         sys.stderr.write(f"load: {error}\n")
         return 1
-    # By the same label everywhere, so that two recordings can be compared.
+    # All recordings have the same label, so that they can be compared.
     run = Run("recording", recording)
     of = summaries.of(run)
     share = "no requests" if of["ok_share"] is None else f"{of['ok_share'] * 100:.2f} % of {of['requests']:,} requests"
     findings = Findings(
-        summary=f"{share} were answered rightly, {number(of['mean_rate'])} requests a second",
-        question="What became of the requests that were recorded?",
+        summary=f"{share} got the correct response, {number(of['mean_rate'])} requests per second",
+        question="What was the outcome of the recorded requests?",
         runs=[run],
     )
     facts = machine.facts(None, {"recording": str(directory)}, generator="locust")

@@ -1,7 +1,7 @@
-"""`python -m loadtests.burst`: thousands of jobs at once, each of which is one lookup, written down as locust's users do.
+"""`python -m loadtests.burst`: thousands of simultaneous lookups, recorded in the format of the locust users.
 
-By the time locust has begun the last of 10,000 requests it has long had answers to the first ones; sockets without any
-client around them begin within a fraction of that time.
+locust cannot start 10,000 requests at once: when it sends the last one, the first responses arrived long ago.
+Plain sockets start all of them in a fraction of that time.
 """
 
 import argparse
@@ -28,9 +28,11 @@ PATIENCE_SECONDS = 120
 USER, NAME = "Burst", "lookup"
 
 
-def put(host: str, directory: Path, options: dict[str, str]) -> Recording:
-    """Run this as a process of its own, with options by their names, and read what it wrote down; so many files as there are jobs
-    have to be allowed. Raises `ServiceError` if it fails."""
+def run(host: str, directory: Path, options: dict[str, str]) -> Recording:
+    """Run this program in its own process, with the options by name, and return its recording.
+
+    The limit on open files must be higher than the number of jobs. Raises `ServiceError` if the program fails.
+    """
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     done = run_command(Settings(directory, {}), "-m", "loadtests.burst", host, str(directory), *words)
     if done.code:
@@ -39,11 +41,14 @@ def put(host: str, directory: Path, options: dict[str, str]) -> Recording:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answers are held against the scenario (random layout, seed 1), whatever the tag is called. The code is 0 in any case:
-    what became of the jobs is told by the recording."""
+    """Send all lookups, compare the responses with the scenario (random layout, seed 1) and write the recording.
+
+    The name of the tag may differ from that of the scenario. The code is always 0: the recording has the
+    outcome of each job.
+    """
     parser = argparse.ArgumentParser(prog="python -m loadtests.burst", description="Thousands of lookups at once.")
     parser.add_argument("host", help="such as http://127.0.0.1:8000")
-    parser.add_argument("directory", type=Path, help="where the recording goes")
+    parser.add_argument("directory", type=Path, help="directory of the recording")
     parser.add_argument("--jobs", type=int, required=True)
     parser.add_argument("--scenario", required=True)
     parser.add_argument("--global-tag", required=True)
@@ -51,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--minor", type=int, required=True)
     parser.add_argument(
         "--patience", **IN_SECONDS, default=PATIENCE_SECONDS,
-        help="time to wait for the last answer (default: %(default)ss)",
+        help="time to wait for the last response (default: %(default)ss)",
     )  # fmt: skip
     options = parser.parse_args(arguments)
     moment = Moment(options.major, options.minor)
@@ -71,11 +76,11 @@ def _write(directory: Path, found: Storm, fault_of: Callable[[bytes], str | None
         rows = csv.writer(file)
         rows.writerow(Request._fields)
         for job in found.jobs:
-            called, detail = _verdict(job, fault_of)
+            result, detail = _verdict(job, fault_of)
             times = (due, epoch + job.begin, epoch + job.end)
-            count = job.body.count(b"[") - 1 if called == outcome.OK else -1
-            rows.writerow(Request(*times, USER, NAME, "GET", job.status, called, count, len(job.body), detail))
-            whole = outcome.OK if called == outcome.OK else outcome.WRONG
+            count = job.body.count(b"[") - 1 if result == outcome.OK else -1
+            rows.writerow(Request(*times, USER, NAME, "GET", job.status, result, count, len(job.body), detail))
+            whole = outcome.OK if result == outcome.OK else outcome.WRONG
             rows.writerow(Request(*times, USER, USER, JOB, 0, whole, 1, 0, ""))
     with (directory / f"generator-{name}").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
@@ -86,9 +91,9 @@ def _write(directory: Path, found: Storm, fault_of: Callable[[bytes], str | None
 
 
 def _verdict(job: Job, fault_of: Callable[[bytes], str | None]) -> tuple[str, str]:
-    called = outcome.of_status(job.status, 200)
-    if called != outcome.OK:
-        return called, outcome.of_response(job.status, job.body)
+    result = outcome.of_status(job.status, 200)
+    if result != outcome.OK:
+        return result, outcome.of_response(job.status, job.body)
     try:
         fault = fault_of(job.body)
     except ValueError as error:

@@ -1,9 +1,8 @@
-"""The rig's own way to the database beside the service: psycopg2, and pgbench out of the wheel."""
+"""Direct access of the harness to the database: psycopg2, and pgbench from the PostgreSQL wheel."""
 
 import contextlib
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,51 +13,52 @@ import psycopg2
 from psycopg2.extensions import connection as Connection  # noqa: N812
 
 from cdb.embedded import postgres_binaries
+from loadtests import child_process
 
 SQL = Path(__file__).parent / "sql"
 PGBENCH = postgres_binaries.BINARIES / "pgbench"
 
 
 def text_of(name: str) -> str:
-    """The statement in a file of the rig's own SQL."""
+    """The text of the statement loadtests/sql/NAME.sql."""
     return (SQL / f"{name}.sql").read_text()
 
 
 @dataclass(frozen=True)
 class Database:
-    """One database of the embedded server, by its libpq URL."""
+    """A database of the embedded server; `url` is its libpq URL."""
 
     url: str
 
     @contextlib.contextmanager
     def connect(self, *, autocommit: bool = True) -> Iterator[Connection]:
-        """A connection; without `autocommit`, what is not committed is rolled back at the end."""
+        """Connect inside the block; without `autocommit`, uncommitted changes are rolled back at its end."""
         with contextlib.closing(psycopg2.connect(self.url)) as connection:
             connection.autocommit = autocommit
             yield connection
 
     def run(self, statement: str, parameters: Any = None) -> None:
-        """Run statements, each in a transaction of its own if there is only one."""
+        """Execute SQL with autocommit; several statements in one call share a transaction."""
         with self.connect() as connection:
             connection.cursor().execute(statement, parameters)
 
     def value(self, statement: str, parameters: Any = None) -> Any:
-        """The first value of the first row, or None without rows."""
+        """Execute a query and return the first column of its first row; None without rows."""
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(statement, parameters)
             row = cursor.fetchone()
             return row[0] if row else None
 
     def sibling(self, name: str) -> "Database":
-        """Another database of the same server."""
+        """The database `name` of the same server."""
         return Database(re.sub(r"@/\w+\?", f"@/{name}?", self.url))
 
     def drop_sibling(self, name: str) -> None:
-        """Remove another database of the same server, connections included, if it is there."""
+        """Drop the database `name` of the same server, if it exists, and close its connections."""
         self.run(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
     def create_sibling(self, name: str) -> "Database":
-        """Another database of the same server, new and empty."""
+        """Create an empty database `name` on the same server; an existing one is dropped first."""
         self.drop_sibling(name)
         self.run(f'CREATE DATABASE "{name}"')
         return self.sibling(name)
@@ -66,7 +66,7 @@ class Database:
 
 @dataclass(frozen=True)
 class Transactions:
-    """What pgbench measured. Times in milliseconds."""
+    """The result of a pgbench run: transactions per second, counts, latency in milliseconds, CPU seconds of pgbench."""
 
     rate: float
     count: int
@@ -76,36 +76,31 @@ class Transactions:
 
 
 def pgbench(database: Database, script: str, *, clients: int, seconds: int, mode: str, seed: int = 1) -> Transactions:
-    """Run a script of pgbench with `mode` simple or prepared. Raises `RuntimeError` with what it said if it failed."""
-    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file, tempfile.TemporaryFile("w+") as output:
+    """Run a pgbench script; `mode` is simple or prepared.
+
+    Raises `RuntimeError` with the end of its output if it fails.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
         file.write(script)
         file.flush()
         threads = min(clients, len(os.sched_getaffinity(0)))
-        process = subprocess.Popen(
-            [str(PGBENCH), "--no-vacuum", "--file", file.name, "--client", str(clients), "--jobs", str(threads),
-             "--time", str(seconds), "--protocol", mode, "--random-seed", str(seed), database.url],
-            stdout=output, stderr=subprocess.STDOUT, env=postgres_binaries.ENVIRONMENT, start_new_session=True,
-        )  # fmt: skip
-        try:
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        output.seek(0)
-        return _transactions(output.read(), usage.ru_utime + usage.ru_stime)
+        command = [
+            str(PGBENCH), "--no-vacuum", "--file", file.name, "--client", str(clients), "--jobs", str(threads),
+            "--time", str(seconds), "--protocol", mode, "--random-seed", str(seed), database.url,
+        ]  # fmt: skip
+        finished = child_process.run(command, env=postgres_binaries.ENVIRONMENT)
+    return _transactions(finished.output, finished.cpu_seconds)
 
 
-def _transactions(said: str, cpu: float) -> Transactions:
-    rate = re.search(r"^tps = ([\d.]+)", said, re.MULTILINE)
-    if rate is None or "aborted" in said:
-        raise RuntimeError(f"pgbench failed: {' '.join(said.split())[-500:]}")
+def _transactions(output: str, cpu: float) -> Transactions:
+    rate = re.search(r"^tps = ([\d.]+)", output, re.MULTILINE)
+    if rate is None or "aborted" in output:
+        raise RuntimeError(f"pgbench failed: {' '.join(output.split())[-500:]}")
     return Transactions(
         rate=float(rate[1]),
-        count=int(_found(r"transactions actually processed: (\d+)", said)),
-        failed=int(_found(r"number of failed transactions: (\d+)", said)),
-        latency=float(_found(r"latency average = ([\d.]+)", said)),
+        count=int(_found(r"transactions actually processed: (\d+)", output)),
+        failed=int(_found(r"number of failed transactions: (\d+)", output)),
+        latency=float(_found(r"latency average = ([\d.]+)", output)),
         cpu_seconds=cpu,
     )
 

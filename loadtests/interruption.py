@@ -1,4 +1,4 @@
-"""How the programs here end when they are told to."""
+"""Signal handling of the load test programs."""
 
 import os
 import signal
@@ -7,8 +7,11 @@ INTERRUPTED = 128 + signal.SIGINT
 
 
 def prepare_process() -> None:
-    """Be told to end by SIGTERM as by Ctrl-C, also in the background of a shell, and let nothing of libpq's environment divert
-    our connections."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, and remove libpq's variables (PG…) from the environment.
+
+    A shell ignores SIGINT for background jobs, so its handler is set as well. libpq's variables could redirect
+    connections.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     for name in [name for name in os.environ if name.startswith("PG")]:

@@ -1,10 +1,10 @@
-"""What locust is given: `locust -f loadtests/locustfile.py`."""
+"""The locustfile: users, shapes and event handlers for `locust -f loadtests/locustfile.py`."""
 
 import sys
 from pathlib import Path
 from typing import Any
 
-# locust puts the directory of this file into the path, not the one above it.
+# locust adds the directory of this file to the path, not its parent.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gevent
@@ -23,25 +23,27 @@ from loadtests.users.readers import BelleJob, KeepAliveJob, ReconstructionJob  #
 from loadtests.users.subject import subject_of
 from loadtests.users.writers import Expert, Indecisive  # noqa: F401
 
-LOOK_SECONDS = 0.1
-# Seconds without a word from a process until the master gives it up. On a busy machine a process may be silent for some seconds;
-# given up after three, as is locust's default, it would end the test too early, or be sent its users once more.
+CHECK_INTERVAL_SECONDS = 0.1
+# The master removes a worker process after so many seconds without a heartbeat. On a busy machine a process may
+# be silent for some seconds. With locust's default of three, the test would end too early, or the users would
+# be sent to the worker twice.
 runners.HEARTBEAT_LIVENESS = 60
-# Seconds until a process announces itself to the master once more. The master takes that for another process, and if the test has
-# begun, it sends the users once more; locust's default is five, which a busy machine exceeds.
+# A worker process announces itself to the master again after so many seconds. The master takes that for another
+# process and, if the test has begun, sends the users again. A busy machine exceeds locust's default of five
+# seconds.
 runners.CONNECT_TIMEOUT = 60
-# Who takes part in this shape where nobody was named.
+# The default users of this shape.
 READERS_AND_WRITERS = ("ReconstructionJob", "Indecisive")
 
 
 @events.init.add_listener
 def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
-    """Let jobs come to their end when a test does, and take the shape that was named, where locust would take any."""
+    """Let jobs finish when a test ends, and select the shape by --shape (locust would take any)."""
     options = environment.parsed_options
-    # gevent's clock stood still while modules were imported, and --run-time, which is counted from it, would be over too soon.
+    # gevent's clock is not updated during imports. --run-time starts with it and would end too early.
     gevent.get_hub().loop.update_now()
     if web_ui:
-        # Fields in their order, not by the alphabet, and first the users that there are most of.
+        # The UI shows fields in the order of definition, not alphabetically, and users by weight.
         kinds = sorted(environment.available_user_classes.items(), key=lambda item: -item[1].weight)
         environment.available_user_classes = dict(kinds)
         web_ui.app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}
@@ -55,22 +57,23 @@ def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
             kinds = environment.available_user_classes
             environment.user_classes = [kinds[name] for name in READERS_AND_WRITERS]
         environment.shape_class.settle(options)
-        # Else locust's own default, which is one user, would be the peak.
+        # Otherwise locust's default of one user would be the peak.
         options.num_users = environment.shape_class.plan.users
     Indecisive.iterations = Iterations(environment)
     if options.headless and not isinstance(environment.runner, WorkerRunner):
-        # Drawing takes a while the first time, and the time of a run begins with it. In the UI it is not known yet of what.
+        # Generating the expected rows takes time once, and must not be part of the run. In the UI the options
+        # are not known yet.
         subject_of(options)
 
 
 @events.test_start.add_listener
 def begin(environment: Environment, **_: Any) -> None:
-    """Write down what comes, and end when all users have done what they were to do."""
+    """Open the recording, and end the test when all users are done, if their jobs are limited."""
     options, runner = environment.parsed_options, environment.runner
     together.all_there.clear()
     if environment.shape_class and not isinstance(runner, WorkerRunner):
         environment.shape_class.settle(options)
-    # Before there are users, who would be late otherwise.
+    # Before users are spawned: they would be late otherwise.
     subject_of(options)
     Indecisive.iterations.begin(options.iterations)
     if options.record and not isinstance(runner, MasterRunner):
@@ -81,13 +84,13 @@ def begin(environment: Environment, **_: Any) -> None:
 
 @events.spawning_complete.add_listener
 def all_there(**_: Any) -> None:
-    """Those who wait for each other begin."""
+    """Release the users that wait for each other (--start-together)."""
     together.begin()
 
 
 @events.test_stop.add_listener
 def end(environment: Environment, **_: Any) -> None:
-    """Nothing is written after a test."""
+    """Restore the shape and close the recording."""
     if environment.shape_class:
         environment.shape_class.restore()
     if CheckedUser.writer:
@@ -97,10 +100,10 @@ def end(environment: Environment, **_: Any) -> None:
 
 def _end_when_idle(environment: Environment) -> None:
     runner = environment.runner
-    # Before that, a master has not heard from its workers, and counts no users.
+    # Until then a master has no reports from its workers and counts no users.
     together.all_there.wait()
     while runner.user_count:
-        gevent.sleep(LOOK_SECONDS)
+        gevent.sleep(CHECK_INTERVAL_SECONDS)
     if environment.web_ui:
         runner.stop()
     else:

@@ -1,4 +1,4 @@
-"""What locust is given besides `locustfile.py` for campaigns whose users nobody else needs."""
+"""The second locustfile, with the users that only campaigns need."""
 
 from loadtests.users.campaigns import Inserter, ReadBack, StudyLookup  # noqa: F401
 from loadtests.users.scheduled import Scheduled  # noqa: F401

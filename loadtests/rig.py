@@ -1,4 +1,4 @@
-"""The data directory, its embedded server, and scenarios in it: what bench and campaigns start from."""
+"""The test harness of bench and campaigns: a data directory with an embedded server and seeded scenarios."""
 
 import contextlib
 import sys
@@ -19,7 +19,7 @@ TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
 
 @dataclass
 class Rig:
-    """One run of a program that measures."""
+    """The harness of one run of bench or of a campaign."""
 
     data: Path
     _server: EmbeddedPostgres = field(init=False)
@@ -30,7 +30,7 @@ class Rig:
 
     @contextlib.contextmanager
     def running_database(self) -> Iterator[None]:
-        """Keep the embedded server up from one service to the next."""
+        """Keep the embedded server running inside the block, also between two services."""
         self._server.acquire()
         try:
             yield
@@ -39,24 +39,25 @@ class Rig:
 
     @property
     def settings(self) -> Settings:
-        """Of a service on the main database."""
+        """The settings of a service on the main database."""
         return Settings(self.data, {})
 
     @property
     def database(self) -> Database:
-        """The main one, with the scenarios."""
+        """The main database, which has the scenarios."""
         return Database(self._server.url)
 
     def say(self, line: str) -> None:
-        """One line of progress."""
+        """Write a line of progress with the time to stderr."""
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
         sys.stderr.flush()
 
     def seed(self, *tags: str) -> None:
-        """Make sure that the tags are there, by the names of scenarios or of sizes (`loadtests/content/tags.py`); one with the
-        right counts is taken as it is, because the same rows would come again.
+        """Create the tags with these names of scenarios or sizes (`loadtests/content/tags.py`) unless they exist.
 
-        Raises `ServiceError` if one is unknown or can't be written."""
+        An existing tag with the expected counts is used as it is, because seeding it again would give the same
+        rows. Raises `ServiceError` if a name is unknown or a tag cannot be written.
+        """
         sized: list[str] = []
         for scenario in [_known(tag) for tag in tags if tag not in self._ready]:
             if not self.database.value(TABLES):
@@ -81,7 +82,7 @@ def _known(tag: str) -> Scenario:
 
 
 def write_sized(settings: Settings, *tags: str) -> None:
-    """Write tags whose names say their size, in place of those that are there. Raises `ServiceError` if that fails."""
+    """Write tags whose names give their size, and replace existing ones. Raises `ServiceError` if that fails."""
     done = run_command(settings, "-m", "loadtests.content.write_sized", *tags)
     if done.code:
         raise ServiceError(f"writing the tags failed: {' '.join(done.output.split())[-500:]}")

@@ -1,4 +1,4 @@
-"""What the user `Scheduled` plays: waves of requests, as a file that a campaign writes and locust reads."""
+"""The schedule of the user `Scheduled`: waves of requests, in a file that a campaign writes and locust reads."""
 
 import json
 from collections.abc import Sequence
@@ -8,8 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Wave:
-    """`count` requests of a route, one each `offset` seconds whatever becomes of those before; the recording has them under
-    `name`. A wave begins when everything of the one before has been answered, or given up."""
+    """`count` requests to a route, one every `offset` seconds, whatever the outcome of earlier ones.
+
+    `name` is the name of the requests in the recording. A wave begins when all requests of the previous one have ended.
+    """
 
     name: str
     route: str
@@ -18,10 +20,10 @@ class Wave:
 
 
 def write(path: Path, waves: Sequence[Wave]) -> None:
-    """Make the file; its directory has to be there."""
+    """Write the file; its directory must exist."""
     path.write_text(json.dumps([asdict(wave) for wave in waves], indent=1) + "\n")
 
 
 def read(path: Path) -> list[Wave]:
-    """The waves of a file."""
+    """Read the waves from the file."""
     return [Wave(**wave) for wave in json.loads(path.read_text())]

@@ -1,4 +1,4 @@
-"""The real service in processes of its own, and the commands of manage.py, with settings of the rig's choice."""
+"""Running the real service and the commands of manage.py as child processes, with the settings of the harness."""
 
 import contextlib
 import http.client
@@ -17,70 +17,48 @@ from pathlib import Path
 import psutil
 
 from cdb.env import ROOT
+from loadtests import child_process
+from loadtests.child_process import Finished
 
 START_SECONDS = 120
 STOP_SECONDS = 60
 PORTS, PORT_TRIES = (20_000, 32_000), 100
 PREFIX = "/api/cdb_rest/"
-# What must not leak in from the shell of whoever measures.
+# Prefixes of environment variables that must not leak in from the operator's shell.
 HIDDEN = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PG", "DJANGO_", "MAKE", "MFLAGS")
 
 
 class ServiceError(Exception):
-    """The service or one of its commands failed; the message has what it said last."""
+    """The service or one of its commands failed; the message has the end of its output."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Where an instance keeps its data and what else it is told by environment variables."""
+    """The data directory of an instance, and its other settings as environment variables."""
 
     data: Path
     extra: dict[str, str]
 
     def environment(self, **more: str) -> dict[str, str]:
-        """The whole environment of a process."""
+        """The complete environment of a process."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
         fixed = {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(self.data), "SCENARIO": "none", "CDB_STRATEGIES": "1"}
-        # Some strategies take longer than a lookup may.
+        # Some strategies exceed the default timeout of lookups.
         fixed["CDB_LOOKUP_TIMEOUT_SECONDS"] = "60"
         return clean | fixed | self.extra | more
 
     def with_database(self, url: str) -> "Settings":
-        """The same on another database."""
+        """The same settings with another database."""
         return Settings(self.data, self.extra | {"DATABASE_URL": url})
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A command that has ended."""
-
-    code: int
-    output: str
-    seconds: float
-    peak_bytes: int
-
-
 def run_command(settings: Settings, *arguments: str) -> Finished:
-    """Run a Python program, such as `manage.py seed_scenario tiny`, to its end; it is killed if we are interrupted."""
-    with tempfile.TemporaryFile("w+") as output:
-        begin = time.monotonic()
-        process = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=ROOT, env=settings.environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )  # fmt: skip
-        try:
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        except BaseException:
-            _stop(process)
-            raise
-        output.seek(0)
-        return Finished(process.returncode, output.read(), time.monotonic() - begin, usage.ru_maxrss * 1024)
+    """Run a Python program, such as `manage.py seed_scenario tiny`, to its end; it is stopped if we are interrupted."""
+    return child_process.run([sys.executable, *arguments], cwd=ROOT, env=settings.environment(), stop=_stop)
 
 
 def manage(settings: Settings, *arguments: str) -> Finished:
-    """Run a command of manage.py. Raises `ServiceError` with its last line if it fails."""
+    """Run a command of manage.py. Raises `ServiceError` with the last line of its output if it fails."""
     finished = run_command(settings, "manage.py", *arguments)
     if finished.code:
         lines = finished.output.strip().splitlines() or ["no output"]
@@ -91,7 +69,7 @@ def manage(settings: Settings, *arguments: str) -> Finished:
 
 
 class Service:
-    """A running `manage.py run`, or `serve`."""
+    """A running `manage.py run` or `manage.py serve`."""
 
     def __init__(self, process: subprocess.Popen, port: int, workers: int, command: str) -> None:
         self.process = process
@@ -100,28 +78,34 @@ class Service:
         self.workers = workers
 
     def url(self, path: str) -> str:
-        """The address of a route of the API."""
+        """The URL of a route of the API."""
         return f"http://127.0.0.1:{self.port}{PREFIX}{path}"
 
     def lookup_url(self, tag: str, route: str = "payloadiovs/") -> str:
-        """A lookup without its moment, which the load generator adds."""
+        """The URL of a lookup without the moment, which the load generator appends."""
         return self.url(f"{route}?gtName={tag}")
 
     def application(self) -> psutil.Process:
-        """What answers: gunicorn alone, or all that `serve` runs, the database excepted."""
+        """The root of the processes that serve requests: gunicorn for `run`.
+
+        For `serve` the supervisor of all its programs. The database is not among them.
+        """
         return self.gunicorn() if self.command == "run" else psutil.Process(self.process.pid)
 
     def gunicorn(self) -> psutil.Process:
-        """gunicorn's master process."""
+        """gunicorn's master process. Raises `ServiceError` if there is none."""
         for child in psutil.Process(self.process.pid).children():
             if any("gunicorn" in word for word in child.cmdline()):
                 return child
-        raise ServiceError("gunicorn is not there")
+        raise ServiceError("gunicorn is not running")
 
 
 @contextlib.contextmanager
 def running(settings: Settings, *, workers: int = 3, command: str = "run", **extra: str) -> Iterator[Service]:
-    """Serve inside the block, by `manage.py run` or another command. Raises `ServiceError` if the service does not come up."""
+    """Serve inside the block with `manage.py run` or another command.
+
+    Raises `ServiceError` if the service does not start.
+    """
     port = free_port()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
@@ -151,7 +135,7 @@ def _becomes_ready(process: subprocess.Popen, port: int) -> bool:
 
 
 def _stop(process: subprocess.Popen) -> None:
-    """End a process in order; one that does not end is killed with those that it started."""
+    """Terminate a process; if it does not exit in time, kill it and its descendants."""
     if process.poll() is not None:
         return
     process.send_signal(signal.SIGTERM)
@@ -166,9 +150,9 @@ def _stop(process: subprocess.Popen) -> None:
 
 
 def free_port() -> int:
-    """A port on 127.0.0.1 that nobody listens on. Raises `ServiceError` if none is found.
+    """A free TCP port on 127.0.0.1. Raises `ServiceError` if none is found.
 
-    It is below those that the kernel gives to outgoing connections, which load takes by the thousand.
+    It is below the kernel's range of ephemeral ports, of which the load generator uses thousands.
     """
     for _ in range(PORT_TRIES):
         port = random.randrange(*PORTS)

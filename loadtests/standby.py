@@ -1,4 +1,4 @@
-"""A real streaming replica of an embedded server, that can be hurt: for tests and measurements of reading from replicas."""
+"""A streaming replica of an embedded server, with methods that inject faults, for tests of reading from replicas."""
 
 import contextlib
 import signal
@@ -16,14 +16,15 @@ from cdb.processes import directories
 
 USER = DATABASE = "cdb"
 CATCH_UP_SECONDS = 120
-# No less than any primary of ours has, or the replica would not start.
+# At least as many as the primary has; otherwise the replica does not start.
 CONNECTIONS = "500"
 
 
 class Standby:
-    """A replica, in `directory`, of the embedded server of the data directory `data`, which keeps its log for it by a slot.
+    """A replica in `directory` of the embedded server in the data directory `data`, with a replication slot.
 
-    `options` are settings beside our own, by name; `data` is its data directory, `log` the file that it writes to.
+    `options` are additional PostgreSQL settings by name. The attribute `data` is the data directory of the
+    replica, `log` its log file.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Standby:
                 "port": postgres_binaries.PORT,
                 "max_connections": CONNECTIONS,
                 "jit": "off",
-                # Reads are cancelled rather than that replaying waits for them for long.
+                # Long reads are cancelled, so that they do not delay replay.
                 "max_standby_streaming_delay": "2s",
                 "hot_standby_feedback": "on",
             }
@@ -58,8 +59,8 @@ class Standby:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Standby"]:
-        """Inside the block the replica exists, and runs unless it was stopped."""
-        self._make()
+        """Create and start the replica for the duration of the block; then kill it and drop its slot."""
+        self._create()
         try:
             self.start()
             yield self
@@ -72,12 +73,12 @@ class Standby:
                 self._on(_url(self._primary), "SELECT pg_drop_replication_slot(%s)", self.name)
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the replica if it does not run, and wait until it accepts connections."""
         if not self._process.is_running():
             self._process.start()
 
     def kill(self) -> None:
-        """End all of its processes at once, as when its machine loses power."""
+        """Kill all processes of the replica at once, as a power failure does."""
         processes = self._processes()
         for process in processes:
             with contextlib.suppress(psutil.Error):
@@ -85,12 +86,12 @@ class Standby:
         psutil.wait_procs(processes, timeout=30)
 
     def stop(self) -> None:
-        """Stop it in good order."""
+        """Shut the replica down."""
         self._process.stop()
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """Inside the block it takes connections and says nothing."""
+        """Freeze the replica inside the block: the kernel accepts connections, but nothing responds."""
         processes = self._processes()
         for process in processes:
             process.send_signal(signal.SIGSTOP)
@@ -101,36 +102,39 @@ class Standby:
                 process.send_signal(signal.SIGCONT)
 
     @contextlib.contextmanager
-    def lagging(self) -> Iterator[None]:
-        """Inside the block it gets all and replays nothing; others may let it replay meanwhile."""
-        self.lag()
+    def replay_paused(self) -> Iterator[None]:
+        """Pause replay inside the block, while the replica still receives WAL.
+
+        Calls inside the block may resume it earlier.
+        """
+        self.pause_replay()
         try:
             yield
         finally:
-            self.go_on()
+            self.resume_replay()
 
-    def lag(self) -> None:
-        """Let it replay nothing, though it gets all."""
+    def pause_replay(self) -> None:
+        """Pause replay; the replica still receives WAL."""
         self._on(self.url, "SELECT pg_wal_replay_pause()")
 
-    def go_on(self) -> None:
-        """Let it replay again."""
+    def resume_replay(self) -> None:
+        """Resume replay."""
         self._on(self.url, "SELECT pg_wal_replay_resume()")
 
     def promote(self) -> None:
-        """Make it a primary of its own."""
+        """Promote the replica to a primary."""
         self._on(self.url, "SELECT pg_promote()")
 
     def wait_until_caught_up(self) -> None:
-        """Return when it has replayed all that the primary has written by now."""
+        """Wait until the replica has replayed all WAL that the primary has flushed by now. Raises `TimeoutError`."""
         position = self._on(_url(self._primary), "SELECT pg_current_wal_flush_lsn()::text")
         deadline = time.monotonic() + CATCH_UP_SECONDS
         while not self._on(self.url, "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", position):
             if time.monotonic() > deadline:
-                raise TimeoutError("the replica does not catch up")
+                raise TimeoutError(f"the replica did not catch up within {CATCH_UP_SECONDS} s")
             time.sleep(0.02)
 
-    def _make(self) -> None:
+    def _create(self) -> None:
         for directory in (self._directory, self.data, self._sockets):
             directories.make_private(directory, postgres_binaries.account())
         postgres_binaries.allow_traversal(self.data)

@@ -1,4 +1,4 @@
-"""Thousands of jobs that all start at once: each opens a connection, asks one question, reads the answer to its end and goes."""
+"""Thousands of simultaneous jobs: each opens a connection, sends one request, reads the whole response and closes."""
 
 import contextlib
 import resource
@@ -11,14 +11,17 @@ from urllib.parse import urlsplit
 
 from loadtests.reporting.figures import percentile
 
-# Jobs beyond the files that a process may open would not be jobs.
+# Open files of a process besides the connections of its jobs.
 SPARE_FILES = 64
 RECEIVE_BYTES = 256 * 1024
 
 
 @dataclass
 class Job:
-    """One job: when it tried to connect and when it had its answer or lost it, by `time.perf_counter`. Status 0 is none."""
+    """One job: when it connected and when its response was complete or lost, by `time.perf_counter`.
+
+    Status 0 is no response.
+    """
 
     begin: float
     end: float = 0.0
@@ -28,13 +31,17 @@ class Job:
 
 @dataclass
 class Storm:
-    """What became of the jobs. `times` are milliseconds from the first connection attempt of all to the end of an answer.
-    `longest` is how long answers had to wait, at most, until all that came at the same time were taken (seconds)."""
+    """The outcome of all jobs.
+
+    `times` are milliseconds from the first connection attempt of all jobs to the end of each response.
+    `longest` is the longest time in seconds that the client took to process the sockets that were ready at the
+    same time.
+    """
 
     jobs: list[Job] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
-    # Connections that were refused, reset or ended early.
+    # Connections that were refused, reset or closed early.
     dropped: int = 0
     bodies: dict[bytes, bytes] = field(default_factory=dict)
     begin: float = 0.0
@@ -44,16 +51,16 @@ class Storm:
 
     @property
     def good(self) -> int:
-        """Answers with status 200."""
+        """The number of responses with status 200."""
         return self.statuses[200]
 
     def time_of(self, share: float) -> float | None:
-        """The time within which so many percent of the jobs had an answer."""
+        """The time in milliseconds within which `share` percent of the complete responses arrived; None without any."""
         return percentile(self.times, share) if self.times else None
 
 
 def run(url: str, *, jobs: int, timeout: float) -> Storm:
-    """Start all jobs at once. Raises `OSError` if so many connections can't be opened by one process."""
+    """Start all jobs at once. Raises `OSError` if the process cannot open so many connections."""
     parts = urlsplit(url)
     request = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode()
     _allow_files(jobs + SPARE_FILES)
@@ -68,7 +75,7 @@ def run(url: str, *, jobs: int, timeout: float) -> Storm:
             connection.connect_ex((parts.hostname, parts.port))
             waiting[connection] = storm.jobs[-1], bytearray()
             selector.register(connection, selectors.EVENT_WRITE)
-        _gather(storm, selector, request, waiting, storm.begin + timeout)
+        _exchange(storm, selector, request, waiting, storm.begin + timeout)
     for connection, (job, _) in waiting.items():
         storm.dropped += 1
         job.end = time.perf_counter()
@@ -78,23 +85,26 @@ def run(url: str, *, jobs: int, timeout: float) -> Storm:
     return storm
 
 
-def _gather(
+def _exchange(
     storm: Storm,
     selector: selectors.BaseSelector,
     request: bytes,
     waiting: dict[socket.socket, tuple[Job, bytearray]],
     deadline: float,
 ) -> None:
-    """Ask and take answers until nobody waits, or until the deadline; who has ended is taken out of `waiting`."""
+    """Send requests and read responses until no job waits, or until the deadline.
+
+    Jobs that end are removed from `waiting`.
+    """
     while waiting and time.perf_counter() < deadline:
         ready = selector.select(1)
         since = time.perf_counter()
         for key, _ in ready:
-            if _goes_on(selector, key, request, waiting[key.fileobj][1]):
+            if _advance(selector, key, request, waiting[key.fileobj][1]):
                 continue
-            job, got = waiting.pop(key.fileobj)
+            job, received = waiting.pop(key.fileobj)
             job.end = time.perf_counter()
-            _note(storm, job, bytes(got))
+            _record(storm, job, bytes(received))
             selector.unregister(key.fileobj)
             key.fileobj.close()
         storm.longest = max(storm.longest, time.perf_counter() - since)
@@ -106,8 +116,8 @@ def _allow_files(number: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
 
 
-def _goes_on(selector: selectors.BaseSelector, key: selectors.SelectorKey, request: bytes, got: bytearray) -> bool:
-    """Take a job one step further; returns whether there is another one."""
+def _advance(selector: selectors.BaseSelector, key: selectors.SelectorKey, request: bytes, received: bytearray) -> bool:
+    """Send the request of a job, or read a part of its response; returns whether the job has more to do."""
     with contextlib.suppress(BlockingIOError):
         try:
             if key.events == selectors.EVENT_WRITE:
@@ -119,19 +129,19 @@ def _goes_on(selector: selectors.BaseSelector, key: selectors.SelectorKey, reque
             if isinstance(error, BlockingIOError):
                 raise
             return False
-        got += piece
+        received += piece
         return bool(piece)
     return True
 
 
-def _note(storm: Storm, job: Job, answer: bytes) -> None:
-    head, separator, body = answer.partition(b"\r\n\r\n")
+def _record(storm: Storm, job: Job, response: bytes) -> None:
+    head, separator, body = response.partition(b"\r\n\r\n")
     lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     if not separator or not lengths or int(lengths[0]) != len(body):
         storm.dropped += 1
         return
     job.status = int(head.split(b" ", 2)[1])
-    # Of thousands of equal bodies one is kept.
+    # Equal bodies are stored once.
     job.body = storm.bodies.setdefault(body, body) if job.status == 200 else body
     storm.statuses[job.status] += 1
     storm.times.append((job.end - storm.begin) * 1000)

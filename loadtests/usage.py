@@ -1,4 +1,4 @@
-"""Who used the processors meanwhile: gunicorn, PostgreSQL, the client, and everybody else."""
+"""CPU time and memory of processes: gunicorn, PostgreSQL, and the whole machine."""
 
 import contextlib
 import threading
@@ -12,7 +12,7 @@ SAMPLE_SECONDS = 0.02
 
 
 def family_cpu(root: psutil.Process) -> float:
-    """CPU seconds of a process and all that it started; of those that have ended too, as far as they were waited for."""
+    """CPU seconds of a process and its descendants, including those that have ended and been waited for."""
     total = 0.0
     for process in (root, *root.children(recursive=True)):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -22,21 +22,21 @@ def family_cpu(root: psutil.Process) -> float:
 
 
 def postmaster(data: Path) -> psutil.Process:
-    """The server on a data directory."""
+    """The main process of the PostgreSQL server on a data directory."""
     return psutil.Process(int((data / "postmaster.pid").read_text().split("\n", 1)[0]))
 
 
 def whole_cpu() -> float:
-    """CPU seconds that all cores have worked, for whomever."""
+    """CPU seconds of all cores since boot, for all processes, without idle time."""
     times = psutil.cpu_times()
-    # The kernel counts guests among user time already.
+    # The kernel includes guest time in user time.
     idle = times.idle + getattr(times, "iowait", 0.0)
     return sum(times) - idle - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
 
 
 @dataclass
 class Usage:
-    """CPU seconds inside a block."""
+    """CPU seconds that were used inside a block: gunicorn's, PostgreSQL's, and those of the whole machine."""
 
     gunicorn: float = 0.0
     postgres: float = 0.0
@@ -45,7 +45,7 @@ class Usage:
 
 @contextlib.contextmanager
 def measured(gunicorn: psutil.Process | None, postgres: psutil.Process) -> Iterator[Usage]:
-    """Fills in what it yields at the end of the block; an idle gunicorn may be left out."""
+    """Measure the CPU time of a block; the yielded object is filled when the block ends. `gunicorn` may be None."""
 
     def read() -> tuple[float, float, float]:
         return family_cpu(gunicorn) if gunicorn else 0.0, family_cpu(postgres), whole_cpu()
@@ -59,7 +59,7 @@ def measured(gunicorn: psutil.Process | None, postgres: psutil.Process) -> Itera
 
 @dataclass
 class Peak:
-    """The largest value seen, and the one at the start."""
+    """The largest value, and the value at the start."""
 
     first: int = 0
     most: int = 0
@@ -67,7 +67,7 @@ class Peak:
 
 @contextlib.contextmanager
 def peak_of(read: Callable[[], int]) -> Iterator[Peak]:
-    """Samples a value every few milliseconds while the block runs."""
+    """Sample a value every `SAMPLE_SECONDS` while the block runs."""
     peak = Peak(first=read())
     ended = threading.Event()
 
@@ -87,5 +87,5 @@ def peak_of(read: Callable[[], int]) -> Iterator[Peak]:
 
 
 def largest_worker(gunicorn: psutil.Process, *, recursive: bool = False) -> int:
-    """Resident bytes of the largest worker; `recursive` for the largest process of several programs."""
+    """Resident bytes of the largest child process; with `recursive`, of the largest descendant."""
     return max((child.memory_info().rss for child in gunicorn.children(recursive)), default=0)

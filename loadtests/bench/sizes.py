@@ -1,24 +1,27 @@
-"""How much is measured: the options --quick and --large, and the default, as numbers."""
+"""The sizes of a bench run: the default and the options --quick, --large and --tiny as numbers."""
 
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Durations in seconds; scenarios by name; see the parts for what each is used for."""
+    """The size of a bench run; durations are in seconds, scenarios are names.
+
+    The parts define the use of each value.
+    """
 
     name: str
-    # The largest scenario, which the floor and the ratios are measured on.
+    # The largest scenario, used for the floor and the ratios.
     largest: str
     strategy_scenarios: tuple[str, ...]
-    # Patterns of which whole answers are measured; database time is measured of all.
+    # The patterns for which whole responses are measured; database time is measured for all.
     http_patterns: tuple[str, ...]
     calls: int
     calls_seconds: float
-    # Of one combination in the part strategies, which has many, and of one point elsewhere.
+    # strategy_seconds is for a combination of the part strategies, wrk_seconds for a point of other parts.
     strategy_seconds: int
     wrk_seconds: int
-    # No single run of a slow strategy takes longer.
+    # The limit for a run of a slow strategy.
     longest_seconds: int
     rounds: int
     floor_seconds: int
@@ -31,17 +34,18 @@ class Sizes:
     worker_scenario: str
     clone_scenarios: tuple[str, ...]
     clone_rounds: int
-    # Lookups during a clone are watched for no longer than this.
+    # The longest time for lookups during a clone.
     look_seconds: int
     seed_rounds: int
     cross_check_seconds: int
-    # Of the part serving, and of overload: a tag to copy, connections, jobs of a storm and how often, seconds of a point.
+    # For the parts serving, replicas and overload: tag to clone, connections, jobs of a storm, storms, seconds
+    # of a point.
     largest_clone: str
     serving_connections: int
     jobs: int
     storm_rounds: int
     overload_seconds: int
-    # Whether targets mean nothing at this size: ratios of a few milliseconds are mostly the cost of an HTTP request.
+    # Whether the size is too small for verdicts: ratios of a few milliseconds are mostly the cost of an HTTP request.
     too_small: bool = False
 
 
@@ -107,7 +111,7 @@ QUICK = Sizes(
     overload_seconds=5,
     too_small=True,
 )
-# Only for the test of the rig itself.
+# For the tests of the harness itself.
 TINY = replace(
     QUICK,
     name="tiny",

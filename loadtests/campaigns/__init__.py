@@ -1,1 +1,1 @@
-"""`make load`: one question each, answered by load from locust and told as a report."""
+"""The campaigns of `make load`: each answers one question with load from locust, and writes a report."""

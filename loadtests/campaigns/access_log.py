@@ -1,4 +1,4 @@
-"""What nginx wrote down of the requests that it answered: the server's own count and times, to hold the client's against."""
+"""Reading nginx's access log: the server's counts and times, for comparison with those of the client."""
 
 import json
 import math
@@ -10,16 +10,19 @@ from pathlib import Path
 
 import numpy
 
-# nginx writes what it has collected once a second; twice that is enough.
+# nginx writes its buffer once a second; twice that is enough.
 FLUSH_SECONDS = 2.0
 PREFIX = "/api/"
 
 
 @dataclass(frozen=True)
 class AccessLog:
-    """Requests for the API: `ends` are when their answers had been sent, in whole seconds since the epoch, `seconds` what nginx
-    took for them, from their first bytes on, `upstream` what gunicorn took (not a number where it was not asked), and the HTTP
-    `statuses`."""
+    """The requests to the API in an access log.
+
+    `ends` are the times at which responses were sent, in whole seconds since the epoch. `seconds` are the
+    durations in nginx, from the first bytes of the request, `upstream` those in gunicorn (NaN if nginx did not
+    pass the request on). `statuses` are the HTTP statuses.
+    """
 
     ends: numpy.ndarray
     seconds: numpy.ndarray
@@ -31,13 +34,13 @@ class AccessLog:
 
     @property
     def passed_on(self) -> "AccessLog":
-        """Those that gunicorn was asked about."""
+        """The requests that nginx passed on to gunicorn."""
         chosen = numpy.isfinite(self.upstream)
         return AccessLog(self.ends[chosen], self.seconds[chosen], self.upstream[chosen], self.statuses[chosen])
 
     @classmethod
     def read(cls, path: Path, offset: int = 0) -> "AccessLog":
-        """The lines from a place in the file on; one that is being written is left out."""
+        """Read the lines from an offset in the file; an incomplete last line is ignored."""
         rows = list(_rows(path, offset))
         ends, seconds, upstream, statuses = zip(*rows, strict=True) if rows else ((), (), (), ())
         return cls(
@@ -47,7 +50,7 @@ class AccessLog:
 
     @classmethod
     def grown(cls, path: Path, offset: int, count: int) -> "AccessLog":
-        """The same when it has at least so many requests, or after some seconds as it is."""
+        """Read the lines once there are at least `count` requests, or after some seconds whatever there is."""
         deadline = time.monotonic() + 2 * FLUSH_SECONDS
         while True:
             log = cls.read(path, offset)
@@ -57,7 +60,7 @@ class AccessLog:
 
 
 def size_of(path: Path) -> int:
-    """Where the next line will begin; 0 if there is no file yet."""
+    """The offset of the next line; 0 if the file does not exist yet."""
     return path.stat().st_size if path.exists() else 0
 
 
@@ -76,6 +79,6 @@ def _rows(path: Path, offset: int) -> Iterator[tuple[float, float, float, int]]:
 
 
 def _seconds(text: str) -> float:
-    """nginx has a time for each server that it tried, with commas and colons between them, and a hyphen for none."""
+    """The sum of the times of all upstream servers, which nginx separates with commas and colons; NaN for "-"."""
     words = [word for word in text.replace(":", ",").replace(" ", "").split(",") if word not in ("", "-")]
     return sum(map(float, words)) if words else math.nan

@@ -1,4 +1,4 @@
-"""Single requests by which a campaign prepares what it works on."""
+"""Single requests to the API, with which a campaign prepares and cleans up its data."""
 
 import http.client
 import json
@@ -8,15 +8,15 @@ from typing import Any
 
 from loadtests.service import PREFIX, ServiceError
 
-PATIENCE_SECONDS = 600
-# Of the request that finds out whether there is a service at all.
+TIMEOUT_SECONDS = 600
+# The timeout of the request that checks whether there is a service.
 CONNECT_SECONDS = 10
 
 
 def check_reachable(url: str) -> None:
-    """Raises `ServiceError`, in one line, unless a cdb service responds at `url`."""
+    """Raise `ServiceError` with a one-line message unless a cdb service responds at `url`."""
     try:
-        send(url, "GET", "gtstatus", patience=CONNECT_SECONDS)
+        send(url, "GET", "gtstatus", timeout=CONNECT_SECONDS)
     except (OSError, http.client.HTTPException) as error:
         raise ServiceError(f"cannot connect to {url}: {getattr(error, 'reason', error)}") from error
     except ServiceError as error:
@@ -30,19 +30,20 @@ def send(
     body: Any = None,
     *,
     also: tuple[int, ...] = (),
-    patience: float = PATIENCE_SECONDS,
+    timeout: float = TIMEOUT_SECONDS,
 ) -> Any:
-    """The parsed answer of a route of the API to a service at `url`, which must be 200, or one of `also`.
+    """Send a request to a route of the API at `url` and return the parsed response.
 
-    Raises `ServiceError` with the answer otherwise.
+    Raises `ServiceError` with the text of the response if its status is neither 200 nor one of `also`, or if it
+    is not JSON.
     """
     content = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310
         url + PREFIX + path, content, {"Content-Type": "application/json"}, method=method
     )
     try:
-        with urllib.request.urlopen(request, timeout=patience) as answer:  # noqa: S310
-            status, text = answer.status, answer.read().decode(errors="replace")
+        with urllib.request.urlopen(request, timeout=timeout) as response:  # noqa: S310
+            status, text = response.status, response.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         with error:
             status, text = error.code, error.read().decode(errors="replace")
@@ -51,4 +52,4 @@ def send(
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ServiceError(f"{method} {path}: status {status}, but no JSON: {text[:300] or 'no body'}") from error
+        raise ServiceError(f"{method} {path}: status {status}, but not JSON: {text[:300] or 'no body'}") from error

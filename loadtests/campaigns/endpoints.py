@@ -1,6 +1,6 @@
-"""Which way to answer a lookup is the fastest under the same load?
+"""Which lookup strategy is the fastest under the same load?
 
-The service's own route beside those of all strategies, which are there with CDB_STRATEGIES.
+The campaign compares the normal route with those of all strategies, which exist with CDB_STRATEGIES.
 """
 
 import argparse
@@ -18,18 +18,20 @@ TITLE = "Strategies"
 SCENARIO, QUICK_SCENARIO = "heavy-usage", "moderate"
 THREADS, SECONDS, REPETITIONS = 8, 8, 2
 OWN = "payloadiovs"
-# Eight at once of the slowest, each of which takes several seconds alone.
+# For eight concurrent lookups by the slowest strategy, each of which takes several seconds alone.
 PATIENCE_SECONDS = 120
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """Which tag, and which strategies."""
+    """Add the options for the tag and the strategies."""
     add_scenario(parser, SCENARIO)
-    parser.add_argument("--strategies", nargs="+", metavar="NAME", help="beside the service's own route (all)")
+    parser.add_argument(
+        "--strategies", nargs="+", metavar="NAME", help="strategies to compare with the normal route (default: all)"
+    )
 
 
 def run(stage: Stage) -> Findings:
-    """Every strategy, bounded by time."""
+    """Measure every strategy for a fixed time."""
     scenario = stage.options.get("scenario", QUICK_SCENARIO if stage.quick else SCENARIO)
     repeated = Repeated()
     with stage.serving(scenarios=(scenario,), command="run"):
@@ -62,9 +64,9 @@ def _findings(repeated: Repeated, scenario: str) -> Findings:
     slowest = min(names, key=lambda name: repeated.median(name, "rate"))
     shown = {name: tuple(repeated.median(name, share) for share in ("p50", "p95", "p99")) for name in names}
     return Findings(
-        summary=f"{scenario} at random moments: {number(repeated.median(OWN, 'rate'))} lookups a second by {OWN}, "
+        summary=f"{scenario} at random moments: {number(repeated.median(OWN, 'rate'))} lookups per second by {OWN}, "
         f"{number(repeated.median(slowest, 'rate'))} by {slowest}",
-        question="Which way to answer a lookup is the fastest under the same load?",
+        question="Which lookup strategy is the fastest under the same load?",
         targets=repeated.targets(names),
         tables=[
             Table(
@@ -80,12 +82,12 @@ def _findings(repeated: Repeated, scenario: str) -> Findings:
         runs=repeated.all_runs,
         raw=repeated.raw("route"),
         notes=[
-            "Every route answers the same, which is checked. The service takes a short way around Django for its own route "
-            "alone; payloadiovs_sql_lateral is the same statement the long way.",
-            f"Each was asked for {SECONDS} s a repetition, and until the answers that were under way had come: of slow routes "
-            "there are few answers, and their p95 and p99 are the slowest of them. The number is in the column lookups.",
-            "`manage.py run`, where all routes are answered by the same processes: `serve` would give the strategies to another "
-            "gunicorn than the lookups.",
+            "All routes return the same response, which is checked. Only the normal route uses the fast lookup, which bypasses "
+            "Django; payloadiovs_sql_lateral executes the same statement through Django.",
+            f"Each repetition lasted {SECONDS} s, and until all requests in progress had a response. Slow routes have few "
+            "responses, so that p95 and p99 are the slowest of them; the column lookups has the number.",
+            "The service is `manage.py run`, where the same processes serve all routes: with `serve`, the strategies would be "
+            "served by another gunicorn than the lookups.",
         ],
         figures={
             f"{name}: {unit}": repeated.values(name, figure)

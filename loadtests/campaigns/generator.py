@@ -1,4 +1,4 @@
-"""How many processes and users of locust start jobs at a rate."""
+"""The number of locust processes and users for jobs that start at a given rate."""
 
 import os
 from collections.abc import Mapping
@@ -6,34 +6,37 @@ from dataclasses import dataclass
 
 from loadtests.campaigns.locusts import Load
 
-# Python's share of a core from which on answers are noticed late.
+# A Python process that uses more of a core handles responses late.
 FULL = 0.8
 MOST_USERS = 100
 CONSTANT = "at a constant rate"
-# Until the first job, of the time that locust is given.
+# The part of locust's run time before the first job.
 START_SECONDS = 2.0
 
 
 @dataclass
 class Generator:
-    """Begins with some processes, and takes one more when they are full, up to as many as there are cores."""
+    """A load generator that adds a process when its processes are full, up to the number of cores."""
 
     processes: int = 1
 
     def grows(self, cores: float | None) -> bool:
-        """Whether a process that used so much of a core was full and there is one more from now on."""
+        """Add a process if one that used `cores` of a core was full; returns whether one was added."""
         if cores is None or cores < FULL or self.processes >= len(os.sched_getaffinity(0)):
             return False
         self.processes += 1
         return True
 
     def load(self, users: Mapping[str, int], rate: float, seconds: float, options: Mapping[str, str]) -> Load:
-        """So many jobs a second, of all users together, each of whom starts them at the same rate: at a constant rate exactly as
-        many jobs as are due in these seconds, at random as many as come in the time that locust is given."""
+        """A load of `rate` jobs per second for `seconds`, shared equally by all users.
+
+        At a constant rate it has exactly the jobs that are due in this time; at random the run time of locust
+        limits them.
+        """
         count = max(self.processes, min(MOST_USERS, round(rate)))
         each = rate / count
-        told = {"start-jobs": CONSTANT, **options, "jobs-per-second": f"{each:.6g}", "start-together": True}
-        if told["start-jobs"] != CONSTANT:
-            return Load(users, count, seconds=seconds + START_SECONDS, options=told, processes=self.processes)
-        told["jobs-per-user"] = max(1, round(each * seconds))
-        return Load(users, count, options=told, processes=self.processes)
+        settings = {"start-jobs": CONSTANT, **options, "jobs-per-second": f"{each:.6g}", "start-together": True}
+        if settings["start-jobs"] != CONSTANT:
+            return Load(users, count, seconds=seconds + START_SECONDS, options=settings, processes=self.processes)
+        settings["jobs-per-user"] = max(1, round(each * seconds))
+        return Load(users, count, options=settings, processes=self.processes)

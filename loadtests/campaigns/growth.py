@@ -1,8 +1,8 @@
-"""How does the cost of writing and reading grow with what is there?
+"""How does the cost of writing and reading grow with the size of a tag?
 
-Blocks of 1,000 inserts and of 1,000 lookups take turns, eight at a time, in a tag that is made for this and deleted at the end,
-with its payload types; a deployment's change log keeps what was done. Lookups ask for the start of each IOV that the block
-before them inserted, and check all that is answered.
+Blocks of 1,000 inserts and of 1,000 lookups alternate, with eight concurrent clients. The campaign creates a
+tag and payload types and deletes them at the end; the change log of a deployment keeps the changes. Each lookup
+requests the start of an IOV that the previous block inserted, and the whole response is checked.
 """
 
 import argparse
@@ -28,7 +28,8 @@ QUICK_BLOCKS, QUICK_BLOCK = 2, 80
 SHARES = (90, 95, 99)
 INSERTS, LOOKUPS = "inserts", "lookups"
 USERS = {INSERTS: "Inserter", LOOKUPS: "ReadBack"}
-# The median of the last quarter of the blocks by that of the first; with fewer blocks there is nothing to compare.
+# The bound for the median of the last quarter of the blocks ÷ that of the first, and the least number of blocks
+# to compare.
 MOST_GROWTH, COMPARED_FROM = 2.0, 8
 COLUMNS = (
     "block", "IOVs at its end", "what", "requests", "requests/s", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "rows per answer",
@@ -38,7 +39,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class _Block:
-    """One block: `iovs` are there at its end."""
+    """A block of inserts or lookups; `iovs` is the number of IOVs in the tag at its end."""
 
     number: int
     what: str
@@ -51,15 +52,15 @@ class _Block:
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """How far it grows."""
-    parser.add_argument(
-        "--blocks", action=Number, kind=int, least=1, metavar="N", help=f"of inserts, and as many of lookups ({BLOCKS})"
-    )
-    parser.add_argument("--block", action=Number, kind=int, least=1, metavar="N", help=f"requests in each ({BLOCK:,})")
+    """Add the options for the number and size of the blocks."""
+    add = parser.add_argument
+    described = f"blocks of inserts, and as many of lookups (default: {BLOCKS})"
+    add("--blocks", action=Number, kind=int, least=1, metavar="N", help=described)
+    add("--block", action=Number, kind=int, least=1, metavar="N", help=f"requests per block (default: {BLOCK:,})")
 
 
 def run(stage: Stage) -> Findings:
-    """Grow."""
+    """Insert and look up block by block."""
     count = int(stage.options.get("blocks", QUICK_BLOCKS if stage.quick else BLOCKS))
     size = int(stage.options.get("block", QUICK_BLOCK if stage.quick else BLOCK))
     each = max(1, size // CONCURRENCY)
@@ -84,20 +85,20 @@ def run(stage: Stage) -> Findings:
 
 
 def _prepare(stage: Stage) -> list[str]:
-    """An empty tag, and the payload types, of which those are returned that were not there before.
+    """Create an empty tag and the payload types; returns the payload types that did not exist before.
 
-    Raises `ServiceError` if a deployment has a tag of that name: it may be somebody's.
+    Raises `ServiceError` if a remote deployment already has a tag of that name, which may belong to another user.
     """
     url = stage.url
     if send(url, "GET", f"globalTag/{TAG}?light", also=(404,)).get("name") == TAG:
         if stage.host:
             raise ServiceError(
-                f"there is a global tag {TAG} already: another run goes on, or one left it; delete it first"
+                f"the global tag {TAG} already exists: another run is active, or an earlier one left it; delete it first"
             )
         send(url, "DELETE", f"deleteGlobalTag/{TAG}")
     send(url, "POST", "gt", {"name": TAG, "status": "unlocked", "author": "load test"})
     names = [type_of(place) for place in range(TYPES)]
-    # 400: there is one of that name already.
+    # 400: the payload type already exists.
     return [name for name in names if "id" in send(url, "POST", "pt", {"name": name}, also=(400,))]
 
 
@@ -107,7 +108,7 @@ def _findings(blocks: list[_Block]) -> Findings:
     return Findings(
         summary=f"with {last[INSERTS].iovs:,} IOVs in the tag: p95 of an insert {number(last[INSERTS].at(95))} ms, of a lookup "
         f"{number(last[LOOKUPS].at(95))} ms",
-        question="How does the cost of writing and reading grow with what is there?",
+        question="How does the cost of writing and reading grow with the size of a tag?",
         targets=_targets(blocks, growth),
         tables=[Table(f"Blocks, {CONCURRENCY} requests at a time", COLUMNS, rows)],
         plots=list(_plots(blocks)),
@@ -132,7 +133,7 @@ def _targets(blocks: list[_Block], growth: dict[str, float | None]) -> list[Targ
         if grown is not None
     ]
     return [
-        Target("right answers, read back from the block before", right * 100, 100, at_most=False, unit="%"),
+        Target("correct responses", right * 100, 100, at_most=False, unit="%"),
         Target("fewest rows per lookup", fewest, 1, at_most=False),
         *compared,
     ]
@@ -147,24 +148,23 @@ def _growth(blocks: list[_Block], what: str) -> float | None:
 
 
 def _late(blocks: list[_Block], what: str, share: float) -> float:
-    """The median of a percentile in the last quarter of the blocks.
+    """The median of a percentile over the last quarter of the blocks.
 
-    It is one value: blocks of one run are no repetitions, since what differs from one run to the next is the same in all of them.
+    It is one value, because the blocks of a run are not independent repetitions: they share what differs between runs.
     """
     values = [block.at(share) for block in blocks if block.what == what]
     return percentile(values[-max(1, len(values) // 4) :], 50)
 
 
 def _rows(block: _Block) -> float | None:
-    told = summaries.of(block.run)
-    return told["rows_per_answer"]
+    return summaries.of(block.run)["rows_per_answer"]
 
 
 def _row(block: _Block) -> tuple:
-    told = summaries.of(block.run)
-    times = [told[f"p{share}_ms"] for share in (50, *SHARES)]
-    failed = sum(told["failures"].values())
-    return (block.number, block.iovs, block.what, told["requests"], told["mean_rate"], *times, _rows(block), failed)
+    of = summaries.of(block.run)
+    times = [of[f"p{share}_ms"] for share in (50, *SHARES)]
+    failed = sum(of["failures"].values())
+    return (block.number, block.iovs, block.what, of["requests"], of["mean_rate"], *times, _rows(block), failed)
 
 
 def _plots(blocks: list[_Block]) -> Iterator[Plot]:
@@ -177,11 +177,10 @@ def _plots(blocks: list[_Block]) -> Iterator[Plot]:
 
 def _notes() -> list[str]:
     return [
-        "An insert is one call of payload-iovs/insert, as by an expert's client that does not go by piov and piov_attach: the "
-        f"IOV begins somewhere among those that are there in one of {TYPES} lists, and is valid until the next one "
-        "(`until: next`).",
-        "Each lookup asks for the start of an IOV of the block before and holds the whole answer, one row of every list, "
-        "against what follows from the numbers of all IOVs inserted until then.",
-        f"{CONCURRENCY} clients at a time, each over a new connection for each request. The first block of each "
-        "kind also warms up.",
+        "An insert is one request to payload-iovs/insert, which replaces piov and piov_attach. The IOV begins between those that "
+        f"exist in one of {TYPES} payload lists, and is valid until the next one (`until: next`).",
+        "Each lookup requests the start of an IOV of the previous block. The whole response, one row per list, is compared with "
+        "the one that follows from all IOVs inserted until then.",
+        f"There are {CONCURRENCY} concurrent clients, and each request uses a new connection. The first block of each kind also "
+        "warms up the service.",
     ]

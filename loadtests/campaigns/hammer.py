@@ -1,8 +1,8 @@
-"""Does every request get an answer, however many come, however fast, on whatever route?
+"""Does every request get a response, for any number of requests, any rate and any route?
 
-Each combination of a number of requests, the time from one to the next and a route is one cell, as in the study of connection
-pools. A request begins at its time whatever became of those before it, on a connection of its own. Cells come one after
-the other.
+Each combination of a number of requests, the time between two of them and a route is one cell, as in the study
+of connection pools. Each request begins at its scheduled time over a new connection, whatever the outcome of
+earlier ones. The cells run one after the other.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cdb_rest.management.quantities import Number
 from loadtests import metrics, schedule
-from loadtests.campaigns import asked
+from loadtests.campaigns import tag_options
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
@@ -25,20 +25,20 @@ from loadtests.schedule import Wave
 TITLE = "Hammer"
 COUNTS, QUICK_COUNTS = (100, 200, 500), (10, 20, 50)
 OFFSETS_MS = (50, 100, 200, 1000, 2000)
-# The hot path; what a job asks before it; what an expert asks around an insert.
+# The hot path; the request of a job before it; a request of an expert around an insert.
 ROUTES = ("lookup", "globalTags", "gtPayloadLists")
-# What the service's counts call them.
+# Names of routes in the service's metrics, where they differ.
 SERVED = {"lookup": "payloadiovs"}
 SCALE, QUICK_SCALE = 0.1, 0.02
 LEAST_SUCCESS = 99.0
-# As the study lays it out; its 500 is 5xx here. The rest is wrong answers, other 4xx, and requests that were never sent.
+# The columns of the study; its 500 is 5xx here. The rest is wrong answers, other 4xx, and requests that were not sent.
 SHOWN = (outcome.OK, outcome.NO_RESPONSE, outcome.NOT_FOUND, outcome.SERVER_ERROR, outcome.OVERLOADED)
 COLUMNS = ("requests", "success %", "no response %", "404 %", "5xx %", "504 %", "other %", "p50 ms", "p99 ms")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`offset_ms` is the study's, before it is scaled."""
+    """A cell of the matrix; `offset_ms` is the time between two requests in the study, before scaling."""
 
     route: str
     count: int
@@ -46,22 +46,24 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """As the recording has it."""
+        """The name of the cell's requests in the recording."""
         return f"{self.route}: {self.count} × {self.offset_ms} ms"
 
 
 @dataclass(frozen=True)
-class Became:
-    """What became of the requests of some cells: counts by outcome, milliseconds in order. Those that were planned and are not
-    in the recording count as well."""
+class Outcomes:
+    """The outcomes of the requests of some cells: counts by outcome, and times in milliseconds.
+
+    `planned` includes requests that are not in the recording.
+    """
 
     planned: int
     counts: dict[str, int]
     times: Sequence[float]
 
     @classmethod
-    def of(cls, requests: Recording, cells: Iterable[Cell]) -> "Became":
-        """Those of the cells among all requests."""
+    def of(cls, requests: Recording, cells: Iterable[Cell]) -> "Outcomes":
+        """Select the requests of the cells from all requests."""
         chosen = list(cells)
         there = [requests.where(requests.names == cell.name) for cell in chosen]
         outcomes = [one for part in there for one in part.outcomes.tolist()]
@@ -69,32 +71,34 @@ class Became:
         counts = {name: outcomes.count(name) for name in outcome.OUTCOMES}
         return cls(sum(cell.count for cell in chosen), counts, times)
 
-    def share(self, called: str) -> float:
-        """Percent of what was planned."""
-        return 100 * self.counts[called] / self.planned
+    def share(self, name: str) -> float:
+        """The share of an outcome among the planned requests, in percent."""
+        return 100 * self.counts[name] / self.planned
 
     def row(self) -> tuple:
-        """As in `COLUMNS`."""
-        shares = [self.share(called) for called in SHOWN]
-        shares.append(100 * (self.planned - sum(self.counts[called] for called in SHOWN)) / self.planned)
+        """The cells of a table row, in the order of `COLUMNS`."""
+        shares = [self.share(name) for name in SHOWN]
+        shares.append(100 * (self.planned - sum(self.counts[name] for name in SHOWN)) / self.planned)
         return (self.planned, *(f"{share:.2f}" for share in shares), self.time_of(50), self.time_of(99))
 
     def time_of(self, share: float) -> float | None:
-        """A percentile in milliseconds, if there is any request."""
+        """A percentile of the times in milliseconds; None without requests."""
         return percentile(self.times, share) if self.times else None
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """How fast, and on what."""
+    """Add the options for the rate and the tag."""
     add = parser.add_argument
-    told = f"of the study's offsets between requests; 1 takes more than two hours (default: {SCALE}, --quick: {QUICK_SCALE})"
-    add("--scale", action=Number, above=0, metavar="FACTOR", help=told)
-    add("--scenario", default="moderate", help="what is in the tag; none: other data (default: moderate)")
-    asked.add_content(parser)
+    described = (
+        f"of the offsets in the study; 1 takes more than two hours (default: {SCALE}, with --quick: {QUICK_SCALE})"
+    )
+    add("--scale", action=Number, above=0, metavar="FACTOR", help=f"factor {described}")
+    add("--scenario", default="moderate", help="scenario in the tag; none: other data (default: moderate)")
+    tag_options.add_content(parser)
 
 
 def run(stage: Stage) -> Findings:
-    """All cells in one run of locust."""
+    """Run all cells in one run of locust."""
     scale = float(stage.options.get("scale") or (QUICK_SCALE if stage.quick else SCALE))
     counts = QUICK_COUNTS if stage.quick else COUNTS
     cells = [Cell(route, count, offset) for route in ROUTES for count in counts for offset in OFFSETS_MS]
@@ -102,7 +106,7 @@ def run(stage: Stage) -> Findings:
     file = stage.output / "schedule.json"
     schedule.write(file, waves)
     scenario = stage.options.get("scenario", "moderate")
-    options = {"schedule": file, "scenario": scenario, **asked.content(stage.options)}
+    options = {"schedule": file, "scenario": scenario, **tag_options.content(stage.options)}
     with stage.serving(scenarios=(scenario,)):
         minutes = sum(wave.count * wave.offset for wave in waves) / 60
         stage.say(f"{len(cells)} cells will take {minutes:.1f} minutes")
@@ -112,8 +116,8 @@ def run(stage: Stage) -> Findings:
 
 def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
     requests = run.recording.requests
-    each = {cell: Became.of(requests, [cell]) for cell in cells}
-    total = Became.of(requests, cells)
+    each = {cell: Outcomes.of(requests, [cell]) for cell in cells}
+    total = Outcomes.of(requests, cells)
     worst = min(cells, key=lambda cell: each[cell].share(outcome.OK))
     lost, least = total.share(outcome.NO_RESPONSE), each[worst].share(outcome.OK)
     tables = [_table("All requests", "", {"all cells": cells}, requests)]
@@ -124,10 +128,10 @@ def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
     ):
         groups = {name: [cell for cell in cells if key(cell) == name] for name in map(key, cells)}
         tables.append(_table(title, what, groups, requests))
-    tables += [_way(run, cells), _table("Each cell", "cell", {cell.name: [cell] for cell in cells}, requests)]
+    tables += [_progress(run, cells), _table("Each cell", "cell", {cell.name: [cell] for cell in cells}, requests)]
     return Findings(
-        summary=f"{total.share(outcome.OK):.2f} % of {total.planned:,} requests were answered rightly and {lost:.2f} % not at "
-        f"all; the worst of {len(cells)} cells has {least:.2f} % success",
+        summary=f"{total.share(outcome.OK):.2f} % of {total.planned:,} requests got the correct response and {lost:.2f} % none; "
+        f"the worst of {len(cells)} cells has {least:.2f} % success",
         question=(__doc__ or "").split("\n", 1)[0],
         targets=[
             Target("no response, all cells", lost, 0, at_most=True, unit="%"),
@@ -146,19 +150,24 @@ def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
 
 
 def _table(title: str, what: str, groups: dict[str, list[Cell]], requests: Recording) -> Table:
-    return Table(title, (what, *COLUMNS), [(name, *Became.of(requests, cells).row()) for name, cells in groups.items()])
+    return Table(
+        title, (what, *COLUMNS), [(name, *Outcomes.of(requests, cells).row()) for name, cells in groups.items()]
+    )
 
 
-def _way(run: Run, cells: list[Cell]) -> Table:
-    """Where requests are on their way when they are lost; of a service that tells nothing it is only known what was sent."""
+def _progress(run: Run, cells: list[Cell]) -> Table:
+    """How far requests got: to the view, to the query and back.
+
+    Without /metrics only the number of sent requests is known.
+    """
     rows, known = [], bool(run.counters)
     for route in ROUTES:
         sent = int(sum((run.recording.requests.names == cell.name).sum() for cell in cells if cell.route == route))
-        label = SERVED.get(route, route)
+        name_in_metrics = SERVED.get(route, route)
         reached = sum(
             value
             for name, value in run.counters.items()
-            if name.startswith("cdb_requests_total{") and f"/{label}" in name
+            if name.startswith("cdb_requests_total{") and f"/{name_in_metrics}" in name
         )
         queries = [metrics.total(run.counters, f"cdb_lookups_{how}_total") for how in ("started", "finished")]
         query = map(round, queries) if known and route == "lookup" else (None, None)
@@ -171,12 +180,12 @@ def _way(run: Run, cells: list[Cell]) -> Table:
     )
 
 
-def _plot(each: dict[Cell, Became]) -> Plot:
+def _plot(each: dict[Cell, Outcomes]) -> Plot:
     series = {
         f"{route}, {count} requests": [
-            (cell.offset_ms, became.time_of(99))
-            for cell, became in each.items()
-            if (cell.route, cell.count) == (route, count) and became.times
+            (cell.offset_ms, outcomes.time_of(99))
+            for cell, outcomes in each.items()
+            if (cell.route, cell.count) == (route, count) and outcomes.times
         ]
         for route, count in dict.fromkeys((cell.route, cell.count) for cell in each)
     }
@@ -187,9 +196,9 @@ def _plot(each: dict[Cell, Became]) -> Plot:
 
 
 def _figures(cells: list[Cell], requests: Recording) -> dict[str, list[float]]:
-    found = {"success: %": [Became.of(requests, cells).share(outcome.OK)]}
+    found = {"success: %": [Outcomes.of(requests, cells).share(outcome.OK)]}
     for route in ROUTES:
-        times = Became.of(requests, [cell for cell in cells if cell.route == route]).times
+        times = Outcomes.of(requests, [cell for cell in cells if cell.route == route]).times
         found |= {f"{route}: p{share} ms": [percentile(times, share)] for share in (50, 99) if times}
     return found
 
@@ -197,6 +206,6 @@ def _figures(cells: list[Cell], requests: Recording) -> dict[str, list[float]]:
 def _note(scale: float) -> str:
     shown = " / ".join(f"{offset * scale:g}" for offset in OFFSETS_MS)
     return (
-        f"Offsets are named as in the study, {' / '.join(map(str, OFFSETS_MS))} ms. With the scale {scale:g} they were "
+        f"Offsets are named as in the study, {' / '.join(map(str, OFFSETS_MS))} ms. With the scale {scale:g} they are "
         f"{shown} ms here, which is {1 / scale:g} times the study's rate. Times count from when a request was due."
     )

@@ -1,4 +1,4 @@
-"""Runs locust without its web UI, as a process of its own, and reads what it wrote down."""
+"""Running locust without its web UI, as a child process, and reading its recording."""
 
 import contextlib
 import json
@@ -16,22 +16,23 @@ from loadtests.recording.reading import Recording
 from loadtests.schedule import Wave
 from loadtests.service import ServiceError, Settings, free_port
 
-# After the end of the test and the patience of its last requests.
+# locust must end within this time after the end of the test and the timeout of its last requests.
 END_SECONDS = 60
 PATIENCE_SECONDS = 60
-# For users to delete what they made, if locust is ended before its time.
+# The time in which users delete what they created, if locust is stopped early.
 STOP_SECONDS = 15
 
 
 @dataclass(frozen=True)
 class Load:
-    """What locust is told: user classes (with weights, if they are not all alike), how many users in all, how many begin each
-    second, for how many seconds (None: until each has done its `jobs-per-user`), our own options by name (True for those without
-    a value), a shape, processes.
+    """The command line of a locust run.
 
-    Options that are not given are locust's own, but for the scenario of the global tag and its layout, which are what `Rig.seed`
-    seeds. Of classes in `fixed` there are so many users, and of the others, by weight, what is left of `count`. `campaign_users`
-    says that some are among those that only campaigns have.
+    `users` are user classes with weights, `count` is the number of all users, `seconds` the run time (None:
+    until each user has done its `jobs-per-user`), `spawn_rate` the users started per second (None: all at
+    once). `options` are those of our locustfile by name, with True for flags. Options that are not given have
+    the defaults of the locustfile, except for the scenario of the global tag and its layout, which are those of
+    `Rig.seed`. `shape` and `processes` are those of locust. Classes in `fixed` have so many users; the rest of
+    `count` is shared by weight. With `campaign_users`, locust also reads the users that only campaigns need.
     """
 
     users: Mapping[str, int]
@@ -46,16 +47,16 @@ class Load:
 
     @classmethod
     def scheduled(cls, waves: Sequence[Wave], options: Mapping[str, str | int | float]) -> "Load":
-        """One user that plays these waves, which the option `schedule` names the file of."""
-        ours = {
+        """A load of one user that plays these waves; the option `schedule` must be the path of their file."""
+        defaults = {
             "start-jobs": "at a constant rate",
             "jobs-per-user": sum(wave.count for wave in waves),
             "layout": "random",
         }
-        return cls({"Scheduled": 1}, 1, options=ours | dict(options), campaign_users=True)
+        return cls({"Scheduled": 1}, 1, options=defaults | dict(options), campaign_users=True)
 
     def settings(self) -> dict[str, str]:
-        """The same for reports, without what is not set."""
+        """The settings as text by name, for reports; those that are None are omitted."""
         users = ", ".join(name if len(self.users) == 1 else f"{weight} × {name}" for name, weight in self.users.items())
         words = {"users": f"{self.count:,} ({users})", "seconds": self.seconds, "shape": self.shape}
         words |= {"users a second at the start": self.spawn_rate, "processes": self.processes}
@@ -63,7 +64,7 @@ class Load:
 
     @property
     def longest_seconds(self) -> float | None:
-        """When locust has to have ended, if there is a time for that."""
+        """The time after which locust must have ended; None without a run time."""
         patience = float(self.options.get("patience", PATIENCE_SECONDS))
         return None if self.seconds is None else self.seconds + patience + END_SECONDS
 
@@ -72,15 +73,15 @@ class Load:
         files = ["locustfile.py", *(["locustfile_campaigns.py"] if self.campaign_users else [])]
         words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in files)]
         words += ["--headless", "--only-summary", "--host", host]
-        # The last one of several such options would be the only one, and it takes all words up to the next option.
-        words += ["--config-users", *(json.dumps(told) for told in self._config())]
+        # One option with all values, because a repeated option would replace the first.
+        words += ["--config-users", *(json.dumps(config) for config in self._config())]
         words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
-        # That requests failed is told by the recording; any other code is that locust did.
+        # Failed requests are in the recording; with this option any other code is a failure of locust itself.
         words += ["--record", str(directory), "--exit-code-on-error", "0"]
         if self.seconds is not None:
             words += ["--run-time", f"{max(1, round(self.seconds))}s"]
         if self.processes > 1:
-            # Else they meet at a fixed port of all addresses, which runs side by side would fight for.
+            # By default master and workers use a fixed port on all addresses, and concurrent runs would conflict.
             port = str(free_port())
             words += ["--processes", str(self.processes), "--master-bind-host", "127.0.0.1"]
             words += ["--master-bind-port", port, "--master-port", port]
@@ -91,7 +92,7 @@ class Load:
         return [*words, *self.users, *(name for name in self.fixed if name not in self.users)]
 
     def _content(self) -> dict[str, str]:
-        """What `Rig.seed` put into the tag, so that answers can be checked."""
+        """The options about the content that `Rig.seed` wrote to the tag, so that responses can be checked."""
         tag = str(self.options.get("global-tag", ""))
         return {"layout": "random"} | ({"scenario": tag} if tag in SCENARIOS else {})
 
@@ -101,10 +102,10 @@ class Load:
 
 
 def run(host: str, load: Load, directory: Path) -> Recording:
-    """Put the load on `host`; what locust says is in `locust.log` in the directory, which is made.
+    """Put the load on `host` and return the recording; the directory is created and gets the output in `locust.log`.
 
-    Raises `ServiceError` with the last line of that if locust fails, if it does not end, if one of its processes did early, or if
-    it did not send a single request.
+    Raises `ServiceError` if locust fails, with the last line of its output, if it does not end in time, if one
+    of its processes ends early, or if it sends no request.
     """
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "locust.log"
@@ -125,15 +126,15 @@ def run(host: str, load: Load, directory: Path) -> Recording:
         raise ServiceError(f"locust failed ({code}): {_last_line(log)}")
     complete = len(list(directory.glob("complete-*")))
     if complete != load.processes:
-        raise ServiceError(f"{load.processes - complete} of {load.processes} processes of locust ended too early")
+        raise ServiceError(f"{load.processes - complete} of {load.processes} processes of locust ended early")
     try:
         return Recording.read(directory)
     except ValueError as error:
-        raise ServiceError(f"{error}; locust said: {_last_line(log)}") from error
+        raise ServiceError(f"{error}; last line of locust's output: {_last_line(log)}") from error
 
 
 def _end(process: subprocess.Popen) -> None:
-    """In order first: users that write delete what they made when they are told to stop, also in somebody's deployment."""
+    """Terminate locust, so that users can delete what they created; kill it if it does not end in time."""
     try:
         process.terminate()
         process.wait(STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""What campaigns of closed loops share: lookups under one load, measured again in turns, and shown with their spread."""
+"""Common parts of the campaigns with closed loops: warm-up, repetitions, and figures with their spread."""
 
 import argparse
 import time
@@ -23,7 +23,7 @@ from loadtests.service import PREFIX
 
 NAME = "lookup"
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 0.2, 16
-WARM_UP_PATIENCE_SECONDS = 120
+WARM_UP_TIMEOUT_SECONDS = 120
 QUICK_CALLS = 10
 
 COLUMNS = (
@@ -35,10 +35,14 @@ Point = TypeVar("Point", bound=Hashable)
 
 @dataclass(frozen=True)
 class Lookups:
-    """The lookups of one run. `rate` is the number of right ones by the wall clock from the first to the end of the last, `peak`
-    that of all in the busiest second, None where it all took less than two; times in milliseconds; `rows` is the mean of right
-    answers; `failed` counts requests of every kind that failed; `cores` is the generator's CPU at most, None for less than a
-    second."""
+    """The lookups of one run.
+
+    `rate` is the number of correct responses per second, from the start of the first request to the end of the
+    last one. `peak` is the number of all lookups in the busiest second, None for runs of two seconds or less.
+    `p50`, `p95` and `p99` are in milliseconds. `rows` is the mean over correct responses. `failed` counts
+    failed requests of all names. `cores` is the maximum of the generator's CPU, None for runs of less than a
+    second.
+    """
 
     count: int
     rate: float
@@ -52,41 +56,41 @@ class Lookups:
 
     @classmethod
     def of(cls, run: Run) -> "Lookups":
-        """All zero where nothing was answered."""
+        """The figures of a run; 0 if there is no correct response."""
         requests = run.recording.requests
-        told = summaries.of_recording(requests.where(requests.names == NAME))
+        of = summaries.of_recording(requests.where(requests.names == NAME))
         cores = [sample.cpu for sample in run.recording.samples]
         return cls(
-            count=told["requests"], rate=told["ok_rate"] or 0.0, peak=float(told["peak_rate"]) if told["seconds"] > 2 else None,
-            **{name: told[f"{name}_ms"] or 0.0 for name in ("p50", "p95", "p99")}, rows=told["rows_per_answer"] or 0.0,
+            count=of["requests"], rate=of["ok_rate"] or 0.0, peak=float(of["peak_rate"]) if of["seconds"] > 2 else None,
+            **{name: of[f"{name}_ms"] or 0.0 for name in ("p50", "p95", "p99")}, rows=of["rows_per_answer"] or 0.0,
             failed=int((run.recording.requests.outcomes != OK).sum()), cores=max(cores) if cores else None,
         )  # fmt: skip
 
 
 @dataclass
 class Repeated:
-    """Runs by what they measure, and each of their figures with all its values."""
+    """The runs of all measured points, and their figures with the values of all repetitions."""
 
     runs: dict[Hashable, list[Run]] = field(default_factory=dict)
     measured: dict[Hashable, list[Lookups]] = field(default_factory=dict)
 
     def add(self, point: Hashable, run: Run) -> None:
-        """One more repetition."""
+        """Add a repetition of a point."""
         self.runs.setdefault(point, []).append(run)
         self.measured.setdefault(point, []).append(Lookups.of(run))
 
     def values(self, point: Hashable, name: str) -> list[float]:
-        """A figure of `Lookups` in every repetition that has it."""
+        """The values of a figure of `Lookups` in all repetitions that have it."""
         found = [getattr(one, name) for one in self.measured[point]]
         return [value for value in found if value is not None]
 
     def median(self, point: Hashable, name: str) -> float | None:
-        """The middle one of these."""
+        """The median of a figure of `Lookups`; None without values."""
         values = self.values(point, name)
         return Spread.of(values).median if values else None
 
     def cells(self, point: Hashable) -> tuple:
-        """What a row of a table says of a point, by COLUMNS."""
+        """The cells of a table row about a point, in the order of `COLUMNS`."""
         spreads = {name: self.values(point, name) for name in ("rate", "peak", "p50", "p95", "p99", "rows", "cores")}
         shown = {name: str(Spread.of(values)) if values else None for name, values in spreads.items()}
         counts = sum(map(int, self.values(point, "count"))), sum(map(int, self.values(point, "failed")))
@@ -94,7 +98,7 @@ class Repeated:
         return (counts[0], shown["rate"], shown["peak"], *times, shown["rows"], counts[1], shown["cores"])
 
     def raw(self, *names: str) -> list[dict[str, Any]]:
-        """A row for each repetition with all its figures; `names` are those of a point's parts."""
+        """A row with all figures for each repetition; `names` are the names of the parts of a point."""
         rows = []
         for point, repetitions in self.measured.items():
             parts = dict(zip(names, point if isinstance(point, tuple) else (point,), strict=True))
@@ -103,57 +107,62 @@ class Repeated:
 
     @property
     def all_runs(self) -> list[Run]:
-        """Every run, by point."""
+        """All runs, grouped by point."""
         return [run for runs in self.runs.values() for run in runs]
 
     def targets(self, with_rows: Sequence[Hashable]) -> list[Target]:
-        """Every answer of every run is right, and lookups of these points return rows."""
+        """The targets that all responses are correct and that lookups of the points `with_rows` return rows."""
         requests = [run.recording.requests.outcomes for run in self.all_runs]
         right = sum(int((outcomes == OK).sum()) for outcomes in requests) / max(1, sum(map(len, requests)))
         fewest = min((min(self.values(point, "rows")) for point in with_rows), default=None)
         return [
-            Target("right answers", right * 100, 100, at_most=False, unit="%"),
-            Target("fewest rows per answer, where there are some", fewest, 1, at_most=False),
+            Target("correct responses", right * 100, 100, at_most=False, unit="%"),
+            Target("fewest rows per response, where rows are expected", fewest, 1, at_most=False),
         ]
 
 
 def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, Point]]:
-    """Every point, then every point again, the other way round each second time, so that a machine that gets slower meanwhile
-    favours none: the number of the repetition, from 1 on, and the point."""
+    """All points, once per repetition, as (number of the repetition from 1, point).
+
+    Every second repetition has the reverse order, so that a machine that becomes slower favours no point.
+    """
     for number in range(1, repetitions + 1):
         for point in points if number % 2 else reversed(points):
             yield number, point
 
 
 def warm_up(stage: Stage, tag: str, pattern: str, *, route: str = "payloadiovs/") -> None:
-    """Lookups that nobody counts, for a second, so that threads have their connections and plans, and the database what it
-    reads in memory. What the answers have to be is drawn before, if it never was, because users could not begin until it is.
+    """Send uncounted lookups for a second, so that threads have connections and plans, and data are in memory.
 
-    Raises `OSError` where there is no good answer.
+    The expected rows are generated first, if they do not exist, because users cannot begin without them. Raises
+    `OSError` if a lookup fails.
     """
     Starts(scenario_of(tag), "random", seed=1)
     end = time.monotonic() + (QUICK_WARM_UP_SECONDS if stage.quick else WARM_UP_SECONDS)
     address = f"{stage.url}{PREFIX}{route}?gtName={tag}"
 
-    def ask(number: int) -> None:
+    def send(number: int) -> None:
         for moment in moments(pattern, seed=1000 + number):
-            with urllib.request.urlopen(f"{address}&{moment}", timeout=WARM_UP_PATIENCE_SECONDS) as answer:  # noqa: S310
-                answer.read()
+            with urllib.request.urlopen(f"{address}&{moment}", timeout=WARM_UP_TIMEOUT_SECONDS) as response:  # noqa: S310
+                response.read()
             if time.monotonic() > end:
                 break
 
     with ThreadPoolExecutor(WARM_UP_THREADS) as pool:
-        list(pool.map(ask, range(WARM_UP_THREADS)))
+        list(pool.map(send, range(WARM_UP_THREADS)))
 
 
 def lookups_alone(
     stage: Stage, tag: str, threads: int, seconds: float, *, route: str = "payloadiovs/", patience: float = 60
 ) -> Load:
-    """Threads that ask for lookups at random moments and for nothing else, each again when it has its answer, for some seconds;
-    a few times each where it has to be quick. `route` may be that of a strategy; `patience` is in seconds."""
+    """A load of threads that send only lookups at random moments, each after the response to the previous one.
+
+    It lasts for some seconds, or with --quick for a few lookups per thread. `route` may be that of a strategy;
+    `patience` is the timeout in seconds.
+    """
     options: dict[str, str | int | float] = {"lookup-tag": tag, "route": route, "patience": patience}
     if stage.quick:
-        # However slow the machine is, there are answers.
+        # A number instead of a time, so that there are responses on a slow machine too.
         options["jobs-per-user"] = QUICK_CALLS
     return Load(
         {"StudyLookup": 1}, count=threads, seconds=None if stage.quick else seconds, options=options, campaign_users=True
@@ -161,5 +170,5 @@ def lookups_alone(
 
 
 def add_scenario(parser: argparse._ArgumentGroup, default: str) -> None:
-    """An option for the scenario that is asked about."""
-    parser.add_argument("--scenario", choices=list(SCENARIOS), help=f"to ask about ({default})")
+    """Add the option for the scenario of the tag."""
+    parser.add_argument("--scenario", choices=list(SCENARIOS), help=f"scenario of the tag (default: {default})")

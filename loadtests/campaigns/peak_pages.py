@@ -1,4 +1,4 @@
-"""The report of the campaign peak: when jobs ended, how many a second, and the client's account against the server's."""
+"""The report of the campaign peak: ends and rates of jobs, and figures of the client compared with the server's."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -14,44 +14,44 @@ from loadtests.reporting import plots
 from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.result import Plot, Table, Target
 from loadtests.reporting.summaries import Rates
+from loadtests.signals.counts import WATCHING
 
-# When so many percent of the jobs had ended.
+# The percentages of jobs whose end is reported.
 SHARES = (50.0, 90.0, 99.0, 99.9, 100.0)
-WATCHING = ("/metrics", "/health/live", "/health/ready")
 POINTS = 200
 
 
 @dataclass(frozen=True)
 class Burst:
-    """One repetition; `log` is nginx's, or None where it is somebody else's."""
+    """One repetition; `log` is nginx's access log, None for a remote deployment."""
 
     run: Run
     log: AccessLog | None
 
     @property
     def requests(self) -> Recording:
-        """All but the rows for whole jobs."""
+        """The requests, without the rows of whole jobs."""
         return self.run.recording.requests
 
     @property
     def ends(self) -> numpy.ndarray:
-        """When jobs ended, in order, in seconds after the common moment, the beginning of the first of them."""
+        """The sorted ends of jobs in seconds after the common moment, which is the beginning of the first job."""
         jobs = self.run.recording.jobs
         return numpy.sort(jobs.end - jobs.begin.min())
 
     @property
     def failures(self) -> int:
-        """Requests that were not answered rightly."""
+        """The number of requests without the correct response."""
         return int((self.requests.outcomes != OK).sum())
 
     @property
     def answered(self) -> int:
-        """Requests that had an answer, of whatever status."""
+        """The number of requests with a response of any status."""
         return int((self.requests.statuses > 0).sum())
 
     @property
     def counted(self) -> int:
-        """Requests that gunicorn counted, without those that only watch."""
+        """The number of requests that gunicorn counted, without those of monitoring."""
         counts = self.run.counters.items()
         watching = [f'route="{path}"' for path in WATCHING]
         rises = {name: value for name, value in counts if not any(path in name for path in watching)}
@@ -67,7 +67,7 @@ class Burst:
         return float(begins[min(count, len(begins)) - 1] - begins[0])
 
     def times(self) -> dict[str, numpy.ndarray]:
-        """Milliseconds that requests took: by the client, from the beginning of each, by nginx, and by gunicorn."""
+        """The times of requests in milliseconds, as measured by the client (from their begin), nginx and gunicorn."""
         requests = self.requests
         answered = requests.where(requests.statuses > 0)
         times = {"client": (answered.end - answered.begin) * 1000}
@@ -81,14 +81,14 @@ def _percentile(values: numpy.ndarray, share: float) -> float:
 
 
 def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: int, within: float) -> Findings:
-    """The page: `jobs` were asked for, `together` connections at a time, and all jobs had to end `within` seconds."""
+    """The findings for `jobs` jobs with `together` concurrent connections, all of which had to end `within` seconds."""
     first = bursts[0]
     rates = [Rates.of(burst.ends) for burst in bursts]
     share = 100 * (1 - sum(burst.failures for burst in bursts) / sum(len(burst.requests) for burst in bursts))
     return Findings(
         summary=f"{jobs:,} jobs that were due together had all ended after {first.until(100):.1f} s, "
-        f"{int(rates[0].counts.max()):,} of them in the busiest second; {share:.3f} % of the requests were answered rightly",
-        question=f"What becomes of {jobs:,} jobs that are launched together?",
+        f"{int(rates[0].counts.max()):,} of them in the busiest second; {share:.3f} % of the requests got the correct response",
+        question=f"What is the outcome of {jobs:,} jobs that are launched together?",
         targets=_targets(bursts, jobs, within),
         tables=[_overview(bursts, rates), _counts(bursts), _times(bursts)],
         plots=_plots(first),
@@ -113,12 +113,12 @@ def _targets(bursts: Sequence[Burst], jobs: int, within: float) -> list[Target]:
     unlogged = max((abs(burst.answered - len(burst.log)) for burst in known), default=None)
     uncounted = max(abs(burst.counted - _passed_on(burst)) for burst in bursts) if known else None
     return [
-        Target("jobs that did not come to an end", missing, 0, at_most=True),
-        Target("requests that were not answered rightly", sum(burst.failures for burst in bursts), 0, at_most=True),
-        Target("of these, wrong content", wrong, 0, at_most=True),
-        Target("until all had ended", max(burst.until(100) for burst in bursts), within, at_most=True, unit="s"),
-        *([Target("answers by the client's count, less those in nginx's log", unlogged, 0, at_most=True),
-           Target("requests that nginx passed on, less those that gunicorn counted", uncounted, 0, at_most=True)]
+        Target("jobs that did not end", missing, 0, at_most=True),
+        Target("requests without the correct response", sum(burst.failures for burst in bursts), 0, at_most=True),
+        Target("of these, with wrong content", wrong, 0, at_most=True),
+        Target("time until all jobs had ended", max(burst.until(100) for burst in bursts), within, at_most=True, unit="s"),
+        *([Target("responses: difference between client and nginx's log", unlogged, 0, at_most=True),
+           Target("requests passed on: difference between nginx and gunicorn", uncounted, 0, at_most=True)]
           if known else []),
     ]  # fmt: skip
 
@@ -133,19 +133,19 @@ def _notes(first: Burst, jobs: int, together: int) -> list[str]:
     lag = statistics.median([sample.lag_ms for sample in samples]) if samples else 0.0
     waited = first.times()["client"]
     notes = [
-        f"{jobs:,} jobs are due at one moment, when the first of them begins. {together:,} connections are open at a time: the "
-        f"first {together:,} jobs began within {first.begun(together):.1f} s, each of the others when one before it had ended. A "
-        "job is two requests, each over a new connection. When jobs had ended is counted from the common moment.",
-        f"The busiest second of a process of the generator took {busiest:.2f} of a core, and in half of the "
-        f"seconds its loop was late by {lag:,.0f} ms and more. By so much, answers are noticed late, and the client's times are "
-        "longer than the server's by the generator's own fault.",
+        f"{jobs:,} jobs are due when the first of them begins. {together:,} connections are open at a time: the first "
+        f"{together:,} jobs began within {first.begun(together):.1f} s, each of the others when an earlier one had ended. A "
+        "job is two requests, each over a new connection. The ends of jobs are counted from the common moment.",
+        f"A process of the generator used at most {busiest:.2f} of a core within a second, and the median lag of its event loop "
+        f"was {lag:,.0f} ms. By this lag the generator handles responses late, so that the client's times are longer than the "
+        "server's.",
     ]
     if first.log is not None and len(first.log):
-        apart = _percentile(waited, 50) - _percentile(first.log.seconds * 1000, 50)
+        difference = _percentile(waited, 50) - _percentile(first.log.seconds * 1000, 50)
         notes.append(
-            f"Half of the requests took {apart:,.0f} ms longer by the client's clock than by nginx's: nginx counts from the "
-            "first bytes of a request that it reads, the client from before it connects to when it has noticed the last byte. "
-            "What lies between is the queue of connections that nginx has not accepted yet, and the generator's own."
+            f"The median time of a request is {difference:,.0f} ms longer for the client than for nginx. nginx measures from the "
+            "first bytes that it reads, the client from before it connects until it has handled the last byte. The difference is "
+            "the time in the queue of connections that nginx has not accepted yet, and in the queue of the generator."
         )
     return notes
 

@@ -1,15 +1,15 @@
-"""Which resource ran out, decided from the signals of a run by rules that can be read in one place."""
+"""The rules that decide from the signals of a run which resource ran out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from loadtests.campaigns.watched import Watched
 
-# Of a core, or of all that there are.
+# The share of a core, or of all cores, that counts as exhausted.
 BUSY = 0.9
-# Of the machine's processors, for programs that have nothing to do with the test.
-STRANGERS = 0.2
-# Of a limit on connections or threads.
+# The share of all cores that programs outside of the test may use.
+OTHER_PROGRAMS = 0.2
+# The share of a limit on connections or threads that counts as exhausted.
 AT_LIMIT = 0.95
 QUEUE_MS = 20.0
 MEMORY_FULL = 0.95
@@ -21,8 +21,11 @@ NOTHING = "nothing that was watched"
 
 @dataclass(frozen=True)
 class Evidence:
-    """One rule: what it looked at, the measured value (None where it is not known) and the bound from which on it says that the
-    resource ran out, if the rule `applies`. `void` rules say that the test, not the service, came to its end."""
+    """The evaluation of one rule.
+
+    The resource ran out if `measured` (None: unknown) reaches `bound` and the rule `applies`. A `void` rule
+    means that the test and not the service reached its limit.
+    """
 
     resource: str
     measured: float | None
@@ -40,7 +43,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The resource that ran out, and all that was looked at, in the order of the rules."""
+    """The resource that ran out, and the evidence of all rules in their order."""
 
     resource: str
     remark: str
@@ -53,15 +56,15 @@ def _share(part: float | None, whole: float | None) -> float | None:
 
 
 def _generator(watched: Watched) -> Evidence:
-    remark = "its answers would be late by its own fault: use --processes, or other machines"
+    remark = "it would handle responses late: use --processes, or other machines"
     return Evidence("the generator, not the service", watched.generator(), BUSY, "of one core", remark, void=True)
 
 
-def _strangers(watched: Watched) -> Evidence:
-    """At any load: means over seconds do not show whether they took a processor at the moment at which it was needed."""
+def _other_programs(watched: Watched) -> Evidence:
+    """Applies at any load: means do not show whether other programs used a processor when it was needed."""
     share = _share(watched.cpu("other"), watched.cores)
     remark = "programs that are not part of the test: measure again without them"
-    return Evidence("other programs on this machine", share, STRANGERS, "of all cores", remark, void=True)
+    return Evidence("other programs on this machine", share, OTHER_PROGRAMS, "of all cores", remark, void=True)
 
 
 def _processors(watched: Watched) -> Evidence:
@@ -74,7 +77,7 @@ def _processors(watched: Watched) -> Evidence:
 
 
 def _locks(watched: Watched) -> Evidence:
-    """Sessions that wait for each other, as a share of those that work, where there is at least one on average."""
+    """The sessions that wait for each other as a share of active ones; applies if at least one waits on average."""
     waits = {name: watched.mean(f"waits.{name}") or 0.0 for name in watched.names("waits.")}
     locks = {name: count for name, count in waits.items() if name.startswith(("Lock:", "LWLock:", "BufferPin:"))}
     most, waiting = max(locks, key=locks.__getitem__, default=""), sum(locks.values())
@@ -88,9 +91,9 @@ def _pgbouncer(watched: Watched) -> Evidence:
 
 def _gunicorn(watched: Watched) -> Evidence:
     processes = watched.mean("processes.gunicorn-lookups")
-    # The first one does not answer.
+    # The master does not serve requests.
     share = _share(watched.cpu("gunicorn-lookups"), processes and processes - 1)
-    remark = "a process of Python uses one core: raise CDB_WORKERS"
+    remark = "a Python process uses one core: raise CDB_WORKERS"
     return Evidence("gunicorn's processes", share, BUSY, "of one core each", remark)
 
 
@@ -100,7 +103,7 @@ def _disk(watched: Watched) -> Evidence:
 
 
 def _pool(watched: Watched) -> Evidence:
-    """A client waits only while all connections of its pool are in use."""
+    """Clients wait only while all connections of their pool are in use."""
     used = watched.mean("pgbouncer.servers.active") or 0.0
     limit = watched.sum(*(f"pool_size.{name}" for name in watched.names("pool_size."))) or 0.0
     remark = f"{used:.0f} of {limit:.0f} connections in use"
@@ -116,7 +119,7 @@ def _connections(watched: Watched) -> Evidence:
 
 
 def _threads(watched: Watched) -> Evidence:
-    """Threads at work count only while requests wait for one."""
+    """Applies only if requests wait for a thread or are refused."""
     share = _share(watched.mean("in_progress.lookups"), watched.mean("thread_limit.lookups"))
     waited, refused = watched.mean("queue_ms.lookups") or 0.0, watched.mean("refusals.lookups") or 0.0
     remark = f"requests waited {waited:.0f} ms for one, {refused:.1f}/s were refused"
@@ -129,7 +132,7 @@ def _memory(watched: Watched) -> Evidence:
 
 
 def _growing(watched: Watched, kind: str, resource: str) -> Evidence:
-    """Of the programs of the service the one that grew most, last third of the window against the first."""
+    """The program of the service that grew most, by the last third of the window ÷ the first third."""
     grown, most = None, ""
     for name in watched.names(f"{kind}."):
         ends = None if name in ("machine", "generator", "rig") else watched.growth(f"{kind}.{name}")
@@ -142,9 +145,9 @@ def _growing(watched: Watched, kind: str, resource: str) -> Evidence:
 
 
 RULES: tuple[Callable[[Watched], Evidence], ...] = (
-    # Causes stand before what follows from them: where processors are short, threads and connections are all in use, too.
+    # Causes come before consequences: if processors are exhausted, threads and connections are all in use as well.
     _generator,
-    _strangers,
+    _other_programs,
     _processors,
     _locks,
     _pgbouncer,
@@ -160,7 +163,11 @@ RULES: tuple[Callable[[Watched], Evidence], ...] = (
 
 
 def decide(watched: Watched, *, only_late: bool = False) -> Verdict:
-    """The first rule that applies; `only_late` if nothing but the generator's lateness kept the rate from being sustained."""
+    """The verdict of the first rule whose resource ran out.
+
+    `only_late` means that the rate was not sustained only because the generator was late; without an exhausted
+    resource the verdict is then void.
+    """
     evidence = tuple(rule(watched) for rule in RULES)
     for one in evidence:
         if one.ran_out:

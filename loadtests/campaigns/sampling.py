@@ -1,4 +1,4 @@
-"""Watches the service while load is on it."""
+"""Sampling the signals of the service under load."""
 
 import contextlib
 import os
@@ -23,11 +23,11 @@ Read = Callable[[], dict[str, float]]
 
 @contextlib.contextmanager
 def sampled(url: str, rig: Rig, service: Service | None) -> Iterator[Signals]:
-    """Fills what it yields, once a second, until the block ends.
+    """Sample the signals once a second inside the block; the yielded object is filled until the block ends.
 
-    Of a deployment, which has no `service`, it sees only what the deployment at `url` tells
-    Prometheus, and the generator; of a service of our own, on the database of `rig`, also its
-    programs and connections. What can't be read is left out; it never ends a run.
+    For a remote deployment, `service` is None, and the signals are those of /metrics at `url` and of the
+    generator. For a local service on the database of `rig`, they also have its programs and connections.
+    Signals that cannot be read are left out; an error never ends a run.
     """
     watch = _Watch()
     with contextlib.ExitStack() as stack:
@@ -66,7 +66,7 @@ def _of_machine(rig: Rig, service: Service | None) -> Read:
 
 
 class _Watch:
-    """Rows by the second, into which each source writes when it has its answer, so that none waits for another."""
+    """Rows by second, into which each source writes its columns as soon as it has them; no source waits for another."""
 
     def __init__(self) -> None:
         self.signals, self.over = Signals(), threading.Event()
@@ -75,10 +75,10 @@ class _Watch:
         self._lock = threading.Lock()
 
     def follow(self, read: Read) -> None:
-        """Read again and again; what is late is left out until the next whole second."""
+        """Read a source every second until the end; a slow source skips seconds."""
         tick = 0
         while True:
-            # Whatever goes wrong with watching must not end what is watched.
+            # An error of a source must not end the sampling.
             with contextlib.suppress(Exception):
                 self._write(tick, read())
             tick = max(tick + 1, int((time.monotonic() - self._begin) / INTERVAL_SECONDS) + 1)

@@ -1,7 +1,8 @@
-"""Which is the highest rate of job starts that the service sustains, and which resource runs out above it?
+"""What is the highest rate of job starts that the service sustains, and which resource runs out above it?
 
-Jobs start at a rate whether earlier ones have been answered or not (the open model: real jobs do not wait for each other). The
-rate is raised in steps until it breaks, the place is narrowed down, and what was found is held for longer.
+Jobs start at a rate whether earlier ones have ended or not (the open model: real jobs do not wait for each
+other). The rate is raised in steps until it is no longer sustained. A bisection finds the limit more precisely,
+and the rate below it is then held for a longer time.
 """
 
 import argparse
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_MILLISECONDS, IN_SECONDS, Number
-from loadtests.campaigns import asked
+from loadtests.campaigns import tag_options
 from loadtests.campaigns.generator import CONSTANT, Generator
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.saturation_pages import Outcome, findings_of
@@ -22,36 +23,36 @@ from loadtests.reporting.findings import Findings, Run
 
 TITLE = "Saturation"
 SCENARIOS = "moderate worst-case"
-# Of a step, left out: users begin, connections and caches are made.
+# The share of a step before its window, in which users begin and connections are opened.
 LEAD_SHARE = 0.25
 WARM_UP_RATE = 10.0
-# Repetitions start below what was found, and go up in smaller steps.
+# Repetitions start at this share of the rate found first, and rise in smaller steps.
 NEAR, NEAR_FACTOR = 0.7, 1.2
 
-# The arguments of options that take jobs a second.
+# The argparse arguments of options whose value is jobs per second.
 RATE: dict[str, Any] = {"action": Number, "above": 0, "metavar": "RATE"}
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """The defaults take some ten minutes for each scenario."""
+    """Add the options; with the defaults, each scenario takes some ten minutes."""
     add = parser.add_argument
-    told = f"scenarios; none, with --global-tag: other data (default: {SCENARIOS}; tiny with --quick)"
-    add("--scenario", nargs="+", metavar="NAME", help=told)
-    asked.add_content(parser)
-    add("--pattern", default="random", help="the moments that jobs ask about (default: random)")
-    add("--start-jobs", default=CONSTANT, choices=(CONSTANT, "at random"), help="of each user")
-    add("--start", **RATE, default=50.0, help="jobs a second of the first step (default: 50)")
-    add("--factor", action=Number, above=1, default=1.4, help="of each step (default: 1.4)")
+    described = f"scenarios; none, with --global-tag: other data (default: {SCENARIOS}; tiny with --quick)"
+    add("--scenario", nargs="+", metavar="NAME", help=described)
+    tag_options.add_content(parser)
+    add("--pattern", default="random", help="pattern of the moments (default: random)")
+    add("--start-jobs", default=CONSTANT, choices=(CONSTANT, "at random"), help=f"start of jobs (default: {CONSTANT})")
+    add("--start", **RATE, default=50.0, help="jobs per second in the first step (default: 50)")
+    add("--factor", action=Number, above=1, default=1.4, help="factor from one step to the next (default: 1.4)")
     add("--step", **IN_SECONDS, default=15.0, help="length of a step (default: 15)")
-    add("--hold", **IN_SECONDS, default=60.0, help="how long the found rate is held (default: 60)")
-    add("--most", **RATE, default=5_000.0, help="the highest rate to try (default: 5000)")
-    add("--bound", **IN_MILLISECONDS, default=1_000.0, help="what 95 %% of the jobs must keep (default: 1000)")
-    add("--repetitions", **AT_LEAST_ONE, default=2, help="of the search (default: 2)")
+    add("--hold", **IN_SECONDS, default=60.0, help="time for which the found rate is held (default: 60)")
+    add("--most", **RATE, default=5_000.0, help="highest rate to try (default: 5000)")
+    add("--bound", **IN_MILLISECONDS, default=1_000.0, help="bound for the time of 95 %% of the jobs (default: 1000)")
+    add("--repetitions", **AT_LEAST_ONE, default=2, help="repetitions of the search (default: 2)")
     add(
         "--processes",
         **AT_LEAST_ONE,
         default=1,
-        help="of the generator to begin with; more are added when they are full",
+        help="initial processes of the generator; more are added when they are full (default: 1)",
     )
     add(
         "--at-least",
@@ -59,13 +60,13 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
         least=0,
         default=1.0,
         metavar="RATE",
-        help="the sustained rate that passes (default: 1)",
+        help="sustained rate at which the campaign passes (default: 1)",
     )
 
 
 @dataclass
-class Ask:
-    """What the command line says, or `--quick`."""
+class Options:
+    """The options of the campaign, from the command line or `--quick`."""
 
     scenarios: tuple[str, ...]
     plan: Plan
@@ -73,26 +74,26 @@ class Ask:
     repetitions: int
     bound_ms: float
     at_least: float
-    options: dict[str, str]
+    locust_options: dict[str, str]
     processes: int = 1
 
     @classmethod
-    def of(cls, stage: Stage) -> "Ask":
-        """From the options of the stage."""
-        told = stage.options.get
-        start, factor, most, hold = (float(told(name, value)) for name, value in _DEFAULTS.items())
-        options = {name: told(name.replace("-", "_"), value) for name, value in _PASSED_ON.items()}
-        options |= asked.content(stage.options)
-        ask = cls(
-            tuple((told("scenario") or ("tiny" if stage.quick else SCENARIOS)).split()),
-            Plan(start, factor, most, precision=1.05, hold_seconds=hold), float(told("step", 15.0)),
-            int(told("repetitions", 2)), float(told("bound", 1_000.0)), float(told("at_least", 1.0)), options,
-            int(told("processes", 1)),
+    def of(cls, stage: Stage) -> "Options":
+        """Read the options of the stage."""
+        get = stage.options.get
+        start, factor, most, hold = (float(get(name, value)) for name, value in _DEFAULTS.items())
+        locust_options = {name: get(name.replace("-", "_"), value) for name, value in _PASSED_ON.items()}
+        locust_options |= tag_options.content(stage.options)
+        options = cls(
+            tuple((get("scenario") or ("tiny" if stage.quick else SCENARIOS)).split()),
+            Plan(start, factor, most, precision=1.05, hold_seconds=hold), float(get("step", 15.0)),
+            int(get("repetitions", 2)), float(get("bound", 1_000.0)), float(get("at_least", 1.0)), locust_options,
+            int(get("processes", 1)),
         )  # fmt: skip
         if stage.quick:
-            ask.plan = Plan(10.0, 2.0, 20.0, precision=1.5, hold_seconds=4.0, least=5.0, holds=2)
-            ask.step_seconds, ask.repetitions = 3.0, 1
-        return ask
+            options.plan = Plan(10.0, 2.0, 20.0, precision=1.5, hold_seconds=4.0, least=5.0, holds=2)
+            options.step_seconds, options.repetitions = 3.0, 1
+        return options
 
 
 _DEFAULTS = {"start": 50.0, "factor": 1.4, "most": 5_000.0, "hold": 60.0}
@@ -100,18 +101,18 @@ _PASSED_ON = {"pattern": "random", "start-jobs": CONSTANT}
 
 
 def run(stage: Stage) -> Findings:
-    """Search for each scenario."""
-    ask = Ask.of(stage)
+    """Search for the highest sustained rate in each scenario."""
+    options = Options.of(stage)
     outcomes = []
-    with stage.serving(scenarios=ask.scenarios):
-        for scenario in ask.scenarios:
-            outcomes.append(_Search(stage, ask, scenario).whole())
-    return findings_of(outcomes, ask.plan, bound_ms=ask.bound_ms, at_least=ask.at_least)
+    with stage.serving(scenarios=options.scenarios):
+        for scenario in options.scenarios:
+            outcomes.append(_Search(stage, options, scenario).whole())
+    return findings_of(outcomes, options.plan, bound_ms=options.bound_ms, at_least=options.at_least)
 
 
 @dataclass
 class Tried:
-    """One step: the rate that was asked for, what it came to, its run, and what was watched in its window."""
+    """One step: the requested rate, its evaluation, its run, and the signals in its window."""
 
     rate: float
     step: Step
@@ -127,28 +128,28 @@ class Tried:
 @dataclass
 class _Search:
     stage: Stage
-    ask: Ask
+    options: Options
     scenario: str
     runs: list[Run] = field(default_factory=list)
     generator: Generator = field(init=False)
 
     def __post_init__(self) -> None:
-        self.generator = Generator(self.ask.processes)
+        self.generator = Generator(self.options.processes)
 
     def whole(self) -> Outcome:
-        """Warm up, and search as often as asked."""
-        warm_up = self._load(WARM_UP_RATE, self.ask.step_seconds)
+        """Warm up, and run the search in each repetition."""
+        warm_up = self._load(WARM_UP_RATE, self.options.step_seconds)
         self.stage.load(f"{self.scenario}: warm-up", warm_up, detailed=False)
-        found: list[Found[Tried]] = [search(self.at, self.ask.plan)]
-        first, plan = found[0].held, self.ask.plan
-        for _ in range(self.ask.repetitions - 1 if first else 0):
+        found: list[Found[Tried]] = [search(self.at, self.options.plan)]
+        first, plan = found[0].held, self.options.plan
+        for _ in range(self.options.repetitions - 1 if first else 0):
             near = replace(plan, start=first * NEAR, factor=min(NEAR_FACTOR, plan.factor))
             found.append(search(self.at, near))
         return Outcome(self.scenario, found)
 
     def at(self, rate: float, purpose: str, seconds: float | None) -> Tried:
-        """A step; with more processes once more if the generator was full."""
-        seconds = seconds or self.ask.step_seconds
+        """Run a step; repeat it with one more process if the generator was full."""
+        seconds = seconds or self.options.step_seconds
         while True:
             tried = self._once(rate, purpose, seconds)
             if not self.generator.grows(tried.watched.generator()):
@@ -160,14 +161,14 @@ class _Search:
         load = self._load(rate, seconds)
         run = self.stage.load(label, load, detailed=False)
         self.runs.append(run)
-        # Users begin together, each somewhere in the first of its intervals, and the first of them are the first to have done.
+        # Each user begins at a random time within the first interval, so the first users end up to an interval early.
         interval = load.count / rate
-        begin, end = self.ask.step_seconds * LEAD_SHARE, seconds - interval
-        step = judge(run.recording, begin=begin, end=end, bound_ms=self.ask.bound_ms)
-        told = "sustained" if step.sustained else "; ".join(step.faults)
-        self.stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {told}")
+        begin, end = self.options.step_seconds * LEAD_SHARE, seconds - interval
+        step = judge(run.recording, begin=begin, end=end, bound_ms=self.options.bound_ms)
+        verdict = "sustained" if step.sustained else "; ".join(step.faults)
+        self.stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {verdict}")
         return Tried(rate, step, run, Watched.of(run, step.begin, step.end))
 
     def _load(self, rate: float, seconds: float) -> Load:
-        options = {"scenario": self.scenario, **self.ask.options}
+        options = {"scenario": self.scenario, **self.options.locust_options}
         return self.generator.load({"ReconstructionJob": 1}, rate, seconds, options)

@@ -1,4 +1,4 @@
-"""The report of the saturation campaign: verdicts with their evidence, steps, plots."""
+"""The report of the campaign saturation: verdicts with their evidence, steps, plots."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +18,14 @@ from loadtests.reporting.result import Plot, Table, Target
 
 Points = dict[str, list[tuple[float, float]]]
 OFFERED = "job starts due, 1/s"
-# Programs that use less than this never matter for a verdict.
+# Programs that use less are not plotted.
 LEAST_CORES = 0.02
-UNSEEN = ", as far as the deployment tells: its processors were not seen, and may be the cause"
+UNSEEN = ", by the metrics of the deployment; the usage of its processors is unknown and may be the cause"
 
 
 @dataclass
 class Outcome:
-    """What the searches in one scenario found."""
+    """The results of the searches in one scenario."""
 
     scenario: str
     found: list[Found]
@@ -37,31 +37,31 @@ class Outcome:
 
     @property
     def held(self) -> list[Any]:
-        """The step that held, of each search that had one."""
+        """The step of each search at the rate that held, if there is one."""
         return [found.last(found.held) for found in self.found if found.held]
 
     @property
     def broken(self) -> Any:
-        """The step at the lowest rate that broke in the first search that found one, or None."""
+        """The step at the lowest rate that was not sustained, of the first search that has one; None without any."""
         return next((found.last(found.broke) for found in self.found if found.broke), None)
 
     @property
     def decisive(self) -> Any:
-        """The step that the verdict is about: the one that broke or, where none did, that at the highest rate."""
+        """The step of the verdict: the one that was not sustained or, if all were, the one at the highest rate."""
         return self.broken or self.tries[-1]
 
     def verdict(self) -> Verdict:
-        """What ran out in the decisive step: also where no rate broke a limit may have been reached."""
+        """The resource that ran out in the decisive step; a limit may be reached even if all rates were sustained."""
         step = self.decisive.step
         only_late = step.was_late and len(step.faults) == 1
         return resources.decide(self.decisive.watched, only_late=only_late)
 
 
 def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
-    """The whole page; `at_least` is the rate that passes."""
+    """The findings of the campaign; `at_least` is the rate at which it passes."""
     findings = Findings(
         summary="; ".join(_sentence(outcome) for outcome in outcomes),
-        question="Which is the highest rate of job starts that the service sustains, and which resource runs out above it?",
+        question="What is the highest rate of job starts that the service sustains, and which resource runs out above it?",
         notes=_notes(outcomes, bound_ms),
     )
     for outcome in outcomes:
@@ -73,12 +73,12 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
 def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
     name, verdict = outcome.scenario, outcome.verdict()
     rates = [tried.step.answered for tried in outcome.held]
-    # At whatever rate: where the service has too much to do it says so, and never anything wrong.
+    # At all rates: an overloaded service may refuse requests, but must not return wrong data.
     wrong = sum(int((tried.run.recording.requests.outcomes == WRONG).sum()) for tried in outcome.tries)
     findings.targets += [
         Target(f"{name}: rate that held", min(rates, default=0.0), at_least, at_most=False, unit="jobs/s"),
-        Target(f"{name}: wrong answers at whatever rate", wrong, 0, at_most=True),
-        Target(f"{name}: verdicts that are void", int(verdict.void), 0, at_most=True),
+        Target(f"{name}: wrong responses at any rate", wrong, 0, at_most=True),
+        Target(f"{name}: void verdicts", int(verdict.void), 0, at_most=True),
     ]
     findings.figures |= {
         f"{name}: sustained jobs/s": rates,
@@ -111,7 +111,7 @@ def _sentence(outcome: Outcome) -> str:
 
 
 def _unseen(outcome: Outcome) -> str:
-    """Of a deployment the rules about processors, which stand before most of the others, have nothing to look at."""
+    """A remark if the usage of processors is unknown, as for a remote deployment: most rules depend on it."""
     return "" if outcome.decisive.watched.mean("cpu.machine") is not None else UNSEEN
 
 
@@ -119,16 +119,16 @@ def _notes(outcomes: Sequence[Outcome], bound_ms: float) -> list[str]:
     notes = [
         sustained.MEANING,
         f"The bound for 95 % of the jobs is {bound_ms:g} ms. A job is two requests, each over a new connection: the list of "
-        "tags, then the lookup. Each step is a new process of the generator, so that a step begins without the last one's queue.",
-        "The verdict is about the lowest rate that broke or, where none did, the highest one: the first rule of the table of "
-        "evidence that applies. Causes stand before what follows from them.",
+        "tags, then the lookup. Each step is a new process of the generator, so that it does not inherit a queue.",
+        "The verdict is about the lowest rate that was not sustained or, if all were, the highest one. It is the first rule in "
+        "the table of evidence that reports an exhausted resource. Causes come before consequences.",
     ]
     for outcome in outcomes:
         watched = outcome.decisive.watched
         if cores := watched.cpu("generator"):
             notes.append(
-                f"{outcome.scenario}: the generator ran on the same machine and took {cores:.2f} of {watched.cores} cores; "
-                "with that elsewhere, the service would have them as well."
+                f"{outcome.scenario}: the generator ran on the same machine and used {cores:.2f} of {watched.cores} cores, which "
+                "the service would have with the generator on another machine."
             )
     return notes
 
@@ -140,10 +140,10 @@ def _overview(outcomes: Sequence[Outcome], plan: Plan) -> Table:
         for count, found in enumerate(outcome.found, 1):
             tried = found.last(found.held) if found.held else None
             step = tried and tried.step
-            told = f"void: {verdict.resource}" if verdict.void else f"{verdict.resource}{_unseen(outcome)}"
+            resource = f"void: {verdict.resource}" if verdict.void else f"{verdict.resource}{_unseen(outcome)}"
             rows.append(
                 (outcome.scenario, count, found.held, step and step.answered, step and step.requests, step and step.p50,
-                 step and step.p95, step and step.p99, found.broke, told)
+                 step and step.p95, step and step.p99, found.broke, resource)
             )  # fmt: skip
     columns = (
         "scenario", "search", "held, jobs/s", "answered, jobs/s", "requests/s", "p50, ms", "p95, ms", "p99, ms",
@@ -153,7 +153,10 @@ def _overview(outcomes: Sequence[Outcome], plan: Plan) -> Table:
 
 
 def _evidence_table(outcome: Outcome, verdict: Verdict) -> Table:
-    """The rules at the rate that held and at the one that broke; each is marked by the latter, if there is one."""
+    """The values of all rules at the rate that held and at the one that broke.
+
+    The verdict is that of the decisive step.
+    """
     held = outcome.held
     before: Sequence[Evidence] = resources.decide(held[0].watched).evidence if held else ()
     at_held = {index: one.measured for index, one in enumerate(before)}
@@ -215,7 +218,7 @@ def _cpu(tries: Sequence[Any]) -> Points:
 
 
 def _mark(outcome: Outcome, verdict: Verdict) -> Callable[[Axes], None]:
-    """Lines at the rate that held and at the one that broke, with what ran out."""
+    """A function that draws lines at the rate that held and at the one that broke, with the exhausted resource."""
 
     def mark(axes: Axes) -> None:
         if outcome.held:
@@ -228,7 +231,7 @@ def _mark(outcome: Outcome, verdict: Verdict) -> Callable[[Axes], None]:
 
 
 def _curves(title: str, series: Points, y: str, mark: Callable[[Axes], None], *, log_y: bool = False) -> Plot:
-    """Steps at one rate are one point with whiskers."""
+    """A plot of curves; several steps at the same rate are one point with whiskers."""
     steps = {
         name: [(rate, [value for at, value in points if at == rate]) for rate in sorted({at for at, _ in points})]
         for name, points in series.items()

@@ -1,8 +1,8 @@
-"""How often and how fast are lookups answered in tags of every size, by the moments that are asked about?
+"""How many lookups per second does the service serve, and how fast, for tags of every size and each pattern of moments?
 
-The table of the load study (docs/load-tests.md): five scenarios by three patterns of moments, 50 threads with 50 calls each. A
-call is a job's lookup; as the C++ client does, each job asks for the list of global tags first, over a connection of its own,
-and that is part of the load here, though it is not counted.
+This is the table of the load study (docs/load-tests.md): five scenarios by three patterns of moments, 50
+threads with 50 calls each. A call is the lookup of a job. Like the C++ client, each job first requests the list
+of global tags over a separate connection, which is part of the load here but is not counted.
 """
 
 import argparse
@@ -27,12 +27,12 @@ Point = tuple[str, str]
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """Which tags."""
-    parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS), help="to ask about (all)")
+    """Add the option for the tags."""
+    parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS), help="scenarios to measure (default: all)")
 
 
 def run(stage: Stage) -> Findings:
-    """Every scenario with every pattern."""
+    """Measure every scenario with every pattern."""
     chosen = stage.options.get("scenarios", "").split()
     scenarios = tuple(chosen) or (QUICK_SCENARIOS if stage.quick else tuple(SCENARIOS))
     threads, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
@@ -44,7 +44,7 @@ def run(stage: Stage) -> Findings:
                 {"ReconstructionJob": 1}, count=threads,
                 options={"jobs-per-user": calls, "global-tag": scenario, "pattern": pattern},
             )  # fmt: skip
-            # Of one of all, the report shows the course.
+            # The report has the details of one run only.
             detailed = (turn, scenario, pattern) == (1, scenarios[-1], "random")
             label = f"{scenario}, {pattern}, {turn}"
             repeated.add((scenario, pattern), stage.load(label, load, detailed=detailed))
@@ -55,9 +55,9 @@ def _findings(repeated: Repeated, scenarios: tuple[str, ...], threads: int, call
     largest = (scenarios[-1], "random")
     rate, slow = repeated.median(largest, "rate"), repeated.median(largest, "p99")
     return Findings(
-        summary=f"{largest[0]} at random moments: {number(rate)} lookups a second, p99 {number(slow)} ms",
-        question="How often and how fast are lookups answered in tags of every size?",
-        # In random data nothing begins at the first of all moments.
+        summary=f"{largest[0]} at random moments: {number(rate)} lookups per second, p99 {number(slow)} ms",
+        question="How many lookups per second does the service serve, and how fast, for tags of every size?",
+        # Random data have no row that is valid at the first moment.
         targets=repeated.targets([point for point in repeated.runs if point[1] != "first"]),
         tables=[_table(repeated, threads, calls)],
         plots=list(_plots(repeated, scenarios)),
@@ -74,7 +74,7 @@ def _findings(repeated: Repeated, scenarios: tuple[str, ...], threads: int, call
 
 def _table(repeated: Repeated, threads: int, calls: int) -> Table:
     rows = []
-    # The first turn went through them in order.
+    # In the order of the first repetition.
     for scenario, pattern in repeated.runs:
         remark = "" if repeated.median((scenario, pattern), "rows") else "nothing is valid yet"
         size = SCENARIOS[scenario].iovs
@@ -100,11 +100,11 @@ def _plots(repeated: Repeated, scenarios: tuple[str, ...]) -> Iterator[Plot]:
 def _notes(repeated: Repeated, threads: int) -> list[str]:
     times = max(len(runs) for runs in repeated.runs.values())
     return [
-        "first is the moment (0, 0), where nothing is valid in random data: its answers are right, empty and fast for that "
+        "first is the moment (0, 0), where nothing is valid in random data: the correct response is empty, and fast for that "
         "reason. last is (2^31-1, 2^31-1), random is uniform below it.",
-        "A call is a lookup. Each job asks for the list of global tags before it, as the C++ client does, so that the service "
-        "answers twice as many requests as lookups are counted; failed requests are counted of both.",
-        f"All {threads} threads start at once, and ask again only when they have their answer (a closed loop). The mean "
-        "frequency is the calls by the wall clock, in which the slowest thread counts.",
-        f"Each point was measured {times} times, in turns of alternating order, each time after a second of other lookups.",
+        "A call is a lookup. Like the C++ client, each job requests the list of global tags before it, so that the service "
+        "serves twice as many requests as there are lookups. Failed requests of both kinds are counted.",
+        f"All {threads} threads start at once, and each sends its next request after the response to the last one (a closed "
+        "loop). The mean frequency is the number of calls divided by the wall time, until the slowest thread has ended.",
+        f"Each point was measured {times} times, in alternating order, each time after a second of other lookups.",
     ]

@@ -1,4 +1,4 @@
-"""Finds the highest rate that is sustained: in steps until it breaks, between the last two, and held."""
+"""The search for the highest sustained rate: rising steps, a bisection, and a final longer try."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Attempt(Protocol):
-    """What a try at a rate must tell."""
+    """The result of a try at a rate."""
 
     @property
     def sustained(self) -> bool:
@@ -15,7 +15,7 @@ class Attempt(Protocol):
 
 
 Tried = TypeVar("Tried", bound=Attempt)
-# (rate, what the try is for, seconds or None for the usual ones) -> what came of it.
+# (rate, purpose, seconds or None for the default) -> result.
 Try = Callable[[float, str, float | None], Tried]
 
 RAMP, AGAIN, BISECT, HOLD = "raising", "once more", "between", "holding"
@@ -23,9 +23,12 @@ RAMP, AGAIN, BISECT, HOLD = "raising", "once more", "between", "holding"
 
 @dataclass(frozen=True)
 class Plan:
-    """Rates in jobs a second: the first one and the highest that is tried, the factor of each step, the relation of the lowest
-    rate that broke to the highest that did not at which the search ends, how long the found rate is held (seconds), the
-    factor by which it is lowered when that fails, and how often."""
+    """The parameters of a search; rates are in jobs per second.
+
+    `start` and `most` are the first and the highest rate, `factor` that of each step. The bisection ends when
+    the lowest rate that broke is at most `precision` times the highest that did not. The found rate is held for
+    `hold_seconds`; if that fails it is multiplied by `lower`, up to `holds` tries and down to `least`.
+    """
 
     start: float
     factor: float
@@ -39,15 +42,18 @@ class Plan:
 
 @dataclass
 class Found(Generic[Tried]):
-    """`tries` has (rate, what for, what came of it) in their order; `held` is the rate that was sustained in the end, or None;
-    `broke` the lowest rate that was not, or None where none was found."""
+    """The result of a search.
+
+    `tries` are (rate, purpose, result) in their order; `held` is the rate that was finally sustained, or None;
+    `broke` is the lowest rate that was not sustained, or None.
+    """
 
     tries: list[tuple[float, str, Tried]] = field(default_factory=list)
     held: float | None = None
     broke: float | None = None
 
     def attempt(self, at: Try, rate: float, purpose: str, seconds: float | None = None) -> bool:
-        """Try a rate and keep what came of it; whether it was sustained."""
+        """Try a rate and record the result; returns whether it was sustained."""
         result = at(rate, purpose, seconds)
         self.tries.append((rate, purpose, result))
         if not result.sustained:
@@ -55,12 +61,16 @@ class Found(Generic[Tried]):
         return result.sustained
 
     def last(self, rate: float | None) -> Tried | None:
-        """What came of the last try at a rate."""
+        """The result of the last try at a rate; None without one."""
         return next((result for tried, _, result in reversed(self.tries) if tried == rate), None)
 
 
 def search(at: Try, plan: Plan) -> Found:
-    """A rate counts as broken in the first part only if it breaks twice, since a hiccup of the machine would end it too low."""
+    """Search for the highest sustained rate.
+
+    While the rate is raised, it counts as broken only if it breaks twice: otherwise a short disturbance of the
+    machine would end the search too low.
+    """
     found: Found = Found()
     good = _ramp(at, plan, found)
     while good and found.broke and found.broke > good * plan.precision:
@@ -78,14 +88,14 @@ def search(at: Try, plan: Plan) -> Found:
 
 
 def _ramp(at: Try, plan: Plan, found: Found) -> float | None:
-    """The highest rate that was sustained on the way up, or on the way down where the first one was not."""
+    """The highest sustained rate of rising steps, or of falling ones if the first was not sustained; None if none."""
     rate, good = plan.start, None
     while rate <= plan.most:
         if found.attempt(at, rate, RAMP):
             good, rate = rate, rate * plan.factor
             continue
         if found.attempt(at, rate, AGAIN):
-            # The first try does not count any more.
+            # The first try no longer counts.
             found.broke, good, rate = None, rate, rate * plan.factor
             continue
         break

@@ -1,4 +1,4 @@
-"""What campaigns work on: a service of our own with its database, or a deployment somewhere else."""
+"""The environment of a campaign: a local service with its database, or a remote deployment."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -15,14 +15,17 @@ from loadtests.service import Service, running
 
 
 class NeedsOwnServiceError(Exception):
-    """The campaign seeds or restarts the service, which a deployment that was named by --host does not let it do."""
+    """The campaign must start or configure the service itself, which is impossible with --host."""
 
 
 @dataclass
 class Stage(Rig):
-    """One run of a campaign: `output` is where its files go, `host` the address of a deployment, empty for a service of our own.
-    `quick` asks for as little as shows that all works. `options` are what the command line says besides, `runs`
-    what is complete, for the report of a campaign that is interrupted."""
+    """One run of a campaign.
+
+    `output` is the directory of its files, `host` the address of a remote deployment, empty for a local
+    service. `quick` requests the smallest run that exercises everything. `options` are the campaign's own
+    command line options. `runs` are the complete runs, for the report of a campaign that is interrupted.
+    """
 
     output: Path = Path()
     host: str = ""
@@ -33,22 +36,22 @@ class Stage(Rig):
 
     @property
     def url(self) -> str:
-        """Where load goes."""
+        """The address of the service under load."""
         return self.host or f"http://127.0.0.1:{self.own.port}"
 
     @property
     def own(self) -> Service:
-        """Our own running service. Raises `NeedsOwnServiceError` if it is somebody else's."""
+        """The running local service. Raises `NeedsOwnServiceError` if there is none."""
         if self.service is None:
             raise NeedsOwnServiceError
         return self.service
 
     @contextlib.contextmanager
     def serving(self, *, scenarios: tuple[str, ...] = (), command: str = "serve", **extra: str) -> Iterator[None]:
-        """Inside the block the service runs with these scenarios (random layout, seed 1), by `manage.py serve` or `run`, with
-        more environment variables; a deployment is taken as it is.
+        """Run a local service inside the block, with these scenarios (random layout, seed 1) and environment variables.
 
-        Raises `NeedsOwnServiceError` if a deployment would have to be started otherwise.
+        `command` is the command of manage.py: serve or run. A remote deployment is used as it is. Raises
+        `NeedsOwnServiceError` if there are environment variables for a remote deployment.
         """
         if self.host:
             if extra:
@@ -65,7 +68,7 @@ class Stage(Rig):
                 self.service = None
 
     def load(self, label: str, load: Load, *, detailed: bool = True) -> Run:
-        """Put load on the service and watch it meanwhile. Raises `ServiceError` if locust fails."""
+        """Put load from locust on the service and sample its signals. Raises `ServiceError` if locust fails."""
         return self.watched(
             label, lambda directory: locusts.run(self.url, load, directory), load.settings(), detailed=detailed
         )
@@ -73,13 +76,13 @@ class Stage(Rig):
     def watched(
         self, label: str, record: Callable[[Path], Recording], settings: dict[str, str], *, detailed: bool = True
     ) -> Run:
-        """Watch the service while `record`, which is given a directory, puts load on it."""
+        """Sample the signals while `record`, called with a directory, puts load on the service."""
         self.say(label)
         directory = self.output / "runs" / "".join(letter if letter.isalnum() else "-" for letter in label)
         before = metrics.read(self.url)
-        with sampling.sampled(self.url, self, self.service) as seen:
+        with sampling.sampled(self.url, self, self.service) as signals:
             recording = record(directory)
-        rise = metrics.difference(before, metrics.read(self.url))
-        run = Run(label, recording, seen, rise, detailed, settings)
+        counters = metrics.difference(before, metrics.read(self.url))
+        run = Run(label, recording, signals, counters, detailed, settings)
         self.runs.append(run)
         return run

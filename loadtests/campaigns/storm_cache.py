@@ -1,9 +1,9 @@
-"""What does the cache save when a whole farm starts at once, by the status of the tag that its jobs ask about?
+"""What does the cache save when a whole batch farm starts at once, for each status of the tag that its jobs request?
 
-All jobs of a storm are due at once, each on a connection of its own, and ask for the same moment of data taking, one that
-nobody has asked about before. Of a frozen tag nginx may answer by itself; of a locked one for as long as
-CDB_LOCKED_MAX_AGE_SECONDS says, which is a minute here (the default is not at all); of an unlocked one it has to
-ask the service each time whether its answer still holds.
+All jobs of a storm are due at once, each over its own connection, and send the same lookup, which was never
+sent before. For a frozen tag nginx may serve the response from its cache, for a locked one during
+CDB_LOCKED_MAX_AGE_SECONDS, which is a minute here (by default 0). For an unlocked tag nginx revalidates its
+cached response with the service for each request.
 """
 
 import argparse
@@ -31,9 +31,9 @@ STATUSES, UNLOCKED = ("frozen", "locked", "unlocked"), {"status": "unlocked"}
 LOCKED_SECONDS = 60
 JOBS, QUICK_JOBS = 10_000, 500
 ROUNDS, QUICK_ROUNDS = 3, 1
-# Files that a process has open besides the connections of its jobs.
+# Open files of a process besides the connections of its jobs.
 SPARE_FILES = 512
-# What is left in the kernel's queues from one storm must not meet the next one.
+# The kernel's queues must be empty before the next storm.
 PAUSE_SECONDS = 2.0
 MAJOR = 2**30
 LEAST_SUCCESS = 99.0
@@ -42,8 +42,12 @@ GOOD = re.compile(r'status="(200|304)"')
 
 @dataclass(frozen=True)
 class Storm:
-    """One storm: right answers a second until the last one, percentiles from its begin in milliseconds, the share of the jobs
-    that nginx answered alone (None where the service does not tell), how much later than the first the last job began."""
+    """One storm.
+
+    `answers_per_s` are correct responses per second until the last one; `p50_ms`, `p99_ms` and `last_ms` are
+    measured from the begin of the storm. `by_nginx` is the percentage of jobs that nginx served from its cache
+    (None without counters), `spread_ms` the time from the begin of the first job to that of the last one.
+    """
 
     status: str
     jobs: int
@@ -57,12 +61,13 @@ class Storm:
 
     @classmethod
     def of(cls, status: str, jobs: int, run: Run) -> "Storm":
-        """From what was recorded and counted."""
+        """The figures of a storm, from its recording and counters."""
         requests = run.recording.requests
         outcomes = {name: int((requests.outcomes == name).sum()) for name in outcome.OUTCOMES}
         times = requests.milliseconds.tolist()
         good = outcomes[outcome.OK]
-        # 304 is that what nginx has still holds. Of those that waited in the queue for too long the service knows no route.
+        # With 304 the service confirms the response in nginx's cache. Requests that were refused in the queue
+        # have no route.
         served = sum(
             value
             for name, value in run.counters.items()
@@ -76,25 +81,27 @@ class Storm:
 
     @property
     def answered(self) -> int:
-        """Jobs with an answer of any kind."""
+        """The number of jobs with any response."""
         return sum(self.outcomes.values()) - self.outcomes[outcome.NO_RESPONSE]
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """How large."""
+    """Add the options for the size of a storm and the scenario."""
     parser.add_argument(
         "--jobs",
         action=Number,
         kind=int,
         least=1,
         metavar="N",
-        help=f"of a storm (default: {JOBS:,}, --quick: {QUICK_JOBS})",
+        help=f"jobs of a storm (default: {JOBS:,}; {QUICK_JOBS} with --quick)",
     )
-    parser.add_argument("--scenario", default="moderate", choices=SCENARIOS, help="what is copied (default: moderate)")
+    parser.add_argument(
+        "--scenario", default="moderate", choices=SCENARIOS, help="scenario that is cloned (default: moderate)"
+    )
 
 
 def run(stage: Stage) -> Findings:
-    """Storms on the three tags in turns."""
+    """Run storms on the three tags in alternating order."""
     jobs = int(stage.options.get("jobs") or (QUICK_JOBS if stage.quick else JOBS))
     scenario = stage.options.get("scenario", "moderate")
     _allow_files(jobs + SPARE_FILES)
@@ -102,21 +109,24 @@ def run(stage: Stage) -> Findings:
     with stage.serving(scenarios=(scenario,), CDB_LOCKED_MAX_AGE_SECONDS=str(LOCKED_SECONDS)):
         tags = _make_tags(stage, scenario)
         for number in range(1, (QUICK_ROUNDS if stage.quick else ROUNDS) + 1):
-            # Nothing of it is in the cache from an earlier round or run.
+            # A new moment in each round, which no earlier round or run has put into the cache.
             minor = int(time.time())
             for status in STATUSES[:: 1 if number % 2 else -1]:
                 options = {"jobs": str(jobs), "scenario": scenario, "global-tag": tags[status]}
                 options |= {"major": str(MAJOR), "minor": str(minor)}
-                record = partial(burst.put, stage.url, options=options)
-                told = {"start-jobs": "all at once", **options}
-                run = stage.watched(f"{status}, round {number}", record, told, detailed=number == 1)
+                record = partial(burst.run, stage.url, options=options)
+                settings = {"start-jobs": "all at once", **options}
+                run = stage.watched(f"{status}, round {number}", record, settings, detailed=number == 1)
                 storms.append(Storm.of(status, jobs, run))
                 time.sleep(PAUSE_SECONDS)
     return _findings(stage, storms)
 
 
 def _allow_files(number: int) -> None:
-    """Let us, and the processes that we start, have so many files open. Raises `ServiceError` if that may not be."""
+    """Raise the limit on open files of this process and its children.
+
+    Raises `ServiceError` if that is not permitted.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= number:
         return
@@ -124,21 +134,21 @@ def _allow_files(number: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, max(number, hard)))
     except (ValueError, OSError) as error:
         raise ServiceError(
-            f"a storm of so many jobs needs {number:,} open files, and at most {hard:,} are allowed here: "
-            f"raise the limit (ulimit -Hn {number}) or ask for fewer --jobs"
+            f"a storm of so many jobs needs {number:,} open files, but the limit is {hard:,}: "
+            f"raise it (ulimit -Hn {number}) or reduce --jobs"
         ) from error
 
 
 def _make_tags(stage: Stage, scenario: str) -> dict[str, str]:
-    """Copies of the scenario by status; those of an earlier run are taken as they are."""
+    """Create a clone of the scenario for each status; clones of an earlier run are used as they are."""
     tags = {status: f"storm-{status}-{scenario}" for status in STATUSES}
     with Client(stage.own.port) as client:
         there = {tag["name"]: tag for tag in json.loads(client.call("GET", "globalTags").body)}
         for status, tag in tags.items():
             if tag not in there:
-                stage.say(f"copying {scenario} to {tag}")
+                stage.say(f"cloning {scenario} as {tag}")
                 client.write("POST", f"cloneGlobalTag/{scenario}/{tag}")
-            # An earlier run may have been interrupted between the two.
+            # An earlier run may have been interrupted between cloning and changing the status.
             if there.get(tag, UNLOCKED)["status"] != status:
                 client.write("PUT", f"gt_change_status/{tag}/{status}")
     return tags
@@ -149,14 +159,17 @@ def _findings(stage: Stage, storms: list[Storm]) -> Findings:
     jobs, unanswered = storms[0].jobs, sum(storm.jobs - storm.answered for storm in storms)
     other = sum(storm.answered - storm.outcomes[outcome.OK] - storm.outcomes[outcome.OVERLOADED] for storm in storms)
     least = min(100 * storm.outcomes[outcome.OK] / jobs for storm in storms if storm.status == "frozen")
-    told = ", ".join(f"{Spread.of(values).median:,.0f} on a tag that is {status}" for status, values in rates.items())
+    medians = ", ".join(f"{Spread.of(values).median:,.0f} on the {status} tag" for status, values in rates.items())
     return Findings(
-        summary=f"Of {jobs:,} jobs at once, answers a second: {told}; {unanswered:,} jobs of {len(storms)} storms had no answer",
+        summary=f"Responses per second to {jobs:,} simultaneous jobs: {medians}; {unanswered:,} jobs of {len(storms)} storms had "
+        "no response",
         question=(__doc__ or "").split("\n", 1)[0],
         targets=[
-            Target("jobs without an answer, all storms", unanswered, 0, at_most=True),
-            Target("answers that are neither right nor 504 (come again)", other, 0, at_most=True),
-            Target("right answers in the worst storm on the frozen tag", least, LEAST_SUCCESS, at_most=False, unit="%"),
+            Target("jobs without a response, all storms", unanswered, 0, at_most=True),
+            Target("responses that are neither correct nor 504 (retry later)", other, 0, at_most=True),
+            Target(
+                "correct responses in the worst storm on the frozen tag", least, LEAST_SUCCESS, at_most=False, unit="%"
+            ),
         ],
         tables=[_medians(storms), _each(storms)],
         plots=[
@@ -219,7 +232,7 @@ def _note(storms: list[Storm]) -> str:
     latest = max(storm.spread_ms for storm in storms)
     return (
         "Times count from when all jobs were due. One process started them, and the last one began up to "
-        f"{latest:,.0f} ms after the first: a farm of machines would be quicker, and what a job waited for the generator is part "
-        "of its time. By nginx alone: the share of right answers which the service's own count of lookups does not "
-        "have; a question whether an answer still holds is one that it has."
+        f"{latest:,.0f} ms after the first. A farm of machines would be faster, and the time for which a job waited for the "
+        "generator is part of its time. By nginx alone is the share of correct responses that the service did not count as "
+        "lookups; it counts requests that revalidate a cached response."
     )

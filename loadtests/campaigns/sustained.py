@@ -1,4 +1,4 @@
-"""Whether a service sustained a rate at which jobs were started: what that means, said once."""
+"""The definition of a sustained rate of job starts, and its evaluation for a step of load."""
 
 from dataclasses import dataclass
 
@@ -8,32 +8,38 @@ from loadtests.recording.outcome import NOT_SENT, OK
 from loadtests.recording.reading import Recording
 from loadtests.reporting.summaries import percentiles_of
 
-# Of the offered rate that may be missing from the answered one: jobs that the edges of the window cut.
+# The share of the offered rate that may be missing, because the window cuts jobs at its edges.
 LOSS = 0.02
 LEAST_LOSS_JOBS = 3
-# Of the bound on times: the queue may be longer at the end of the window than at its beginning by what is due in this time (by
-# Little's law jobs take that much longer then), and the generator was late if more of its jobs than one in a hundred were.
+# A share of the bound on times. The queue may grow within the window by the jobs that are due in this time (by
+# Little's law, jobs then take that much longer). The generator is late if more than one job in a hundred is
+# late by more than this time.
 MARGIN = 0.25
 LEAST_GROWTH_JOBS = 5
-LOOK_SECONDS = 0.1
+CHECK_INTERVAL_SECONDS = 0.1
 
 MEANING = (
-    "A rate is sustained if, in the window after the first seconds of a step, jobs were answered rightly at no less than "
-    f"{100 - 100 * LOSS:g} % of the rate at which they were due (or {LEAST_LOSS_JOBS} jobs fewer, where that is more); no "
-    "request of the whole step failed (504 is a failure, and so is a job that the generator had no room to start); the number of "
-    "jobs in progress, by a straight line through it, did not grow from the beginning to the end of the window by more than "
-    f"what is due in {100 * MARGIN:g} % of the bound (or {LEAST_GROWTH_JOBS} jobs); 95 % of the jobs ended within the bound, "
-    "counted from when they were due, not from when they began; and the generator was on time: 99 % of its jobs began within "
-    f"{100 * MARGIN:g} % of the bound after they were due."
+    "A rate is sustained if all of these hold in the window after the first seconds of a step. Jobs succeeded at no less than "
+    f"{100 - 100 * LOSS:g} % of the rate at which they were due (or {LEAST_LOSS_JOBS} jobs fewer, if that is more). No request "
+    "of the whole step failed; 504 is a failure, and so is a job that the generator could not start. The number of jobs in "
+    "progress, fitted by a straight line, did not grow from the beginning to the end of the window by more than the jobs due in "
+    f"{100 * MARGIN:g} % of the bound (or {LEAST_GROWTH_JOBS} jobs). 95 % of the jobs ended within the bound, counted from when "
+    f"they were due, not from when they began. The generator was on time: 99 % of its jobs began within {100 * MARGIN:g} % of "
+    "the bound after they were due."
 )
 
 
 @dataclass(frozen=True)
 class Step:
-    """What was measured at one rate, in the window: jobs a second that were due and that were answered rightly, times of jobs
-    in ms from when they were due, failed requests and jobs not sent in all of the step, jobs in progress (mean, and growth
-    from one end of the window to the other), how late jobs began (ms, p99); `begin` and `end` of the window are seconds since
-    the epoch. `faults` says what kept the rate from being sustained, in words."""
+    """The evaluation of one step, in its window.
+
+    `offered` and `answered` are the jobs per second that were due and that succeeded, `requests` the requests
+    per second that were due. `p50`, `p95` and `p99` are times of jobs in milliseconds from when they were due.
+    `failures` counts failed requests and jobs that were not sent, in the whole step. `in_progress` is the mean
+    number of jobs in progress, `growth` its increase over the window. `late` is the 99th percentile of the
+    lateness of jobs in milliseconds. `begin` and `end` of the window are seconds since the epoch. `faults` are
+    the reasons why the rate was not sustained; `was_late` says that the generator was late.
+    """
 
     offered: float
     answered: float
@@ -52,15 +58,18 @@ class Step:
 
     @property
     def sustained(self) -> bool:
-        """Whether nothing spoke against it."""
+        """Whether the rate was sustained."""
         return not self.faults
 
 
 def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) -> Step:
-    """The window from `begin` to `end` (seconds after the recording's origin) of a step; `bound_ms` is what 95 % of the jobs must
-    keep. The window ends with the last job that was due, if that was before `end`."""
+    """Evaluate the window of a step from `begin` to `end`, in seconds after the recording's origin.
+
+    `bound_ms` is the bound for 95 % of the jobs. The window ends with the last job that was due, if that was
+    before `end`.
+    """
     whole = recording.jobs
-    # Not with the second requests of jobs, which are due when the first ones have been answered.
+    # By jobs, not by requests: the second request of a job is due after the first response.
     end = min(end, float(whole.due.max()))
     seconds, jobs = end - begin, whole.where((whole.due >= begin) & (whole.due < end))
     if not len(jobs):
@@ -92,15 +101,15 @@ def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) ->
 
 
 def _empty(origin: float) -> Step:
-    """A step that was over before its window began."""
+    """The evaluation of a step that ended before its window began."""
     fault = "the generator was so late that no job was due in the window"
     return Step(0.0, 0.0, 0.0, None, None, None, 0, 0.0, 0.0, 0.0, origin, origin, (fault,), True)
 
 
 def in_progress(jobs: Recording, begin: float, end: float) -> tuple[float, float]:
-    """How many jobs were due and had not ended: the mean over a window, and by how many a straight line through them rises."""
+    """The jobs that were due and had not ended: their mean over a window, and the rise of a fitted line."""
     sent = jobs.outcomes != NOT_SENT
-    moments = numpy.arange(begin, end, LOOK_SECONDS)
+    moments = numpy.arange(begin, end, CHECK_INTERVAL_SECONDS)
     started = numpy.searchsorted(numpy.sort(jobs.due[sent]), moments, side="right")
     ended = numpy.searchsorted(numpy.sort(jobs.end[sent]), moments, side="right")
     open_jobs = started - ended

@@ -1,7 +1,7 @@
-"""How do frequency and response time grow with the number of clients at the same time?
+"""How do frequency and response time grow with the number of concurrent clients?
 
-1 to 500 threads that share 10,000 calls, at most 2,000 each. A call is a job's lookup, before which each job asks for the list of
-global tags.
+1 to 500 threads share 10,000 calls, with at most 2,000 each. A call is the lookup of a job, which first
+requests the list of global tags.
 """
 
 import argparse
@@ -18,20 +18,20 @@ from loadtests.reporting.result import Plot, Table
 TITLE = "Threads"
 SCENARIO, THREADS, CALLS, REPETITIONS = "worst-case", (1, 2, 5, 10, 50, 100, 500), 10_000, 2
 QUICK_SCENARIO, QUICK_THREADS, QUICK_CALLS = "tiny", (1, 4, 16), 160
-# One thread alone would take minutes for all calls, and has told by then all that it can.
+# A single thread would take minutes for all calls, without giving more precise figures.
 MOST_CALLS_EACH = 2_000
 TIMES = ("p50", "p95", "p99")
-# Of a core: beyond it, a generator of one thread is late by itself.
+# A generator process that uses more of a core is late by itself.
 BUSY_GENERATOR = 0.8
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """Which tag."""
+    """Add the option for the tag."""
     add_scenario(parser, SCENARIO)
 
 
 def run(stage: Stage) -> Findings:
-    """Every number of threads."""
+    """Measure every number of threads."""
     counts, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
     scenario = stage.options.get("scenario", QUICK_SCENARIO if stage.quick else SCENARIO)
     repeated = Repeated()
@@ -42,7 +42,7 @@ def run(stage: Stage) -> Findings:
                 {"ReconstructionJob": 1}, count=threads,
                 options={"jobs-per-user": min(calls // threads, MOST_CALLS_EACH), "global-tag": scenario, "pattern": "random"},
             )  # fmt: skip
-            # Of one of all, the report shows the course.
+            # The report has the details of one run only.
             detailed = (turn, threads) == (1, counts[-1])
             repeated.add(threads, stage.load(f"{threads} threads, {turn}", load, detailed=detailed))
     return _findings(repeated, scenario, calls)
@@ -53,9 +53,9 @@ def _findings(repeated: Repeated, scenario: str, calls: int) -> Findings:
     best = max(counts, key=lambda threads: repeated.median(threads, "rate"))
     busy = [threads for threads in counts if (repeated.median(threads, "cores") or 0) > BUSY_GENERATOR]
     return Findings(
-        summary=f"{scenario} at random moments: at most {number(repeated.median(best, 'rate'))} lookups a second, with {best} "
+        summary=f"{scenario} at random moments: at most {number(repeated.median(best, 'rate'))} lookups per second, with {best} "
         f"threads; p99 with {counts[-1]}: {number(repeated.median(counts[-1], 'p99'))} ms",
-        question="How do frequency and response time grow with the number of clients at the same time?",
+        question="How do frequency and response time grow with the number of concurrent clients?",
         targets=repeated.targets(counts),
         tables=[
             Table(
@@ -81,7 +81,7 @@ def _plots(repeated: Repeated, counts: list[int]) -> Iterator[Plot]:
         return [(threads, repeated.values(threads, name)) for threads in counts]
 
     rates = {"mean": series("rate"), "busiest second": series("peak")}
-    # Of short runs there is no busiest second, and nothing is known of the generator.
+    # Short runs have no busiest second and no samples of the generator.
     measured = {name: points for name, points in rates.items() if any(values for _, values in points)}
     yield plots.scaling("Frequency", measured, x="threads", y="lookups/s")
     yield plots.scaling("Response time", {name: series(name) for name in TIMES}, x="threads", y="ms")
@@ -93,14 +93,14 @@ def _plots(repeated: Repeated, counts: list[int]) -> Iterator[Plot]:
 
 def _notes(busy: list[int]) -> list[str]:
     verdict = (
-        f"It was more than {BUSY_GENERATOR:.0%} of a core with {', '.join(map(str, busy))} threads: there the client, not the "
-        "service, may be what is measured."
+        f"The generator used more than {BUSY_GENERATOR:.0%} of a core with {', '.join(map(str, busy))} threads: there it, not "
+        "the service, may be the bottleneck."
         if busy
-        else f"It stayed below {BUSY_GENERATOR:.0%} of a core: the client was not what is measured."
+        else f"The generator used less than {BUSY_GENERATOR:.0%} of a core: it was not the bottleneck."
     )
     return [
-        "Once all cores are busy, more threads only wait: the frequency stays and the response time grows in proportion.",
-        "All threads of the generator are in one process, which has one core at most; the generator and the service share the "
-        f"machine. {verdict}",
-        f"No thread makes more than {MOST_CALLS_EACH:,} calls, so that few threads make fewer calls in all than many.",
+        "Once all cores are busy, more threads only wait: the frequency is constant and the response time grows in proportion.",
+        "All threads of the generator are in one process, which uses one core at most. Generator and service share the machine. "
+        f"{verdict}",
+        f"No thread makes more than {MOST_CALLS_EACH:,} calls, so that the total is smaller with few threads.",
     ]

@@ -1,4 +1,4 @@
-"""How does a lookup's time depend on the number of payload types and of IOVs of each?"""
+"""How does the time of a lookup depend on the number of payload types and of IOVs of each type?"""
 
 import argparse
 from itertools import product
@@ -19,15 +19,15 @@ QUICK_TYPES, QUICK_IOVS = (1, 10), (10, 50)
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """How far it goes."""
+    """Add the option for the numbers of IOVs."""
     parser.add_argument(
         "--iovs", action=Number, kind=int, least=1, nargs="+", metavar="N",
-        help=f"of each payload type ({' '.join(map(str, IOVS))}; {MORE_IOVS} more takes minutes and gigabytes the first time)",
+        help=f"IOVs of each payload type (default: {' '.join(map(str, IOVS))}; {MORE_IOVS} takes minutes and gigabytes at first)",
     )  # fmt: skip
 
 
 def run(stage: Stage) -> Findings:
-    """Every pair of numbers."""
+    """Measure every pair of numbers."""
     types, iovs = (QUICK_TYPES, QUICK_IOVS) if stage.quick else (TYPES, IOVS)
     if "iovs" in stage.options:
         iovs = tuple(map(int, stage.options["iovs"].split()))
@@ -45,10 +45,10 @@ def _findings(repeated: Repeated, types: tuple[int, ...], iovs: tuple[int, ...])
     points, most = list(product(types, iovs)), (types[-1], iovs[-1])
     rows = [(*point, point[0] * point[1], *repeated.cells(point)) for point in points]
     return Findings(
-        summary=f"{most[0]} payload types with {most[1]:,} IOVs of each: p50 {number(repeated.median(most, 'p50'))} ms, with "
+        summary=f"{most[0]} payload types with {most[1]:,} IOVs of each: p50 {number(repeated.median(most, 'p50'))} ms; with "
         f"{iovs[0]} IOVs of each {number(repeated.median((types[-1], iovs[0]), 'p50'))} ms",
-        question="How does a lookup's time depend on the number of payload types and of IOVs of each?",
-        # A list of few IOVs often has none at a random moment yet, so that one type alone may have no row on average.
+        question="How does the time of a lookup depend on the number of payload types and of IOVs of each type?",
+        # A list of few IOVs often begins after a random moment, so that a single type may have no row on average.
         targets=repeated.targets([point for point in points if point[0] > 1]),
         tables=[
             Table(
@@ -61,11 +61,11 @@ def _findings(repeated: Repeated, types: tuple[int, ...], iovs: tuple[int, ...])
         runs=repeated.all_runs,
         raw=repeated.raw("payload_types", "iovs_of_each"),
         notes=[
-            "Every pair is a tag of its own in one database, in the random layout; the tags are kept for the next run.",
-            "With n IOVs of a type, a random moment is before the first of them once in n + 1 times: rows per answer are so much "
-            "less than types.",
-            f"{THREADS} threads ask for lookups alone, over a new connection each, so that the time of an answer is mostly its "
-            "own and not that of a queue.",
+            "Every pair is a separate tag in one database, in the random layout. The tags are kept for the next run.",
+            "With n IOVs of a type, a random moment is before the first of them once in n + 1 times: responses have fewer "
+            "rows than there are types.",
+            f"{THREADS} threads send only lookups, each over a new connection, so that the response time includes little "
+            "waiting in queues.",
         ],
         figures={
             f"{count} types × {each} IOVs: {unit}": repeated.values((count, each), name)

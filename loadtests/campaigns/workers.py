@@ -1,7 +1,7 @@
 """How do frequency and response time depend on the number of gunicorn processes and of clients?
 
-Each number of processes is a start of the service, by `manage.py run`, where one gunicorn answers everything: `serve` has two
-of them, of which the second does not grow in step.
+The service is started for each number of processes, with `manage.py run`, where one gunicorn serves all
+requests. `serve` has two of them, and the number of processes of the second one would not grow in proportion.
 """
 
 import argparse
@@ -20,12 +20,12 @@ QUICK_SCENARIO, QUICK_PROCESSES, QUICK_THREADS = "tiny", (1, 2), (1, 4)
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
-    """Which tag."""
+    """Add the option for the tag."""
     add_scenario(parser, SCENARIO)
 
 
 def run(stage: Stage) -> Findings:
-    """Every pair of numbers."""
+    """Measure every pair of numbers."""
     scenario = stage.options.get("scenario", QUICK_SCENARIO if stage.quick else SCENARIO)
     processes, threads = (QUICK_PROCESSES, QUICK_THREADS) if stage.quick else (PROCESSES, THREADS)
     repeated = Repeated()
@@ -43,8 +43,8 @@ def _findings(repeated: Repeated, scenario: str, processes: tuple[int, ...], thr
     points = list(product(processes, threads))
     best = max(points, key=lambda point: repeated.median(point, "rate"))
     return Findings(
-        summary=f"{scenario} at random moments: at most {number(repeated.median(best, 'rate'))} lookups a second, with {best[0]} "
-        f"processes and {best[1]} threads",
+        summary=f"{scenario} at random moments: at most {number(repeated.median(best, 'rate'))} lookups per second, with "
+        f"{best[0]} processes and {best[1]} threads",
         question="How do frequency and response time depend on the number of gunicorn processes and of clients?",
         targets=repeated.targets(points),
         tables=[
@@ -58,12 +58,12 @@ def _findings(repeated: Repeated, scenario: str, processes: tuple[int, ...], thr
         runs=repeated.all_runs,
         raw=repeated.raw("processes", "threads"),
         notes=[
-            "Threads are those of the client, each of which asks again when it has its answer; each gunicorn process has four of "
-            "its own. Lookups alone are asked for, over a new connection each.",
-            "Client, gunicorn and PostgreSQL share the machine's cores, so that more processes than cores bring little here. The "
-            "load study (docs/load-tests.md) had a machine for each: there the frequency rose in proportion to the processes.",
-            "A new service for each number of processes, the numbers in turns of alternating order, a second of other lookups "
-            "after each start.",
+            "Threads are those of the client; each sends its next lookup after the response to the last one, over a new "
+            "connection. Each gunicorn process has four threads.",
+            "Client, gunicorn and PostgreSQL share the cores of one machine: more processes than cores have little effect "
+            "here. The load study (docs/load-tests.md) used a machine for each: there the frequency rose in proportion to the "
+            "processes.",
+            "The service is started for each number of processes, in alternating order, and is warmed up for a second.",
         ],
         figures={
             f"{count} processes, {clients} threads: {unit}": repeated.values((count, clients), name)

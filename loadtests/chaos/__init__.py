@@ -1,1 +1,1 @@
-"""Faults put into the service under load, and what its clients saw of them: `make chaos`."""
+"""Fault injection under load, with the effects on clients: `make chaos`."""

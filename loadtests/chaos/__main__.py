@@ -1,11 +1,10 @@
-"""python -m loadtests.chaos: put faults into the service under load, and print what its clients saw of them."""
+"""Inject faults into the service under load, and report their effects on clients (python -m loadtests.chaos)."""
 
 import argparse
 import contextlib
 import csv
 import json
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -21,32 +20,36 @@ from loadtests.chaos.replica_faults import REPLICA_FAULTS
 from loadtests.chaos.service import Serving
 from loadtests.chaos.stage import Fault
 from loadtests.chaos.verdict import COLUMNS, table
-from loadtests.service import ServiceError, Settings
+from loadtests.service import ServiceError, Settings, free_port
 from loadtests.standby import Standby
 
 FAULTS = PLAIN_FAULTS + HOSTILE_FAULTS + REPLICA_FAULTS
-# Empty: the default.
+# An empty value is the default of the service; the harness has others.
 AS_IN_PRODUCTION = {"CDB_STRATEGIES": "", "CDB_LOOKUP_TIMEOUT_SECONDS": ""}
 FREEZE_SECONDS, QUICK_SECONDS = 30.0, 8.0
 
 EXPLANATION = """\
-Clients ask before, during and after each fault: readers, half of them over a new connection for each request, which hold
-every answer against what it has to be, and writers, which send a row again with its key until it is acknowledged. 504 means
-an answer in JSON with Retry-After; dropped: refused, reset, cut or no JSON; wrong: any other status, or another content than
-it has to be; lost: acknowledged rows that are not there at the end, or twice; reconnected: idle connections closed between
-two requests. slowest is the longest time until an answer of any status; recovery, how long after the return of what failed the
-last request was begun that did not get what it asked for.
+Clients send requests before, during and after each fault. Readers, half of them with a new connection for each
+request, check every response; writers retry a row with its idempotency key until it is acknowledged. The
+columns: 504 is a JSON response with Retry-After; dropped is a connection that was refused, reset or cut, or a
+response that is not JSON; wrong is any other status, or wrong content; lost is an acknowledged row that is
+missing at the end or exists twice; reconnected is an idle connection that was closed between two requests.
+slowest is the longest time until a response of any status. recovery is the time from the return of the failed
+component to the begin of the last unsuccessful request.
 """
 
 
 def main(arguments: list[str]) -> int:
-    """Play the faults; returns 1 if something was dropped, wrong or lost, or the service did not recover in time."""
+    """Inject the faults.
+
+    Returns 1 if a request was dropped, wrong or lost, or if the service did not recover in time.
+    """
     options = _parser().parse_args(arguments)
     seconds = options.seconds or (QUICK_SECONDS if options.quick else FREEZE_SECONDS)
     chosen = [fault for fault in FAULTS if not options.only or fault.name in options.only]
     directory = env.read()["CDB_DATA_DIR"] / "chaos"
     directory.mkdir(parents=True, exist_ok=True)
-    # A stop by signal has to end what was started, too.
+    # Exit with an exception, so that child processes are stopped.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: sys.exit(128 + number))
     played: list[Played] = []
@@ -66,11 +69,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _play_all(faults: list[Fault], data: Path, port: int | None, seconds: float, played: list[Played]) -> None:
-    """Play faults on one service, with a replica if they are about that, and add what came of them to `played`."""
+    """Inject faults into one service, with a replica if the faults need it, and append the results to `played`."""
     data.chmod(0o711)
     standby = Standby(data, data / "standby") if faults[0].with_replica else None
     settings = AS_IN_PRODUCTION | ({"DATABASE_REPLICA_URLS": standby.url} if standby else {})
-    serving = Serving(Settings(data, settings), port or _free_port())
+    serving = Serving(Settings(data, settings), port or free_port())
     try:
         with serving.running(), standby.running() if standby else contextlib.nullcontext():
             frozen = prepare(serving)
@@ -86,23 +89,26 @@ def _play_all(faults: list[Fault], data: Path, port: int | None, seconds: float,
 
 
 def _too_short(seconds: float) -> str:
-    """A line for a run whose faults are shorter than usual; empty for another."""
+    """A remark for a run whose faults are shorter than the default; empty otherwise."""
     if seconds >= FREEZE_SECONDS:
         return ""
     return (
-        f"\nToo short for a verdict: the faults lasted {seconds:g} s instead of {FREEZE_SECONDS:g} s. What is dropped, wrong or "
-        "lost here is a fault of the service; that nothing is does not show that it withstands longer ones.\n"
+        f"\nToo short for a verdict: the faults lasted {seconds:g} s instead of {FREEZE_SECONDS:g} s. Requests that are dropped, "
+        "wrong or lost show a fault of the service. A run without them does not show that the service withstands longer faults.\n"
     )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m loadtests.chaos", description=__doc__, epilog=EXPLANATION)
     parser.add_argument(
-        "--only", action="append", choices=[fault.name for fault in FAULTS], help="this fault; repeatable"
+        "--only",
+        action="append",
+        choices=[fault.name for fault in FAULTS],
+        help="inject this fault only; may be repeated",
     )
     parser.add_argument(
         "--seconds", **IN_SECONDS,
-        help=f"how long a fault lasts that does not end by itself (default: {FREEZE_SECONDS:.0f}s)",
+        help=f"duration of faults that do not end by themselves (default: {FREEZE_SECONDS:.0f}s)",
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help=f"the same as --seconds {QUICK_SECONDS:.0f}s")
     parser.add_argument(
@@ -111,24 +117,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def _say(one: Played) -> None:
     cells = one.row.cells()
     text = one.row.skipped or ", ".join(f"{name} {cells[name]}" for name in COLUMNS[1:])
     print(f"  {text}", flush=True)
     if one.replica_reads:
         print(f"    {_replica_text(one)}", flush=True)
-    for wording in one.wordings[:10]:
-        print(f"    {wording}", flush=True)
+    for message in one.messages[:10]:
+        print(f"    {message}", flush=True)
 
 
 def _replica_text(one: Played) -> str:
-    """What the replica answered itself, and what it left to the primary because it was behind, or failed."""
+    """The reads from the replica by outcome: served, or left to the primary (behind, failed)."""
     return "reads from the replica: " + ", ".join(
         f"{outcome} {count:,}" for outcome, count in sorted(one.replica_reads.items())
     )

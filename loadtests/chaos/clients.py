@@ -1,7 +1,7 @@
-"""Clients in processes of their own, each of which holds every answer against what it has to be.
+"""Clients in separate processes, which check every response.
 
-The loops end when they are told to and send home what they met: a `Record` for each request, and the wording of what was
-dropped or wrong.
+When the clients are stopped, each process sends its `Log` to the main process: a `Record` for each request, and
+descriptions of dropped and wrong ones.
 """
 
 import multiprocessing
@@ -17,18 +17,18 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.wire import Asker, DroppedError, Reply
+from loadtests.chaos.wire import Client, DroppedError, Reply
 from loadtests.service import ServiceError
 
 ANSWERED, REFUSED, DROPPED, WRONG = "answered", "504", "dropped", "wrong"
-# Processes are started anew, because forks of one with threads are not safe.
+# Processes are spawned, because forking a process with threads is not safe.
 PROCESSES = multiprocessing.get_context("spawn")
-WORDINGS = 20
+MOST_MESSAGES = 20
 RETRY_SECONDS = (0.1, 0.5)
 
 
 class Record(NamedTuple):
-    """One request: when it began and ended, in seconds of the system's monotonic clock, and what became of it."""
+    """One request: its begin and end, in seconds of the system's monotonic clock, and its outcome."""
 
     begin: float
     end: float
@@ -37,52 +37,55 @@ class Record(NamedTuple):
 
 @dataclass
 class Log:
-    """What the clients of a process met. `counted` are requests that no record was kept of, by outcome, and `slowest` the longest
-    time of one of those, in seconds."""
+    """The results of the clients of a process.
+
+    `counted` are counts by outcome of requests without a record, and `slowest` is the longest time of one of
+    them in seconds.
+    """
 
     records: list[Record] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
     slowest: float = 0.0
-    wordings: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     reconnected: int = 0
 
-    def add(self, ask: Callable[[], Reply], check: Callable[[Reply], str | None]) -> bool:
-        """Ask once and keep what came of it. Returns whether it was answered, and rightly."""
+    def add(self, send: Callable[[], Reply], check: Callable[[Reply], str | None]) -> bool:
+        """Send a request once and record its outcome. Returns whether it got the correct response."""
         begin = time.monotonic()
         fault = None
         try:
-            reply = ask()
+            reply = send()
             outcome = ANSWERED if reply.status == 200 else REFUSED if reply.is_refusal else WRONG
             fault = check(reply) if outcome is ANSWERED else None
             if outcome is WRONG:
                 fault = f"status {reply.status}: {reply.body[:200]!r}"
         except DroppedError as error:
             outcome = DROPPED
-            self._say(f"dropped: {error}")
+            self._add_message(f"dropped: {error}")
         except (KeyError, TypeError, IndexError) as error:
             fault = f"not of the expected form: {error!r}"
         if fault:
             outcome = WRONG
-            self._say(f"wrong: {fault}")
+            self._add_message(f"wrong: {fault}")
         self.records.append(Record(begin, time.monotonic(), outcome))
         return outcome is ANSWERED
 
     def join(self, other: "Log") -> None:
-        """Add what others met."""
+        """Add the results of other clients."""
         self.records += other.records
         self.counted += other.counted
         self.slowest = max(self.slowest, other.slowest)
-        self.wordings += other.wordings
+        self.messages += other.messages
         self.reconnected += other.reconnected
 
-    def _say(self, wording: str) -> None:
-        if len(self.wordings) < WORDINGS:
-            self.wordings.append(wording)
+    def _add_message(self, message: str) -> None:
+        if len(self.messages) < MOST_MESSAGES:
+            self.messages.append(message)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What the clients work with: the port, the tags, and an event that ends them."""
+    """The environment of the clients: port of the service, tags, and the event `over` that stops them."""
 
     port: int
     frozen: FrozenTag
@@ -94,35 +97,35 @@ Loop = Callable[[Scene, Log, int, float], None]
 
 
 def read_new_connections(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """Lookups and lists, each over a connection of its own."""
-    _read(scene, log, Asker(scene.port, keeps=False), pause)
+    """Send lookups and requests for the list of tags, each over a new connection."""
+    _read(scene, log, Client(scene.port, keep_alive=False), pause)
 
 
 def read_kept_connection(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """The same over one connection."""
-    _read(scene, log, Asker(scene.port, keeps=True), pause)
+    """Send lookups and requests for the list of tags over one connection."""
+    _read(scene, log, Client(scene.port, keep_alive=True), pause)
 
 
-def _read(scene: Scene, log: Log, asker: Asker, pause: float) -> None:
+def _read(scene: Scene, log: Log, client: Client, pause: float) -> None:
     while not scene.over.is_set():
-        log.add(*_question(scene, asker))
+        log.add(*_random_request(scene, client))
         time.sleep(random.uniform(0, 2 * pause))
-    log.reconnected += asker.reconnected
+    log.reconnected += client.reconnected
 
 
-def _question(scene: Scene, asker: Asker) -> tuple[Callable[[], Reply], Callable[[Reply], str | None]]:
-    """Something to ask, and the check of its answer."""
+def _random_request(scene: Scene, client: Client) -> tuple[Callable[[], Reply], Callable[[Reply], str | None]]:
+    """A function that sends a random read request, and the check of its response."""
     oldest = list(scene.written.acknowledged)
     kind = random.random()
     if kind < 0.1:
-        return lambda: asker.ask("GET", "globalTags"), lambda reply: _check_list(scene, oldest, reply)
+        return lambda: client.request("GET", "globalTags"), lambda reply: _check_list(scene, oldest, reply)
     if kind < 0.5:
-        path, moment = scene.frozen.question()
-        return lambda: asker.ask("GET", path), lambda reply: scene.frozen.check(path, moment, reply)
-    # The latest rows, or some in between that can't change any more.
+        path, moment = scene.frozen.random_lookup()
+        return lambda: client.request("GET", path), lambda reply: scene.frozen.check(path, moment, reply)
+    # The latest rows, or earlier ones, which do not change any more.
     major = random.choice([2**31, random.randint(0, max(0, *oldest))])
     path = scene.written.path(major)
-    return lambda: asker.ask("GET", path), lambda reply: scene.written.check(major, oldest, reply)
+    return lambda: client.request("GET", path), lambda reply: scene.written.check(major, oldest, reply)
 
 
 def _check_list(scene: Scene, oldest: Sequence[int], reply: Reply) -> str | None:
@@ -137,26 +140,26 @@ def _check_list(scene: Scene, oldest: Sequence[int], reply: Reply) -> str | None
 
 
 def write(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """Inserts of one row after the other, each sent again with its key until it is acknowledged."""
-    written, asker = scene.written, Asker(scene.port, keeps=bool(number % 2))
+    """Insert one row after the other; each is retried with its idempotency key until it is acknowledged."""
+    written, client = scene.written, Client(scene.port, keep_alive=bool(number % 2))
     while not scene.over.is_set():
         row = written.row(number, written.acknowledged[number] + 1)
-        if _insert(scene, log, asker, number, row):
+        if _insert(scene, log, client, number, row):
             written.acknowledged[number] = row["size"]
         time.sleep(random.uniform(0, 2 * pause))
-    log.reconnected += asker.reconnected
+    log.reconnected += client.reconnected
 
 
-def _insert(scene: Scene, log: Log, asker: Asker, number: int, row: dict[str, Any]) -> bool:
-    """Whether the row was acknowledged before all was over."""
+def _insert(scene: Scene, log: Log, client: Client, number: int, row: dict[str, Any]) -> bool:
+    """Insert a row; returns whether it was acknowledged before the clients were stopped."""
     key = str(uuid.uuid4())
 
     def check(reply: Reply) -> str | None:
-        [told] = reply.json["rows"]
-        return None if told["added"]["payload_url"] == row["payload_url"] else f"insert: {told}"
+        [change] = reply.json["rows"]
+        return None if change["added"]["payload_url"] == row["payload_url"] else f"insert: {change}"
 
     scene.written.attempted[number] = row["size"]
-    while not log.add(lambda: asker.ask("POST", "payload-iovs/insert", row, **{"Idempotency-Key": key}), check):
+    while not log.add(lambda: client.request("POST", "payload-iovs/insert", row, **{"Idempotency-Key": key}), check):
         if scene.over.is_set():
             return False
         time.sleep(random.uniform(*RETRY_SECONDS))
@@ -164,8 +167,8 @@ def _insert(scene: Scene, log: Log, asker: Asker, number: int, row: dict[str, An
 
 
 def read_nested(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """The whole frozen tag, over and over."""
-    asker = Asker(scene.port, keeps=False)
+    """Read the whole frozen tag again and again."""
+    client = Client(scene.port, keep_alive=False)
     path = f"globalTag/{scene.frozen.name}"
 
     def check(reply: Reply) -> str | None:
@@ -173,12 +176,12 @@ def read_nested(scene: Scene, log: Log, number: int, pause: float) -> None:
         return None if count == scene.frozen.items["payload_iov_count"] else f"{path}: {count} rows"
 
     while not scene.over.is_set():
-        log.add(lambda: asker.ask("GET", path), check)
+        log.add(lambda: client.request("GET", path), check)
         time.sleep(random.uniform(0, 2 * pause))
 
 
 def leave(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """Requests whose client is gone before it has an answer, or before it has said all. None of them is counted."""
+    """Close connections before the response, or before the end of the request. These requests are not counted."""
     whole = f"GET /api/cdb_rest/globalTag/{scene.frozen.name} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     cut = b"POST /api/cdb_rest/pt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
     while not scene.over.is_set():
@@ -194,7 +197,7 @@ def leave(scene: Scene, log: Log, number: int, pause: float) -> None:
 
 
 def _work(loops: Sequence[tuple[Loop, int, float]], scene: Scene, home: Connection) -> None:
-    """A process's main function: a thread for each loop."""
+    """The main function of a client process: run each loop in a thread, and send the results to the main process."""
     logs = [Log() for _ in loops]
     threads = [
         threading.Thread(target=loop, args=(scene, log, number, pause))
@@ -204,14 +207,17 @@ def _work(loops: Sequence[tuple[Loop, int, float]], scene: Scene, home: Connecti
         thread.start()
     for thread in threads:
         thread.join()
-    met = Log()
+    results = Log()
     for log in logs:
-        met.join(log)
-    home.send(met)
+        results.join(log)
+    home.send(results)
 
 
-class Crew:
-    """Some processes of clients. Each loop is given with its number and the mean pause after each request, in seconds."""
+class ClientProcesses:
+    """Running client processes.
+
+    Each runs loops, given with a number and the mean pause after each request in seconds.
+    """
 
     def __init__(self, scene: Scene, processes: Sequence[Sequence[tuple[Loop, int, float]]]) -> None:
         self._scene = Scene(scene.port, scene.frozen, scene.written, PROCESSES.Event())
@@ -226,16 +232,16 @@ class Crew:
             self._homes.append(home)
 
     def finish(self) -> Log:
-        """Tell all to end, after the request that each is at, and return what they met.
+        """Stop all clients after their current requests, and return their results.
 
-        Raises `ServiceError` if a process did not get that far.
+        Raises `ServiceError` if a process ended without sending its results.
         """
         self._scene.over.set()
-        met = Log()
+        results = Log()
         for home, process in zip(self._homes, self._processes, strict=True):
             try:
-                met.join(home.recv())
+                results.join(home.recv())
             except EOFError as error:
-                raise ServiceError("a process of clients ended before it was told to") from error
+                raise ServiceError("a client process ended unexpectedly") from error
             process.join()
-        return met
+        return results

@@ -1,4 +1,4 @@
-"""Answers and 504s per second against time, one panel for each fault."""
+"""The plot of successful and failed requests per second against time, with one panel for each fault."""
 
 import io
 import math
@@ -15,7 +15,7 @@ COLUMNS = 3
 
 
 def draw(played: list[Played]) -> str:
-    """The text of an SVG file."""
+    """The plot as the text of an SVG file."""
     shown = [one for one in played if one.records]
     rows = max(1, math.ceil(len(shown) / COLUMNS))
     figure, grid = pyplot.subplots(rows, COLUMNS, figsize=(12, 2.4 * rows), squeeze=False, layout="constrained")

@@ -1,6 +1,6 @@
-"""The faults. Each is put in and taken away again by a function, which returns the moment at which what failed was back.
+"""The faults. Each is a function that injects and removes the fault, and returns when the failed component was back.
 
-Whatever is said about recovery is measured from that moment.
+The time of recovery is measured from that moment, by `time.monotonic`.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import psutil
 import psycopg2
 
 from loadtests import wrk
-from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, Crew, leave, read_nested
+from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, ClientProcesses, leave, read_nested
 from loadtests.chaos.stage import Fault, SkippedError, Stage
 from loadtests.service import ServiceError
 
@@ -26,32 +26,32 @@ LEAVERS = 20
 
 
 def nothing(stage: Stage) -> float:
-    """No fault, to compare with."""
+    """Inject no fault, for comparison."""
     time.sleep(stage.seconds)
     return time.monotonic()
 
 
 def restart_postgresql(stage: Stage) -> float:
-    """A fast shutdown; the service starts it again."""
+    """Shut PostgreSQL down (fast); the service starts it again."""
     return _end_database(stage, signal.SIGINT, stage.serving.databases()[:1])
 
 
 def kill_postgresql(stage: Stage) -> float:
-    """All of its processes at once, as when the machine loses power; it recovers from its log."""
+    """Kill all processes of PostgreSQL at once, as a power failure does; it recovers from its WAL."""
     return _end_database(stage, signal.SIGKILL, stage.serving.databases())
 
 
 def kill_backend(stage: Stage) -> float:
-    """One process that works for a client: PostgreSQL ends all others and recovers by itself."""
+    """Kill one backend: PostgreSQL ends all other backends and recovers by itself."""
     for process in stage.serving.databases():
         with contextlib.suppress(psutil.Error):
             if "cdb cdb" in " ".join(process.cmdline()):
                 process.kill()
                 break
     else:
-        raise ServiceError("no process of PostgreSQL works for a client")
+        raise ServiceError("PostgreSQL has no backend")
     time.sleep(0.1)
-    stage.serving.wait_until_database_answers()
+    stage.serving.wait_until_database_responds()
     return time.monotonic()
 
 
@@ -61,12 +61,12 @@ def _end_database(stage: Stage, number: signal.Signals, processes: list[psutil.P
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(number)
     psutil.wait_procs([first], timeout=30)
-    stage.serving.wait_until_database_answers()
+    stage.serving.wait_until_database_responds()
     return time.monotonic()
 
 
 def freeze_postgresql(stage: Stage) -> float:
-    """Stopped, so that it takes connections and says nothing, as when the network to it swallows everything."""
+    """Freeze PostgreSQL: the kernel accepts connections, but nothing responds, as with a broken network."""
     processes = stage.serving.databases()
     try:
         for process in processes:
@@ -80,12 +80,12 @@ def freeze_postgresql(stage: Stage) -> float:
 
 
 def restart_pgbouncer(stage: Stage) -> float:
-    """Told to end at once; the service starts it again."""
+    """Terminate PgBouncer (SIGTERM); the service starts it again."""
     return _end_pooler(stage, signal.SIGTERM)
 
 
 def kill_pgbouncer(stage: Stage) -> float:
-    """Killed; the service starts it again."""
+    """Kill PgBouncer; the service starts it again."""
     return _end_pooler(stage, signal.SIGKILL)
 
 
@@ -93,12 +93,12 @@ def _end_pooler(stage: Stage, number: signal.Signals) -> float:
     [pooler] = stage.serving.named("pgbouncer")
     pooler.send_signal(number)
     psutil.wait_procs([pooler], timeout=30)
-    stage.serving.wait_until_pooler_answers()
+    stage.serving.wait_until_pooler_responds()
     return time.monotonic()
 
 
 def kill_workers(stage: Stage) -> float:
-    """One process of each gunicorn instance, several times; its master starts another."""
+    """Kill one worker of each gunicorn instance, several times; its master starts another."""
     for number in range(KILLS):
         time.sleep(1 if number else 0)
         for master in stage.serving.gunicorn_masters():
@@ -107,7 +107,7 @@ def kill_workers(stage: Stage) -> float:
 
 
 def kill_masters(stage: Stage) -> float:
-    """The first process of each gunicorn instance; the service starts both again."""
+    """Kill the master of each gunicorn instance; the service starts both again."""
     old = stage.serving.gunicorn_masters()
     for master in old:
         master.kill()
@@ -121,7 +121,7 @@ def kill_masters(stage: Stage) -> float:
 
 
 def reload_nginx(stage: Stage) -> float:
-    """New processes of nginx take over from the old ones, several times."""
+    """Reload nginx several times: new worker processes replace the old ones."""
     for number in range(KILLS):
         time.sleep(1 if number else 0)
         stage.serving.nginx_master().send_signal(signal.SIGHUP)
@@ -129,7 +129,7 @@ def reload_nginx(stage: Stage) -> float:
 
 
 def deploy(stage: Stage) -> float:
-    """What SIGHUP does: new processes of the whole service, one part after the other."""
+    """Send SIGHUP to the service, which replaces all its processes, one program after the other."""
     before = len(stage.serving.lines)
     begin = time.monotonic()
     stage.serving.send(signal.SIGHUP)
@@ -138,7 +138,7 @@ def deploy(stage: Stage) -> float:
 
 
 def fill_disk(stage: Stage) -> float:
-    """A full file system in the place of nginx's cache."""
+    """Mount a full file system over the directory of nginx's cache."""
     cache = stage.serving.data / "serve" / "cache"
     if os.geteuid() != 0:
         raise SkippedError("only root can mount a small file system")
@@ -148,7 +148,7 @@ def fill_disk(stage: Stage) -> float:
         ["mount", "-t", "tmpfs", "-o", options, "tmpfs", cache], check=False, capture_output=True, text=True
     )
     if mounted.returncode:
-        raise SkippedError(f"can't mount a small file system: {mounted.stderr.strip()}")
+        raise SkippedError(f"cannot mount a small file system: {mounted.stderr.strip()}")
     try:
         with contextlib.suppress(OSError), (cache / "filling").open("wb", buffering=0) as file:
             while True:
@@ -162,7 +162,7 @@ def fill_disk(stage: Stage) -> float:
 
 
 def overload(stage: Stage) -> float:
-    """Several times as many lookups as it can answer, none of them twice, from thousands of connections that never pause."""
+    """Send several times more lookups than the service can handle, all different, from thousands of connections."""
     if shutil.which("wrk") is None:
         raise SkippedError("wrk is not installed")
     url = f"http://127.0.0.1:{stage.scene.port}/api/cdb_rest/payloadiovs/?gtName={stage.scene.written.name}"
@@ -182,25 +182,24 @@ def overload(stage: Stage) -> float:
 
 
 def storm(stage: Stage) -> float:
-    """Many clients that want a whole tag at the same time."""
+    """Start many clients that read a whole tag at the same time."""
     return _crowd(stage, [[(read_nested, number, 0.0) for number in range(STORM_CLIENTS)]])
 
 
 def leave_early(stage: Stage) -> float:
-    """Clients that go away in the middle of their request, or of its answer."""
+    """Start clients that disconnect in the middle of a request or of a response."""
     return _crowd(stage, [[(leave, number, 0.02) for number in range(LEAVERS)]])
 
 
 def _crowd(stage: Stage, clients: list) -> float:
-    crew = Crew(stage.scene, clients)
+    processes = ClientProcesses(stage.scene, clients)
     time.sleep(stage.seconds)
-    met = crew.finish()
-    stage.log.join(met)
+    stage.log.join(processes.finish())
     return time.monotonic()
 
 
 def migrate(stage: Stage) -> float:
-    """A migration that changes the tags' table, while a transaction that has read it does not end."""
+    """Run a migration that changes the table of tags, while a transaction that has read the table stays open."""
     with contextlib.closing(psycopg2.connect(stage.serving.database_url())) as reader:
         reader.cursor().execute('SELECT FROM "GlobalTag"')
         migration = stage.serving.manage("migrate", "--settings", "loadtests.chaos.later.settings")
@@ -211,28 +210,28 @@ def migrate(stage: Stage) -> float:
     output, _ = migration.communicate(timeout=120)
     if migration.returncode or not waited:
         raise ServiceError(f"the migration did not wait, or failed: {output}")
-    # Back again, so that the next round finds the same tables.
+    # Reversed, so that later faults have the same tables.
     if stage.serving.manage("migrate", "--settings", "loadtests.chaos.later.settings", "later", "zero").wait(120):
-        raise ServiceError("the migration could not be undone")
+        raise ServiceError("the migration could not be reversed")
     return returned
 
 
-ITS_RETURN = "PostgreSQL answers a statement on a new connection"
+ITS_RETURN = "PostgreSQL executes a statement on a new connection"
 FAULTS = [
     Fault("none", "no fault", "the end", nothing),
     Fault("postgresql-restart", "PostgreSQL shut down (fast) and started again", ITS_RETURN, restart_postgresql),
-    Fault("postgresql-kill", "PostgreSQL killed with -9, all processes", ITS_RETURN, kill_postgresql),
-    Fault("backend-kill", "one process of PostgreSQL killed with -9", ITS_RETURN, kill_backend),
-    Fault("postgresql-freeze", "PostgreSQL stopped, as if unreachable", "it goes on", freeze_postgresql),
-    Fault("pgbouncer-restart", "PgBouncer ended and started again", "it answers a statement", restart_pgbouncer),
-    Fault("pgbouncer-kill", "PgBouncer killed with -9", "it answers a statement", kill_pgbouncer),
-    Fault("worker-kill", f"a worker of each gunicorn killed with -9, {KILLS} times", "the last kill", kill_workers),
-    Fault("master-kill", "both gunicorn masters killed with -9", "both have workers again", kill_masters),
+    Fault("postgresql-kill", "all processes of PostgreSQL killed (SIGKILL)", ITS_RETURN, kill_postgresql),
+    Fault("backend-kill", "one PostgreSQL backend killed (SIGKILL)", ITS_RETURN, kill_backend),
+    Fault("postgresql-freeze", "PostgreSQL frozen, as if unreachable", "it continues", freeze_postgresql),
+    Fault("pgbouncer-restart", "PgBouncer terminated and started again", "it executes a statement", restart_pgbouncer),
+    Fault("pgbouncer-kill", "PgBouncer killed (SIGKILL)", "it executes a statement", kill_pgbouncer),
+    Fault("worker-kill", f"a worker of each gunicorn killed (SIGKILL), {KILLS} times", "the last kill", kill_workers),
+    Fault("master-kill", "both gunicorn masters killed (SIGKILL)", "both have workers again", kill_masters),
     Fault("nginx-reload", f"nginx reloaded {KILLS} times", "the last signal", reload_nginx),
-    Fault("deploy", "SIGHUP: rolling restart of the whole", "the signal", deploy),
-    Fault("disk-full", "no space in the cache's directory", "there is space", fill_disk),
-    Fault("overload", "several times more lookups than it can answer", "the last of them", overload),
-    Fault("storm", f"{STORM_CLIENTS} clients that ask for a whole tag at a time", "the last of them", storm),
-    Fault("leavers", f"{LEAVERS} clients that leave half-way", "the last of them", leave_early),
-    Fault("migration", "a migration that waits behind a long reader", "the reader ends", migrate),
+    Fault("deploy", "SIGHUP: rolling restart of the whole service", "the signal", deploy),
+    Fault("disk-full", "no space in the directory of the cache", "there is space", fill_disk),
+    Fault("overload", "several times more lookups than the service can handle", "the last lookup", overload),
+    Fault("storm", f"{STORM_CLIENTS} clients that read a whole tag at the same time", "the last request", storm),
+    Fault("leavers", f"{LEAVERS} clients that disconnect half-way", "the last request", leave_early),
+    Fault("migration", "a migration that waits for a long read transaction", "the transaction ends", migrate),
 ]

@@ -1,4 +1,4 @@
-"""What the answers have to be. Each check says what is wrong with an answer, or None."""
+"""The expected responses. Each check returns a description of what is wrong with a response, or None."""
 
 import random
 from bisect import bisect_right
@@ -11,7 +11,7 @@ OPEN = 2**63 - 1
 
 
 class FrozenTag:
-    """A tag that never changes: every answer follows from its nested document, and has the same bytes each time."""
+    """A tag that never changes: every response follows from its nested document, and has the same bytes each time."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.name = document["name"]
@@ -24,14 +24,14 @@ class FrozenTag:
             self._lists.append((payload_list["payload_type"], starts, rows))
         self._seen: dict[str, bytes] = {}
 
-    def question(self) -> tuple[str, tuple[int, int]]:
-        """A lookup at the beginning of some row, so that in time every row is asked for."""
+    def random_lookup(self) -> tuple[str, tuple[int, int]]:
+        """The path of a lookup at the start of a random row, and its moment; in time every row is requested."""
         _, starts, _ = random.choice(self._lists)
         moment = random.choice(starts)
         return f"payloadiovs/?gtName={self.name}&majorIOV={moment[0]}&minorIOV={moment[1]}", moment
 
     def check(self, path: str, moment: tuple[int, int], reply: Reply) -> str | None:
-        """Hold an answer against the document, and its bytes against those of the first one."""
+        """Compare a response with the document, and its bytes with those of the first response."""
         expected = []
         for name, starts, rows in self._lists:
             place = bisect_right(starts, moment)
@@ -40,7 +40,7 @@ class FrozenTag:
         if reply.json != expected:
             return f"{path}: {str(reply.json)[:200]}"
         if self._seen.setdefault(path, reply.body) != reply.body:
-            return f"{path}: other bytes than before"
+            return f"{path}: bytes differ from those of the first response"
         return None
 
 
@@ -50,10 +50,10 @@ COLUMNS = (
 
 
 class WrittenTag:
-    """A tag with a list for each writer, to which it appends rows 0, 1, 2…: number n is valid from the moment (n, 0) on.
+    """A tag with a list for each writer, which appends rows 0, 1, 2…; row n is valid from the moment (n, 0).
 
-    `attempted` and `acknowledged` have the last number of each writer, -1 if none; writers set them before they send a row
-    and when its answer has come, in memory that all processes share.
+    `attempted` and `acknowledged` have the last number of each writer, -1 if there is none, in memory that all
+    processes share. Writers set `attempted` before they send a row, and `acknowledged` after its response.
     """
 
     def __init__(self, name: str, attempted: Sequence[int], acknowledged: Sequence[int]) -> None:
@@ -62,44 +62,44 @@ class WrittenTag:
         self.acknowledged = acknowledged
 
     def payload_type(self, writer: int) -> str:
-        """The type of a writer's rows."""
+        """The payload type of a writer's rows."""
         return f"{self.name}-{writer:02d}"
 
     def row(self, writer: int, number: int) -> dict[str, Any]:
-        """The row as the service is asked to insert it."""
+        """The row as the body of an insert."""
         kind = self.payload_type(writer)
         return {
             "global_tag": self.name, "payload_type": kind, "payload_url": f"{kind}/{number}", "checksum": f"{number:x}",
             "size": number, "since": [number, 0], "until": "next",
         }  # fmt: skip
 
-    def answer(self, writer: int, number: int) -> list[Any]:
+    def expected_row(self, writer: int, number: int) -> list[Any]:
         """The row as a lookup returns it."""
         kind = self.payload_type(writer)
         return [kind, f"{kind}/{number}", f"{number:x}", number, number, 0, OPEN, OPEN, None]
 
     def path(self, major: int) -> str:
-        """The lookup at (major, 0)."""
+        """The path of the lookup at (major, 0)."""
         return f"payloadiovs/?gtName={self.name}&majorIOV={major}&minorIOV=0"
 
     def check(self, major: int, oldest: Sequence[int], reply: Reply) -> str | None:
-        """Hold a lookup's answer against what had been acknowledged when it was asked (`oldest`), and attempted by now."""
+        """Check that each writer's row is between that acknowledged before (`oldest`) and that attempted by now."""
         newest = list(self.attempted)
         found = {row[0]: row for row in reply.json}
         if len(found) != len(reply.json) or not set(found) <= {self.payload_type(w) for w in range(len(newest))}:
-            return f"{self.path(major)}: rows of unknown types, or twice: {str(reply.json)[:200]}"
+            return f"{self.path(major)}: unknown or repeated payload types: {str(reply.json)[:200]}"
         for writer, (least, most) in enumerate(zip(oldest, newest, strict=True)):
             least, most = min(least, major), min(most, major)
             row = found.get(self.payload_type(writer))
-            possible = [self.answer(writer, number) for number in range(max(least, 0), most + 1)]
+            possible = [self.expected_row(writer, number) for number in range(max(least, 0), most + 1)]
             if row is None and least < 0:
                 continue
             if row not in possible:
-                return f"{self.path(major)}: {row}, but {least} was acknowledged before and {most} is the last"
+                return f"{self.path(major)}: {row}, but number {least} was acknowledged before and {most} is the last"
         return None
 
     def lost(self, document: dict[str, Any]) -> list[str]:
-        """Of all rows in the nested document: acknowledged ones that are missing, and what is there twice or was never sent."""
+        """The faults in a nested document: missing acknowledged rows, and rows that occur twice or were never sent."""
         found: dict[str, list[str]] = {}
         for payload_list in document["payload_lists"]:
             urls = [row["payload_url"] for row in payload_list["payload_iov"]]

@@ -1,4 +1,4 @@
-"""The service in its production shape, as processes that can be found and hurt."""
+"""The service as in production, with access to its processes for fault injection."""
 
 import contextlib
 import signal
@@ -17,11 +17,11 @@ from loadtests.service import ServiceError, Settings
 
 START_SECONDS = 120
 STOP_SECONDS = 60
-LOOK_SECONDS = 0.02
+CHECK_INTERVAL_SECONDS = 0.02
 
 
 class Serving:
-    """`manage.py serve`, or another command of it, on a data directory; `lines` is what it has said."""
+    """`manage.py serve`, or another command of manage.py, on a data directory; `lines` is its output so far."""
 
     def __init__(self, settings: Settings, port: int, command: str = "serve") -> None:
         self.settings = settings
@@ -36,7 +36,7 @@ class Serving:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Serving"]:
-        """Inside the block the service runs. Raises `ServiceError` if it does not start."""
+        """Run the service inside the block. Raises `ServiceError` if it does not start."""
         self._process = subprocess.Popen(
             [sys.executable, "manage.py", self._command],
             cwd=ROOT, env=self.settings.environment(PORT=str(self.port)), text=True, start_new_session=True,
@@ -58,32 +58,35 @@ class Serving:
             self._process.wait()
 
     def wait_for_line(self, beginning: str, after: int = 0) -> None:
-        """Wait until a line that begins so comes behind the first `after` ones. Raises `ServiceError` if none does."""
+        """Wait until the output has a line with this beginning after its first `after` lines.
+
+        Raises `ServiceError` if the service ends or the time is over.
+        """
         deadline = time.monotonic() + START_SECONDS
         while not any(line.startswith(beginning) for line in self.lines[after:]):
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise ServiceError(f"the service did not say {beginning}: {self.lines[-5:]}")
-            time.sleep(LOOK_SECONDS)
+                raise ServiceError(f"the service did not print {beginning!r}: {self.lines[-5:]}")
+            time.sleep(CHECK_INTERVAL_SECONDS)
 
     def send(self, number: signal.Signals) -> None:
-        """Send the command itself a signal."""
+        """Send a signal to the command's main process."""
         self._process.send_signal(number)
 
     def manage(self, *arguments: str) -> subprocess.Popen:
-        """A command of manage.py on the same data, started."""
+        """Start a command of manage.py with the same settings, and return its process."""
         return subprocess.Popen(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT, env=self.settings.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
     def descendants(self) -> list[psutil.Process]:
-        """All processes below the command."""
+        """All descendants of the command's main process."""
         with contextlib.suppress(psutil.NoSuchProcess):
             return psutil.Process(self._process.pid).children(recursive=True)
         return []
 
     def databases(self) -> list[psutil.Process]:
-        """PostgreSQL's processes, the first one first."""
+        """All processes of PostgreSQL, beginning with its main process."""
         directory = str(self.data / "postgres" / "data")
         found = []
         for process in psutil.process_iter():
@@ -95,33 +98,39 @@ class Serving:
         return sorted(found, key=lambda process: process.pid != first)
 
     def named(self, name: str) -> list[psutil.Process]:
-        """Descendants by the name of their program."""
+        """The descendants with a program name."""
         return [process for process in self.descendants() if _is(process, name)]
 
     def gunicorn_masters(self) -> list[psutil.Process]:
-        """gunicorn's masters: children of the command itself."""
+        """The gunicorn masters: the gunicorn processes that are children of the command's main process."""
         return [process for process in self.named("gunicorn") if _parent(process) == self._process.pid]
 
     def nginx_master(self) -> psutil.Process:
-        """nginx's first process."""
+        """The master process of nginx."""
         return next(process for process in self.named("nginx") if _parent(process) == self._process.pid)
 
     def database_url(self) -> str:
-        """The way to PostgreSQL itself, past PgBouncer."""
+        """The libpq URL of PostgreSQL itself, without PgBouncer."""
         return f"postgresql://cdb@/cdb?host={self.data}/postgres/socket"
 
-    def wait_until_database_answers(self) -> None:
-        """Return when PostgreSQL answers a statement on a new connection."""
-        self._wait_until_answers(self.database_url())
+    def wait_until_database_responds(self) -> None:
+        """Wait until PostgreSQL executes a statement on a new connection.
 
-    def wait_until_pooler_answers(self) -> None:
-        """Return when PgBouncer answers one."""
+        Raises `ServiceError` if it does not in time.
+        """
+        self._wait_until_responds(self.database_url())
+
+    def wait_until_pooler_responds(self) -> None:
+        """Wait until PgBouncer executes a statement on a new connection.
+
+        Raises `ServiceError` if it does not in time.
+        """
         with open(self.data / "serve" / "pgbouncer.ini") as file:  # noqa: PTH123
             directory = next(line.split("=")[1].strip() for line in file if line.startswith("unix_socket_dir"))
-        self._wait_until_answers(f"postgresql://cdb@/cdb_lookups?host={directory}&port=6432")
+        self._wait_until_responds(f"postgresql://cdb@/cdb_lookups?host={directory}&port=6432")
 
     @staticmethod
-    def _wait_until_answers(url: str) -> None:
+    def _wait_until_responds(url: str) -> None:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             with (
@@ -130,8 +139,8 @@ class Serving:
             ):
                 connection.cursor().execute("SELECT 1")
                 return
-            time.sleep(LOOK_SECONDS)
-        raise ServiceError(f"nothing answers at {url}")
+            time.sleep(CHECK_INTERVAL_SECONDS)
+        raise ServiceError(f"no response from {url} within {START_SECONDS} s")
 
     def _listen(self) -> None:
         for line in self._process.stdout:

@@ -1,4 +1,4 @@
-"""What a fault is, and what it works on."""
+"""Faults, and the environment in which they are injected."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +9,16 @@ from loadtests.standby import Standby
 
 
 class SkippedError(Exception):
-    """The fault can't be made on this machine; the message says why."""
+    """The fault cannot be injected on this machine; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a fault works on: the service, what clients work with, how long it lasts (seconds), a log for its clients, and the
-    replica, if there is one."""
+    """The environment of a fault.
+
+    `serving` is the service, `scene` the environment of its clients, `seconds` the duration of the fault, `log`
+    the log of the clients that belong to the fault, `standby` the replica, if there is one.
+    """
 
     serving: Serving
     scene: Scene
@@ -26,8 +29,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: its name, what is done, from when recovery counts, the function that does it, and whether the service then reads
-    from a replica."""
+    """A fault.
+
+    `what` describes it, `since` describes the moment from which recovery counts, `cause` injects and removes it
+    and returns that moment. With `with_replica` the service reads from a replica.
+    """
 
     name: str
     what: str

@@ -1,4 +1,4 @@
-"""From what the clients met to a row of the table."""
+"""The table of the report: one row for each fault, computed from the logs of the clients."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -11,11 +11,12 @@ RECOVERY_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Row:
-    """What became of the requests of one fault.
+    """The outcome of the requests of one fault.
 
-    `recovery` is how long after the return of what failed the last request was begun that did not get what it asked for, in
-    seconds; 0 if none was. `slowest` is the longest time until a whole answer, of whatever status. `reconnected` counts idle
-    connections that were closed before the next request, which HTTP allows.
+    `recovery` is the time in seconds from the return of the failed component to the begin of the last
+    unsuccessful request; 0 if there is none. `slowest` is the longest time in seconds until a complete response
+    of any status. `reconnected` counts idle connections that were closed before the next request, which HTTP
+    allows.
     """
 
     fault: str
@@ -34,16 +35,16 @@ class Row:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing was dropped, wrong or lost, and all was well again in time."""
+        """Whether nothing was dropped, wrong or lost, and the service recovered in time."""
         return not (self.dropped or self.wrong or self.lost) and self.recovery <= RECOVERY_SECONDS
 
     def cells(self) -> dict[str, Any]:
-        """The row by the titles of the columns."""
+        """The values of the row by column."""
         return {"504" if name == "refused" else name: value for name, value in asdict(self).items()}
 
 
 def judge(row: Row, log: Log, *, returned: float, lost: int) -> Row:
-    """The row with what the clients met, where what failed was back at the moment `returned`."""
+    """The row with the results of the clients; the failed component was back at `returned` (`time.monotonic`)."""
     counts = Counter(record.outcome for record in log.records) + log.counted
     late = [record.begin - returned for record in log.records if record.outcome != ANSWERED]
     whole = [record.end - record.begin for record in log.records if record.outcome != DROPPED]

@@ -1,1 +1,1 @@
-"""What is in a tag, told by its scenario alone: moments, rows, and whole answers, without asking a database."""
+"""The content of seeded tags, computed from the scenario without a database: moments, rows and whole responses."""

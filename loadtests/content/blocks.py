@@ -1,8 +1,8 @@
-"""What the campaign growth inserts, and what lookups then have to answer: the same for the same number, everywhere.
+"""The IOVs that the campaign growth inserts, and the expected lookup responses.
 
-IOVs are numbered from 0 on. Each starts at a place of its own, far from that of the number before it, so that most of them go in
-between others, and is valid until the next start in its list: the end that is stored is open. What the tag answers follows from
-how many there are, in whatever order they came.
+Both depend on the number of an IOV only. IOVs are numbered from 0. Each has its own start, far from that of the
+previous number, so that most are inserted between others. It is valid until the next start in its list; the
+stored end is open. The responses depend on the number of inserted IOVs, not on their order.
 """
 
 from bisect import bisect_right, insort
@@ -12,24 +12,25 @@ from cdb_rest.domain.moment import END_OF_TIME
 
 TYPES = 10
 MOMENTS = 2**31
-# Odd, so that no two of the first 2^31 numbers have one place; near the golden section of them, so that they are spread evenly.
+# Odd, so that the first 2^31 numbers have different starts; near the golden section of 2^31, so that they are
+# spread evenly.
 STEP = 1_327_217_885
 # Stored as text: existing clients read it as a number.
 REVISION = "1"
 
 
 def type_of(number: int) -> str:
-    """The payload type that an IOV belongs to: they take turns."""
+    """The payload type of an IOV; the types alternate."""
     return f"Growth_{number % TYPES:02d}"
 
 
 def start_of(number: int) -> tuple[int, int]:
-    """The moment from which on an IOV is valid."""
+    """The moment (major, minor) from which an IOV is valid."""
     return number * STEP % MOMENTS, number
 
 
 def row_to_insert(tag: str, number: int) -> dict[str, Any]:
-    """What `payload-iovs/insert` is sent for an IOV."""
+    """The body of `payload-iovs/insert` for an IOV."""
     return {
         "global_tag": tag,
         "payload_type": type_of(number),
@@ -50,7 +51,7 @@ def _payload(number: int) -> dict[str, Any]:
 
 
 class Content:
-    """What is in the tag when the first `count` IOVs are."""
+    """The content of the tag after the first `count` IOVs were inserted."""
 
     def __init__(self, count: int) -> None:
         self._lists: dict[str, list[tuple[tuple[int, int], int]]] = {}
@@ -58,7 +59,7 @@ class Content:
             insort(self._lists.setdefault(type_of(number), []), (start_of(number), number))
 
     def at(self, major: int, minor: int) -> list[list[Any]]:
-        """The answer to a lookup, as it is sent."""
+        """The expected response to a lookup."""
         return [row for _, rows in sorted(self._lists.items()) for row in self._valid(rows, (major, minor))]
 
     @staticmethod

@@ -1,6 +1,6 @@
-"""What lookups of a seeded scenario have to answer, without asking the service or its database.
+"""The expected responses to lookups of a seeded scenario, computed without the service or its database.
 
-Neither locust nor gevent is imported here, so that tests and other programs can use it.
+This module imports neither locust nor gevent, so that tests and other programs can use it.
 """
 
 from bisect import bisect_right
@@ -19,20 +19,20 @@ from cdb_rest.scenarios.generator import REVISION, partial_checksum, payload
 from loadtests.content.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
 from loadtests.content.tags import scenario_of
 
-# As PostgreSQL writes JSON. Nothing in a scenario has to be escaped.
+# The format of JSON in PostgreSQL. No value in a scenario needs escaping.
 _ARRAY = '["%s", "%s", "%s", %d, %d, %d, %d, %d, "%s"]'
 _OBJECT = (
     '{"payload_type_name" : "%s", "payload_url" : "%s", "checksum" : "%s", "size" : %d, "major_iov" : %d, "minor_iov" : %d, '
     '"major_iov_end" : %d, "minor_iov_end" : %d, "revision" : "%s"}'
 )
-# In what is said about a wrong answer: behind what all of them have in common.
+# Separates the common part of the description of a wrong response from its details.
 IN_DETAIL = ". In detail: "
-# Answers for moments that are asked again and again; the longest have about 30 kB.
-KEPT_ANSWERS = 256
+# Size of the cache of responses; the longest have about 30 kB.
+CACHED_RESPONSES = 256
 
 
 class Expected:
-    """The answers for one tag that `seed_scenario` filled, or `write_sized`."""
+    """The expected responses for a tag that `seed_scenario` or `write_sized` wrote."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class Expected:
         directory: Path = DIRECTORY,
         tag: str = "",
     ) -> None:
-        """`tag` is the name of the global tag, if it is not that of the scenario. The first time for a large scenario this takes
-        some seconds for each million rows; see `Starts`.
+        """Load or generate the rows; `tag` is the name of the global tag, if it differs from that of the scenario.
 
-        Raises `KeyError` for an unknown scenario or layout, and `OSError` if what was drawn can't be kept.
+        Generating takes some seconds per million rows; see `Starts`. Raises `KeyError` for an unknown scenario
+        or layout, and `OSError` if the file of the rows cannot be written.
         """
         command = _seeding(scenario, layout, seed, tag or scenario)
         self.mismatch = (
@@ -57,23 +57,22 @@ class Expected:
         self._mode = mode
         self.starts = Starts(self._scenario, layout, seed, directory)
         types = payload_type_names(self._scenario.payload_types)
-        begun = [partial_checksum(self._scenario, payload_type, layout=layout, seed=seed) for payload_type in types]
-        # In the order of answers.
-        rows = zip(types, begun, self.starts.starts, self.starts.ends, strict=True)
+        checksums = [partial_checksum(self._scenario, payload_type, layout=layout, seed=seed) for payload_type in types]
+        # Responses are sorted by the name of the payload type.
+        rows = zip(types, checksums, self.starts.starts, self.starts.ends, strict=True)
         self._types = sorted(rows, key=itemgetter(0))
-        self.body: Callable[[Moment, bool], bytes] = lru_cache(KEPT_ANSWERS)(self._body)
+        self.body: Callable[[Moment, bool], bytes] = lru_cache(CACHED_RESPONSES)(self._body)
 
     def rows(self, moment: Moment) -> list[list[Any]]:
-        """The rows of an answer in their positional form."""
+        """The rows of a response in their positional form."""
         return orjson.loads(self.body(moment, False))
 
     def fault(self, moment: Moment, body: bytes, *, as_objects: bool = False) -> str | None:
-        """What is wrong with the answer to a lookup at `moment`, or None. `as_objects` is for shape=dict.
+        """A description of what is wrong with the response to a lookup at `moment`, or None.
 
-        The text begins with what was assumed to be in the tag and how to put it there, because that is wrong more often than the
-        service.
-
-        Raises `ValueError` if `body` is no JSON.
+        `as_objects` is for shape=dict. It begins with the assumed content of the tag and the command that
+        writes it, because a wrong assumption is more common than a fault of the service. Raises `ValueError` if
+        `body` is not JSON.
         """
         expected = self.body(moment, as_objects)
         if body == expected:
@@ -85,14 +84,14 @@ class Expected:
 
     def _body(self, moment: Moment, as_objects: bool) -> bytes:
         form = _OBJECT if as_objects else _ARRAY
-        asked = packed(moment)
+        requested = packed(moment)
         rows = []
-        for payload_type, begun, starts, ends in self._types:
-            number = bisect_right(starts, asked) - 1
+        for payload_type, partial, starts, ends in self._types:
+            number = bisect_right(starts, requested) - 1
             if number >= 0:
                 start = starts[number]
-                url, checksum, size = payload(self._scenario, payload_type, begun, number)
-                # In a loop of 200, unpacking the start here costs less than a call and a tuple.
+                url, checksum, size = payload(self._scenario, payload_type, partial, number)
+                # Inlined `unpacked`: the call and the tuple are too slow in a loop over 200 payload types.
                 major, minor = start >> MINOR_BITS, start & LARGEST_MINOR
                 end = ends[number]
                 until = END_OF_TIME if end == OPEN else self._end(start, end)
@@ -106,15 +105,15 @@ class Expected:
 
 
 def _seeding(scenario: str, layout: str, seed: int, tag: str) -> str:
-    """The command that writes the tag anew."""
+    """The command that writes the tag again."""
     if scenario not in SCENARIOS:
         return f"python -m loadtests.content.write_sized {scenario}"
-    named = "" if tag == scenario else f" --global-tag {tag}"
-    return f"manage.py seed_scenario {scenario}{named} --layout {layout} --seed {seed} --reset"
+    option = "" if tag == scenario else f" --global-tag {tag}"
+    return f"manage.py seed_scenario {scenario}{option} --layout {layout} --seed {seed} --reset"
 
 
 def _difference(found: Any, wanted: list[Any]) -> str:
-    """The first one between two answers, which are not the same."""
+    """A description of the first difference between two responses that are not equal."""
     if not isinstance(found, list) or len(found) != len(wanted):
         return f"{len(wanted)} rows expected, got {len(found) if isinstance(found, list) else str(found)[:100]}"
     place = next(place for place, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other)

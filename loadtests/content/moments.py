@@ -1,4 +1,4 @@
-"""Which moments jobs ask about. Neither locust nor gevent is imported here."""
+"""The patterns of moments that jobs look up. This module imports neither locust nor gevent."""
 
 import random
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from cdb_rest.scenarios.layouts import RANDOM_MOMENTS, RUN_SECONDS
 
 RANDOM, FIRST, LAST, FIXED, RUN_STORM = PATTERNS = ("random", "first", "last", "fixed", "run-storm")
 BEGINNING, END = Moment(0, 0), Moment(RANDOM_MOMENTS - 1, RANDOM_MOMENTS - 1)
-# So many runs have jobs at the same time; the n-th newest has 1/n as many as the newest (Zipf's law).
+# The number of runs that have jobs at the same time; the n-th newest has 1/n of the jobs of the newest (Zipf's law).
 RECENT_RUNS = 10
 
 
 def drawing(pattern: str, layout: str, last_major: int, *, fixed: Moment, seed: int) -> Callable[[], Moment]:
-    """What draws the moment of a job.
+    """A function that draws the moment of a job.
 
-    `random` draws where the layout has data: anywhere in 0…2^31-1 for the random one, else in the runs (majors)
-    up to `last_major`, the last in which something starts. `run-storm` draws one of the newest runs, the newest most
-    often; the same runs in every process, which in the random layout are moments that `seed` picks.
-    Raises `KeyError` for an unknown pattern.
+    `random` draws where the layout has data: anywhere in 0…2^31-1 for the random layout, otherwise in the runs
+    (majors) up to `last_major`, the last major with a start. `run-storm` draws one of the newest runs, the
+    newest most often. All processes have the same runs; in the random layout these are moments that depend on
+    `seed`. Raises `KeyError` for an unknown pattern.
     """
     runs = _recent_runs(layout, last_major, seed)
     weights = list(accumulate(1 / rank for rank in range(1, len(runs) + 1)))
@@ -35,7 +35,8 @@ def drawing(pattern: str, layout: str, last_major: int, *, fixed: Moment, seed: 
 def _anywhere(layout: str, last_major: int) -> Moment:
     if layout == "random":
         return Moment(random.randrange(RANDOM_MOMENTS), random.randrange(RANDOM_MOMENTS))
-    # Runs begin with 1, the majors of the sequential layout with 0; a second after the end of a run is a moment like any other.
+    # Runs are numbered from 1, the majors of the sequential layout from 0. A minor after the end of a run is
+    # valid as well.
     first = 0 if layout == "sequential" else 1
     return Moment(random.randint(min(first, last_major), last_major), random.randrange(RUN_SECONDS[1]))
 

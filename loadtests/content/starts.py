@@ -1,4 +1,4 @@
-"""Starts and ends of all rows of a seeded scenario, drawn once and kept in a file that all processes of a generator share."""
+"""Starts and ends of all rows of a seeded scenario, generated once and stored in a file that all processes share."""
 
 import fcntl
 import hashlib
@@ -17,31 +17,31 @@ from cdb_rest.scenarios.generator import intervals_of_type
 
 DIRECTORY = ROOT / "var" / "load" / "expected"
 DRAWN_BY: tuple[ModuleType, ...] = (definitions, generator, layouts)
-# Of a moment in 64 bits; scenarios have minors below 2^31, and so no row starts at the largest one.
+# A moment is packed into 64 bits. Minors of scenarios are below 2^31, so no row starts at the largest minor.
 MINOR_BITS = 32
 LARGEST_MINOR = 2**MINOR_BITS - 1
 LARGEST_MAJOR = 2**31 - 1
 
 
 def packed(moment: Moment) -> int:
-    """A moment as one 64-bit number, in the same order; one that no scenario has becomes the nearest that fits."""
+    """A moment as a 64-bit number that keeps the order; larger values are clamped, since no scenario has them."""
     if moment == END_OF_TIME:
         return OPEN
     return min(moment.major, LARGEST_MAJOR) << MINOR_BITS | min(moment.minor, LARGEST_MINOR)
 
 
 def unpacked(number: int) -> Moment:
-    """The moment that was packed."""
+    """The moment of a packed number."""
     return END_OF_TIME if number == OPEN else Moment(number >> MINOR_BITS, number & LARGEST_MINOR)
 
 
 class Starts:
-    """`starts` and `ends` have for each payload type, in the order of the scenario, its packed moments by start."""
+    """Packed starts and ends of the IOVs: one sequence by start per payload type, in the order of the scenario."""
 
     def __init__(self, scenario: Scenario, layout: str, seed: int, directory: Path = DIRECTORY) -> None:
-        """Map the file, which is written first where it is missing: some seconds for each million rows.
+        """Map the file into memory; a missing file is written first, which takes some seconds per million rows.
 
-        Raises `OSError` if it can't be kept.
+        Raises `OSError` if it cannot be written.
         """
         stem = f"{scenario.name}-{layout}-{seed}-"
         path = directory / f"{stem}{_fingerprint()}.bin"
@@ -50,7 +50,7 @@ class Starts:
             for old in set(directory.glob(f"{stem}*")) - {path, path.with_suffix(".lock")}:
                 old.unlink(missing_ok=True)
         with path.open("rb") as file:
-            # Pages of a mapped file are in memory once, however many processes map it.
+            # All processes that map a file share its pages.
             numbers = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("q")
         count = scenario.iovs_per_type
         slices: list[Sequence[int]] = [numbers[place : place + count] for place in range(0, len(numbers), count)]
@@ -62,7 +62,7 @@ class Starts:
 def _write(path: Path, scenario: Scenario, layout: str, seed: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".lock").open("w") as lock:
-        # One process draws, the others wait for it.
+        # One process generates the rows, the others wait for it.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if path.exists():
             return
@@ -79,6 +79,6 @@ def _write(path: Path, scenario: Scenario, layout: str, seed: int) -> None:
 
 
 def _fingerprint() -> str:
-    """Of the code that draws: with other code, other files."""
+    """A hash of the code that generates the rows: changed code gives a new file."""
     code = "".join(inspect.getsource(module) for module in DRAWN_BY)
     return hashlib.blake2b(code.encode(), digest_size=6).hexdigest()

@@ -1,6 +1,6 @@
-"""Writes tags whose names say their size: `python -m loadtests.content.write_sized sized-50x1000 …`.
+"""Write tags whose names give their size: `python -m loadtests.content.write_sized sized-50x1000 …`.
 
-A program of its own, because the service's modules belong to the one database that a process is started for.
+It is a separate program, because the modules of the service are bound to one database per process.
 """
 
 import os
@@ -13,7 +13,7 @@ from loadtests.content.tags import scenario_of
 
 
 def main(tags: Sequence[str]) -> None:
-    """Random layout, seed 1; a tag of the same name goes first."""
+    """Write the tags in the random layout with seed 1; existing tags are replaced."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
     django.setup()
     from cdb_rest.scenarios import writer

@@ -1,1 +1,1 @@
-"""What became of every request of a load test: how it is called, written and read back."""
+"""Recordings: the outcome of every request of a load test, its format, writing and reading."""

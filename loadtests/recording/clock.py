@@ -2,10 +2,10 @@
 
 import time
 
-# Taken once: a step of the wall clock in the middle of a test would make requests longer or shorter than they were.
+# Read once: a step of the wall clock during a test would distort the times of requests.
 _ORIGIN = time.time() - time.perf_counter()
 
 
 def now() -> float:
-    """Seconds since the epoch, by a clock that runs evenly; processes that were forked have the same one."""
+    """Seconds since the epoch, by a monotonic clock; forked processes share it."""
     return _ORIGIN + time.perf_counter()

@@ -1,4 +1,4 @@
-"""Reads a recording back, for whoever makes figures of it."""
+"""Reading a recording into arrays."""
 
 import csv
 import itertools
@@ -13,20 +13,21 @@ from loadtests.recording.outcome import OK
 from loadtests.recording.rows import Request, Sample
 
 JOB = "JOB"
-# Rows are text only so many at a time, because a million of them take gigabytes as that.
+# Rows are parsed in blocks, because a million rows of text take gigabytes.
 BLOCK_ROWS = 50_000
-# By so much at most the clocks of generators and of the file system differ.
+# The largest difference between the clocks of the generator and of the file system.
 CLOCKS_SECONDS = 2.0
 KINDS = (float, float, float, str, str, str, int, str, int, int)
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Requests in the order of their beginning, each column an array of the same length.
+    """The requests and jobs of a run, sorted by due time; each column is an array of the same length.
 
-    `origin` is when the first of all was due, in seconds since the epoch; `due`, `begin` and `end` are seconds after that.
-    `users`, `names`, `methods` and `outcomes` are arrays of text, `statuses`, `rows` and `bytes` of integers, as `Request` has
-    them. `examples` has for each outcome that is none of success one (name, detail).
+    `origin` is when the first of all was due, in seconds since the epoch; `due`, `begin` and `end` are seconds
+    after `origin`. `users`, `names`, `methods` and `outcomes` are arrays of text, `statuses`, `rows` and
+    `bytes` of integers, as in `Request`. `examples` has one (name, detail) for each outcome other than success.
+    `samples` are those of the generator, by time.
     """
 
     origin: float
@@ -45,10 +46,13 @@ class Recording:
 
     @classmethod
     def read(cls, directory: Path) -> "Recording":
-        """All processes' files of a directory. Raises `ValueError` if there is no request, or if they are of several runs."""
+        """Read the files of all processes in a directory.
+
+        Raises `ValueError` if there is no request, or if the files belong to several runs.
+        """
         examples: dict[str, tuple[float, str, str]] = {}
         parts = [part for path in sorted(directory.glob("requests-*.csv")) for part in _columns(path, examples)]
-        _be_of_one_run(directory, parts)
+        _check_single_run(directory, parts)
         if not parts:
             raise ValueError(f"no request was recorded in {directory}")
         columns = [numpy.concatenate(column) for column in zip(*parts, strict=True)]
@@ -65,42 +69,46 @@ class Recording:
         return len(self.due)
 
     def where(self, chosen: numpy.ndarray) -> "Recording":
-        """Some of the requests, by an array of booleans; origin, examples and samples stay as they are."""
+        """The requests that an array of booleans selects; origin, examples and samples are unchanged."""
         columns = ("due", "begin", "end", "users", "names", "methods", "statuses", "outcomes", "rows", "bytes")
         return replace(self, **{column: getattr(self, column)[chosen] for column in columns})
 
     @property
     def requests(self) -> "Recording":
-        """Without the rows for whole jobs."""
+        """The requests, without the rows of whole jobs."""
         return self.where(self.methods != JOB)
 
     @property
     def jobs(self) -> "Recording":
-        """The rows for whole jobs alone."""
+        """The rows of whole jobs only."""
         return self.where(self.methods == JOB)
 
     @property
     def milliseconds(self) -> numpy.ndarray:
-        """Response times, from when each request was due, so that a late generator hides nothing."""
+        """Response times from when each request was due, so that delays of a late generator are included."""
         return (self.end - self.due) * 1000
 
 
-def _be_of_one_run(directory: Path, parts: list[list[numpy.ndarray]]) -> None:
-    """The processes of a run end together: where one had ended in order before others asked for the first time, it was another
-    run's, and all figures by time would be nonsense."""
+def _check_single_run(directory: Path, parts: list[list[numpy.ndarray]]) -> None:
+    """Raise `ValueError` if a process was complete before another one sent its first request.
+
+    The processes of one run end together, so these belong to different runs, and figures by time would be meaningless.
+    """
     ended = min((path.stat().st_mtime for path in directory.glob("complete-*.csv")), default=math.inf)
     if any(part[0].min() > ended + CLOCKS_SECONDS for part in parts):
         raise ValueError(f"{directory} has recordings of several runs; each needs a directory of its own")
 
 
 def _columns(path: Path, examples: dict[str, tuple[float, str, str]]) -> Iterator[list[numpy.ndarray]]:
-    """The columns of a file without the details, a block of rows at a time; `examples` keeps of each outcome that is none of
-    success the earliest (due, name, detail)."""
+    """The columns of a file without the details, one block of rows at a time.
+
+    `examples` gets the earliest (due, name, detail) of each outcome other than success.
+    """
     rows = _whole_rows(path, len(Request._fields))
     while block := list(itertools.islice(rows, BLOCK_ROWS)):
         for row in block:
             found = row[7]
-            # A job whose requests failed has no detail of its own.
+            # A job that failed because of a request has no detail.
             if (
                 found != OK
                 and (row[5] != JOB or row[10])
@@ -117,7 +125,7 @@ def _samples(path: Path) -> Iterator[Sample]:
 
 
 def _whole_rows(path: Path, length: int) -> Iterator[list[str]]:
-    """Rows after the head; the last one may be cut short, where a process was killed."""
+    """The rows after the header, without a last row that is incomplete because the process was killed."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = csv.reader(file)
         next(rows, None)

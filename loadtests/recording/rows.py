@@ -1,4 +1,4 @@
-"""The rows of a recording."""
+"""The rows of the files of a recording."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ from typing import NamedTuple
 class Request(NamedTuple):
     """A request, or a whole job (`method` is then JOB, and `rows` the number of its requests).
 
-    `due`, `begin` and `end` are seconds since the epoch: when it was to begin, when it did, and when its answer was there to the
-    last byte. They differ in the first two where jobs start at a given rate and the generator is late. `status` is 0 where there
-    was none, `rows` -1 where an answer has none.
+    `due`, `begin` and `end` are seconds since the epoch: when the request was due, when it began, and when the
+    last byte of its response arrived. `due` and `begin` differ if jobs start at a given rate and the generator
+    is late. `status` is 0 without a response; `rows` is -1 if the response has no rows.
     """
 
     due: float
@@ -25,8 +25,12 @@ class Request(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A second of the generator: when it ended (seconds since the epoch), the process's CPU in cores, the longest lag of its
-    loop in milliseconds, users, and jobs in progress."""
+    """One second of a generator process.
+
+    `time` is its end in seconds since the epoch, `cpu` the CPU of the process in cores, `lag_ms` the longest
+    lag of its event loop in milliseconds; `users` and `in_progress` are the numbers of users and of jobs in
+    progress.
+    """
 
     time: float
     cpu: float

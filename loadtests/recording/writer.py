@@ -1,7 +1,7 @@
-"""Writes what a process of the generator met: a row for each request, and one for each second about the process itself.
+"""Writing a recording: one row for each request, and one row per second about the generator process itself.
 
-Each process has two files in the directory of a recording, `requests-<host>-<pid>.csv` and `generator-<host>-<pid>.csv`, and an
-empty one, `complete-<host>-<pid>.csv`, once it has ended in order.
+Each process writes two files into the directory of the recording, `requests-<host>-<pid>.csv` and
+`generator-<host>-<pid>.csv`, and creates an empty file `complete-<host>-<pid>.csv` when it ends normally.
 """
 
 import csv
@@ -17,23 +17,24 @@ from loadtests.recording import clock
 from loadtests.recording.rows import Request, Sample
 
 SAMPLE_SECONDS = 1.0
-# The clock of the loop's lag: a late tick means that requests were late as well, and answers noticed late.
+# The interval of the measurement of the event loop's lag. A late tick means that requests and responses were
+# handled late too.
 TICK_SECONDS = 0.05
 
 
 class Writer:
-    """Writes into a directory, which is made, until it is closed."""
+    """Writes the files of this process into a directory, which is created, until it is closed."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         name = f"{socket.gethostname()}-{os.getpid()}.csv"
-        # By lines: of a process that is killed, everything is there that it met.
+        # Buffered by line, so that the recording is complete even if the process is killed.
         self._requests, self._samples = (
             (directory / f"{kind}-{name}").open("w", buffering=1, newline="", encoding="utf-8")
             for kind in ("requests", "generator")
         )
         self._complete = directory / f"complete-{name}"
-        # Of a test before this one from the web UI, whose files end here.
+        # An earlier test of the web UI had the same files, which are overwritten.
         self._complete.unlink(missing_ok=True)
         self._request_rows, self._sample_rows = csv.writer(self._requests), csv.writer(self._samples)
         self._request_rows.writerow(Request._fields)
@@ -43,11 +44,11 @@ class Writer:
         self._sampling = gevent.spawn(self._sample)
 
     def add(self, request: Request) -> None:
-        """Keep one request."""
+        """Write the row of a request."""
         self._request_rows.writerow(request)
 
     def close(self) -> None:
-        """Write down what there is."""
+        """Stop sampling, close the files and mark the recording as complete."""
         self._sampling.kill()
         self._requests.close()
         self._samples.close()

@@ -1,1 +1,1 @@
-"""What bench and campaigns write: figures, tables, plots and pages, and what machine they belong to."""
+"""The reports of bench and campaigns: statistics, tables, plots, pages, and the facts about the machine."""

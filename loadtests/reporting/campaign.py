@@ -1,4 +1,4 @@
-"""The report of a campaign, and the file that `compare` reads."""
+"""The report of a campaign, and the file `findings.json` that `compare` reads."""
 
 import json
 from dataclasses import asdict
@@ -15,9 +15,10 @@ FILE, FORMAT = "findings.json", 1
 
 
 def write(directory: Path, name: str, title: str, findings: Findings, facts: Table) -> Path:
-    """Write the page, its Markdown, CSV files, pictures and `findings.json` into the directory; returns the path of the page.
+    """Write the page, its Markdown, CSV files, pictures and `findings.json` into the directory.
 
-    `name` is the campaign's, `title` what the page is called, `facts` what `machine.facts` found.
+    Returns the path of the page. `name` is the name of the campaign, `title` the title of the page, `facts` the
+    table of `machine.facts`.
     """
     detailed = [run for run in findings.runs if run.detailed]
     report = Report(
@@ -37,7 +38,7 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
 
 
 def _findings(name: str, findings: Findings) -> Result:
-    """What the campaign found itself, and a line for each run."""
+    """The section with the findings of the campaign and a table of its runs."""
     result = Result(name, "Findings", notes=findings.notes, plots=findings.plots, raw=findings.raw)
     result.targets, result.tables = findings.targets, list(findings.tables)
     if len(findings.runs) > 1 or not all(run.detailed for run in findings.runs):
@@ -46,7 +47,7 @@ def _findings(name: str, findings: Findings) -> Result:
 
 
 def _numbered(results: list[Result]) -> list[Result]:
-    """Runs of the same name get files of different names."""
+    """Give the sections of runs unique file names, numbered if runs have the same label."""
     seen: dict[str, int] = {}
     for result in results:
         seen[result.part] = seen.get(result.part, 0) + 1
@@ -55,7 +56,7 @@ def _numbered(results: list[Result]) -> list[Result]:
 
 
 def document(name: str, title: str, findings: Findings, facts: Table) -> dict[str, Any]:
-    """What programs read: the campaign, what its figures belong to, and of each run percentiles by name of request."""
+    """The content of `findings.json`: campaign, facts, figures, and percentiles by run and name of request."""
     return {
         "format": FORMAT,
         "campaign": name,
@@ -75,7 +76,10 @@ def _target(target: Target, *, judged: bool) -> dict[str, Any]:
 
 
 def _run(run: Run) -> dict[str, Any]:
-    """Blocks are for detailed runs alone: campaigns with many short ones repeat them, which says more of noise."""
+    """The entry of a run.
+
+    Only detailed runs have blocks of time. Campaigns with many short runs repeat them, which measures noise better.
+    """
     summary = summaries.of(run)
     parts = list(summaries.by_name(run.recording))
     if len(parts) > 1:

@@ -1,4 +1,4 @@
-"""What all plots share: colours, axes, and how a figure becomes text or a picture."""
+"""Common parts of all plots: colours, axes, and the conversion of figures to SVG and PNG."""
 
 import io
 import re
@@ -18,22 +18,22 @@ from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 from loadtests.recording import outcome
 from loadtests.reporting.result import Plot
 
-# Told apart by people who see few colours, and in grey.
+# Distinguishable with colour blindness, and in grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c6d31", "#7f7f7f", "#a50026")
 MARKERS = "osD^vP*Xph"
-# The same outcome has the same colour everywhere.
+# An outcome has the same colour in all plots.
 OUTCOME_COLOURS = {
     outcome.OK: "#009e73", outcome.WRONG: "#000000", outcome.NO_RESPONSE: "#d55e00", outcome.NOT_FOUND: "#56b4e9",
     outcome.CLIENT_ERROR: "#0072b2", outcome.OVERLOADED: "#e69f00", outcome.SERVER_ERROR: "#cc79a7",
     outcome.NOT_SENT: "#7f7f7f", outcome.RIG_ERROR: "#8c6d31",
 }  # fmt: skip
-# In inches; PICTURE_DPI is what is sharp on a slide.
+# Width in inches; resolution that is sharp on a slide.
 WIDTH, PICTURE_DPI = 9, 150
 
 pyplot.rcParams.update(
     {
         "svg.fonttype": "none",
-        # The same figures give the same file.
+        # Equal figures give equal files.
         "svg.hashsalt": "cdb",
         "font.family": "sans-serif",
         "font.size": 9,
@@ -52,7 +52,7 @@ def look(index: int) -> dict[str, Any]:
 
 
 def scales(axes: Axes, x: str, y: str, *, log_x: bool, log_y: bool, ticks: Sequence[int] = ()) -> None:
-    """Labels, scales, and the legend beside the axes; without logarithms the vertical axis begins at 0."""
+    """Set labels, scales and the legend; a linear vertical axis begins at 0."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     for is_log, set_scale, axis in ((log_x, axes.set_xscale, axes.xaxis), (log_y, axes.set_yscale, axes.yaxis)):
@@ -68,7 +68,7 @@ def scales(axes: Axes, x: str, y: str, *, log_x: bool, log_y: bool, ticks: Seque
 
 
 def readable(axis: Axis) -> None:
-    """Plain numbers, which are read faster than powers of ten; more of them where there are few decades."""
+    """Label a logarithmic axis with plain numbers instead of powers of ten; with more of them if it has few decades."""
     low, high = axis.get_view_interval()
     few = high < 1_000 * low
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,), numticks=20))
@@ -77,14 +77,14 @@ def readable(axis: Axis) -> None:
 
 
 def beside(axes: Axes, *, on_top: bool = False) -> None:
-    """The legend at the right of the axes, if anything has a name; in the middle, or `on_top` where something is below it."""
+    """Put the legend, if there is one, to the right of the axes, in the middle or `on_top`."""
     if axes.get_legend_handles_labels()[0]:
         place = ("upper left", 1.0) if on_top else ("center left", 0.5)
         axes.legend(loc=place[0], bbox_to_anchor=(1.01, place[1]), frameon=False)
 
 
 def rows(axes: Axes, names: Sequence[str]) -> None:
-    """Names at the places 0, 1, … of the vertical axis."""
+    """Label the positions 0, 1, … of the vertical axis with names."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(-0.6, len(names) - 0.4)
 
@@ -106,12 +106,12 @@ def plot(title: str, draw: Callable[[Axes], None], height: float = 3.6) -> Plot:
 
 
 def drawn(title: str, make: Callable[[], Figure]) -> Plot:
-    """A plot of any figure; `make` is called again where the picture is asked for."""
+    """A plot of the figure that `make` returns; `make` is called again for the PNG."""
 
     def picture() -> bytes:
         return _saved(make(), "png", dpi=PICTURE_DPI)
 
-    # An SVG inside of HTML has no declaration of its own.
+    # An SVG element inside HTML must not have an XML declaration.
     text = _saved(make(), "svg", dpi=PICTURE_DPI, metadata={"Date": None}).decode()
     return Plot(title, re.sub(r"^.*?(?=<svg)", "", text, count=1, flags=re.DOTALL), picture)
 

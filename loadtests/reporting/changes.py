@@ -1,4 +1,4 @@
-"""Figure by figure, how two reports differ."""
+"""The differences between two reports, one row per figure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,18 +17,20 @@ UNCHANGED, UNKNOWN, ONLY_BEFORE, ONLY_AFTER = (
     "only in B",
 )
 VERDICTS = ("slower", "faster", "more", "less", UNCHANGED, UNKNOWN, ONLY_BEFORE, ONLY_AFTER)
-# Units of which less is faster.
+# Units of time: a smaller value is faster.
 TIMES = ("ms", "s", "seconds", "min")
-# A percentile that fewer values exceed moves by chance, and nothing says how far; the slowest of all always does.
+# A percentile needs so many values above it: otherwise it changes by chance, to an unknown degree. The maximum
+# always does.
 LEAST_BEYOND = 10
-# Of the blocks of a run, in which something has to be due: drawing one block of a storm again and again tells nothing.
+# The least share of the blocks of a run in which requests are due. Resampling the single filled block of a
+# storm has no meaning.
 LEAST_FILLED = 0.5
 COLUMNS = ("figure", "A", "B", "B / A", "interval", "verdict")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A figure on both sides, as text, and how it changed; `change` is None where it is on one side only."""
+    """A figure of both reports, as text, and its change; `change` is None if only one report has the figure."""
 
     name: str
     before: str
@@ -38,7 +40,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As `COLUMNS` says."""
+        """The cells of the row, in the order of `COLUMNS`."""
         change = self.change or Change(None)
         interval = "–" if change.low is None else f"{change.low:.3f}–{change.high:.3f}"
         return (
@@ -52,7 +54,7 @@ class Row:
 
 
 def rows_of(before: dict[str, Any], after: dict[str, Any]) -> list[Row]:
-    """Figures first, then each run."""
+    """The rows of the figures of the campaign, then those of each run."""
     rows = [
         _figure(name, before["figures"].get(name), after["figures"].get(name))
         for name in both(before["figures"], after["figures"])
@@ -62,14 +64,14 @@ def rows_of(before: dict[str, Any], after: dict[str, Any]) -> list[Row]:
         if label in one and label in other:
             rows += _runs(label, one[label], other[label])
         else:
-            rows.append(_lonely(label, label in one))
+            rows.append(_one_sided(label, label in one))
     return rows
 
 
 def _figure(name: str, before: list[float] | None, after: list[float] | None) -> Row:
     if not before or not after:
-        return _lonely(name, bool(before), _spread(before or after or []))
-    # Of shares small changes count: from 100 % right answers to 98 is much.
+        return _one_sided(name, bool(before), _spread(before or after or []))
+    # For shares small changes matter: from 100 % correct responses to 98 % is much.
     change = noise.of_repetitions(before, after, least=0.0 if _unit(name) == "%" else noise.LEAST_CHANGE)
     return Row(name, _spread(before), _spread(after), change, _verdict(name, change))
 
@@ -80,7 +82,7 @@ def _runs(label: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator
     for request in both(one, other):
         name = f"{label}, {request}"
         if request not in one or request not in other:
-            yield _lonely(name, request in one)
+            yield _one_sided(name, request in one)
             continue
         pair = one[request], other[request]
         counts = [histograms.unpacked(part["blocks"]) if part["blocks"] else None for part in pair]
@@ -104,7 +106,7 @@ def _failed(name: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
 
 def _measured(name: str, values: list[float | None], counts: list[Any], share: float | None) -> Row:
     factor = values[1] / values[0] if values[0] and values[1] else None
-    if factor is None or not all(_tells(one, share or 0) for one in counts):
+    if factor is None or not all(_is_sufficient(one, share or 0) for one in counts):
         change = Change(factor)
     elif share is None:
         change = noise.of_rate(*counts, factor)
@@ -113,8 +115,8 @@ def _measured(name: str, values: list[float | None], counts: list[Any], share: f
     return Row(name, *map(number, values), change, _verdict(name, change))
 
 
-def _tells(counts: Any, share: float) -> bool:
-    """Whether there is enough in the blocks of a run to say how certain a percentile of it is."""
+def _is_sufficient(counts: Any, share: float) -> bool:
+    """Whether the blocks of a run have enough values for the interval of a percentile."""
     if counts is None or counts.sum() * (1 - share / 100) < LEAST_BEYOND:
         return False
     return bool(counts.any(axis=1).mean() >= LEAST_FILLED)
@@ -134,7 +136,7 @@ def _verdict(name: str, change: Change, *, rising: bool | None = None) -> str:
     return "more" if rising else "less"
 
 
-def _lonely(name: str, is_before: bool, shown: str = "there") -> Row:
+def _one_sided(name: str, is_before: bool, shown: str = "there") -> Row:
     return Row(name, *((shown, "–") if is_before else ("–", shown)), None, ONLY_BEFORE if is_before else ONLY_AFTER)
 
 
@@ -145,12 +147,12 @@ def _spread(values: list[float]) -> str:
 
 
 def _unit(name: str) -> str:
-    """The last word of what follows the name, as in "frozen: p50 ms"."""
+    """The unit of a figure: the last word after the colon, such as ms in "frozen: p50 ms"; empty without a colon."""
     return name.rsplit(": ", 1)[-1].split()[-1] if ": " in name else ""
 
 
 def labelled(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Runs of a report by label; repetitions under the same one are numbered."""
+    """The runs of a report by label; runs with the same label are numbered."""
     found: dict[str, dict[str, Any]] = {}
     for run in document["runs"]:
         label, again = run["label"], 1
@@ -162,5 +164,5 @@ def labelled(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def both(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """All keys, in the order of the first."""
+    """The keys of both, those of `one` first."""
     return list(dict.fromkeys([*one, *other]))

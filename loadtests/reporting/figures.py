@@ -1,4 +1,4 @@
-"""Statistics: small, and the same everywhere in the report."""
+"""The statistics and number formats of all reports."""
 
 import math
 import statistics
@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` percent of the values do not exceed (nearest rank); no interpolation, so
-    it is a value that occurred. Raises `ValueError` without values."""
+    """The smallest value that at least `share` percent of the values do not exceed (nearest rank).
+
+    There is no interpolation, so it is one of the values. Raises `ValueError` without values.
+    """
     if not values:
         raise ValueError("no values")
     ordered = sorted(values)
-    # 99.9 of 1,000 values are 999, and not a little more.
+    # Rounded, because 99.9 % of 1,000 is a little more than 999 in binary.
     rank = max(1, math.ceil(round(share / 100 * len(ordered), 9)))
     return ordered[rank - 1]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Repetitions of one measurement."""
+    """The median, minimum and maximum of the repetitions of a measurement."""
 
     median: float
     low: float
@@ -27,7 +29,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """Raises `ValueError` without values."""
+        """The spread of the values. Raises `ValueError` without values."""
         if not values:
             raise ValueError("no values")
         return cls(statistics.median(values), min(values), max(values))
@@ -37,12 +39,12 @@ class Spread:
 
 
 def ratio(above: float | None, below: float | None) -> float | None:
-    """`above / below`, or None where either is missing or nothing can be divided by."""
+    """`above / below`, or None if either is None or `below` is 0."""
     return above / below if above is not None and below else None
 
 
 def number(value: float | None) -> str:
-    """A number for people: three significant digits, thousands separated."""
+    """A number as readable text: three significant digits, thousands separated; a dash for None."""
     if value is None:
         return "–"
     if isinstance(value, int):

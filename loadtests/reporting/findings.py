@@ -1,4 +1,4 @@
-"""What a campaign hands to the report."""
+"""The data that a campaign passes to the report."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,33 +9,43 @@ from loadtests.reporting.result import Plot, Table, Target
 
 @dataclass(frozen=True)
 class Signals:
-    """What was seen of the server meanwhile: rows with `time` (seconds since the epoch) and any of these columns.
+    """Samples of the server during a run: rows with `time` (seconds since the epoch) and any of these columns.
 
-    Of processes: `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes (what is resident and its own; pages of
-    a parent that were not written since count for each; PostgreSQL's shared memory counts once), `files.<program>`,
-    `threads.<program>`, `processes.<program>`. Programs are nginx, gunicorn-lookups, gunicorn-others (gunicorn with `run`),
-    pgbouncer, postgres, serve, generator, rig, and for CPU also other, all that is left.
-    Of the machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes a second,
-    `disk.busy` and what else `loadtests/signals/machine.py` names.
-    Of PostgreSQL: `connections.<state>`, and of the active ones `waits.<type>:<event>`, or `waits.none` for those that compute.
-    Of the service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, and a second `answers.<status>`, `errors.<code>`,
-    `refusals.<pool>`, `lookups.reached`, `.started`, `.finished`, and what else `loadtests/signals/counts.py` names.
-    A sample that could not be had is left out.
+    Processes: `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes (private resident
+    memory; pages that a process shares with its parent count for each; PostgreSQL's shared memory counts once),
+    `files.<program>`, `threads.<program>`, `processes.<program>`. The programs are nginx, gunicorn-lookups,
+    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, generator, rig (the harness), and for CPU
+    also other, which is the rest.
+
+    Machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes per
+    second, `disk.busy`, and the others of `loadtests/signals/machine.py`.
+
+    PostgreSQL: `connections.<state>`; active ones by wait event, `waits.<type>:<event>`, or `waits.none`
+    without a wait.
+
+    Service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, the rates per second `answers.<status>`,
+    `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started`, `.finished`, and the others of
+    `loadtests/signals/counts.py`.
+
+    A sample that could not be read is left out.
     """
 
     rows: list[dict[str, float]] = field(default_factory=list)
 
     def column(self, name: str) -> tuple[list[float], list[float]]:
-        """Times and values of a column, where it is there."""
+        """The times and values of a column, from the rows that have it."""
         found = [(row["time"], row[name]) for row in self.rows if name in row]
         return [when for when, _ in found], [value for _, value in found]
 
 
 @dataclass(frozen=True)
 class Run:
-    """Load under one label: what was recorded, the server's signals, and by how much its counters rose, by the name and labels
-    that Prometheus knows (`cdb_requests_total{method="GET",…}`); without `detailed` the report has one line of it in a table.
-    `settings` are what the generator was told, as text by name; they are empty where nobody knows."""
+    """A load with a label: its recording, the signals of the server, and the increase of its counters.
+
+    `counters` are by name and labels as in /metrics (`cdb_requests_total{method="GET",…}`). A run that is not
+    `detailed` has one line in a table of the report instead of a section. `settings` are those of the
+    generator, as text by name; empty if unknown.
+    """
 
     label: str
     recording: Recording
@@ -47,9 +57,12 @@ class Run:
 
 @dataclass
 class Findings:
-    """`summary` is the one sentence with the one number; `figures` are what `compare` compares: named figures (with their unit,
-    such as "tiny, random: answers/s"), each with the value of every repetition. `targets` decide whether the campaign passed,
-    unless the run is too small for that: then `too_small` names the option that made it so."""
+    """The findings of a campaign.
+
+    `summary` is one sentence with the main number. `figures` are those that `compare` compares: the values of
+    all repetitions by name with unit, such as "tiny, random: answers/s". `targets` decide whether the campaign
+    passed, unless the run is too small for verdicts: then `too_small` is the option that made it so.
+    """
 
     summary: str = ""
     question: str = ""
@@ -64,5 +77,5 @@ class Findings:
 
     @property
     def passed(self) -> bool | None:
-        """Whether every target was measured and met; None for a run that is too small to tell."""
+        """Whether every target was measured and met; None for a run that is too small for verdicts."""
         return None if self.too_small else all(target.met for target in self.targets)

@@ -1,4 +1,4 @@
-"""Response times as counts, by blocks of time: enough to say later how certain a percentile was."""
+"""Histograms of response times by blocks of time, from which the interval of a percentile can be computed later."""
 
 import math
 from typing import Any
@@ -7,33 +7,36 @@ import numpy
 
 from loadtests.recording.reading import Recording
 
-# Each bin is a hundredth wider than the one before it; the first begins at LEAST_MS, the last ends beyond a day.
+# Each bin is 1 % wider than the previous one; the first begins at LEAST_MS, the last ends beyond a day.
 LEAST_MS, GROWTH = 0.01, math.log(1.01)
 BINS = 2300
 BLOCKS = 30
 
 
 def blocks_of(requests: Recording, seconds: float) -> list[dict[str, Any]]:
-    """For each of `BLOCKS` equal parts of `seconds` from the origin on, the number of the first bin that is not empty and the
-    counts from there on. A request belongs to the block in which it was due."""
+    """The histogram of each of `BLOCKS` equal parts of `seconds`, counted from the origin of the recording.
+
+    It consists of the number of the first non-empty bin and the counts from there to the last one. A request
+    belongs to the block in which it was due.
+    """
     block = numpy.minimum((requests.due / max(seconds, 1e-9) * BLOCKS).astype(int), BLOCKS - 1)
     bins = bins_of(requests.milliseconds)
     return [_packed(numpy.bincount(bins[block == number], minlength=BINS)) for number in range(BLOCKS)]
 
 
 def bins_of(milliseconds: numpy.ndarray) -> numpy.ndarray:
-    """The number of the bin of each time."""
+    """The bin of each time."""
     found = numpy.log(numpy.maximum(milliseconds, LEAST_MS) / LEAST_MS) / GROWTH
     return numpy.minimum(found.astype(int), BINS - 1)
 
 
 def values_of() -> numpy.ndarray:
-    """The time in the middle of each bin, in milliseconds."""
+    """The middle of each bin in milliseconds."""
     return LEAST_MS * numpy.exp((numpy.arange(BINS) + 0.5) * GROWTH)
 
 
 def unpacked(blocks: list[dict[str, Any]]) -> numpy.ndarray:
-    """What `blocks_of` made, as an array of blocks by bins."""
+    """The histograms of `blocks_of` as an array of blocks by bins."""
     counts = numpy.zeros((len(blocks), BINS), dtype=int)
     for place, block in enumerate(blocks):
         counts[place, block["first"] : block["first"] + len(block["counts"])] = block["counts"]

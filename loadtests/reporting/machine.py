@@ -1,4 +1,4 @@
-"""What the figures belong to: the machine, the versions, the commit, the settings."""
+"""The facts about the environment of a measurement: machine, versions, commit and settings."""
 
 import os
 import platform
@@ -16,8 +16,10 @@ from loadtests.reporting.result import Table
 
 
 def facts(database: Database | None, settings: dict[str, str], *, generator: str = "wrk") -> Table:
-    """Rows of what and which; `generator` is wrk or locust. Without a database nothing is told of the service, which is somewhere
-    else then."""
+    """The table of names and values; `generator` is wrk or locust.
+
+    Without a database the service is a remote deployment, and the table has no facts about it.
+    """
     rows = [
         ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
         ("commit", commit()),
@@ -32,7 +34,7 @@ def facts(database: Database | None, settings: dict[str, str], *, generator: str
         *(_options(database) if database else ()),
         *settings.items(),
     ]
-    return Table("What the figures belong to" if database else "The machine of the load generator", ("", ""), rows)
+    return Table("Environment" if database else "Environment of the load generator", ("", ""), rows)
 
 
 def _service(database: Database) -> list[tuple[str, str]]:
@@ -64,10 +66,10 @@ def _cpuinfo() -> list[str]:
 
 
 def commit() -> str:
-    """The commit of the project, and whether its files are those."""
+    """The current commit, with a remark if there are uncommitted changes; "unknown" without git."""
     changed = _first_line("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no")
     commit = _first_line("git", "-C", str(ROOT), "log", "-1", "--format=%h %s")
-    return f"{commit}{', with changes that are not committed' if changed else ''}" or "unknown"
+    return f"{commit}{', with uncommitted changes' if changed else ''}" or "unknown"
 
 
 def _first_line(*command: str) -> str:
@@ -75,5 +77,5 @@ def _first_line(*command: str) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return ""
-    # wrk tells its version together with its usage, and calls that a failure.
+    # wrk prints its version with its usage and exits with an error.
     return (done.stdout or done.stderr).split("\n", 1)[0].strip()

@@ -10,20 +10,22 @@ import numpy
 
 from loadtests.reporting import histograms
 
-# What the service and the machine do from one run to the next anyway, whatever the blocks of a single run say.
+# Smaller changes are normal from one run to the next, whatever the blocks of a single run say.
 LEAST_CHANGE = 0.03
+# Level of significance of the rank test.
 LEVEL = 0.05
-# So many times as far as either range is wide, ranges of too few values for ranks have to lie apart: of two values on each side
-# that are drawn from the same normal distribution, one pair in 18 does, and one in 11 would with 1.
+# With too few values for the rank test, the gap between the ranges must be so many times the wider range. For
+# two values on each side from the same normal distribution this happens once in 18 cases; with 1 it would be
+# once in 11.
 APART = 1.5
-# Of the ratios by the bootstrap: many figures are compared at once, so few of them may differ by chance.
+# Parameters of the bootstrap. The confidence is high because many figures are compared at once.
 CONFIDENCE, RESAMPLES, SEED = 0.99, 1000, 1
 MOST_ARRANGEMENTS = 20_000
 
 
 @dataclass(frozen=True)
 class Change:
-    """The ratio of after to before with its interval, and whether it is beyond noise (None: one value each does not tell)."""
+    """The ratio of after to before with its interval, and whether it is beyond noise (None: too few values)."""
 
     ratio: float | None
     low: float | None = None
@@ -32,10 +34,13 @@ class Change:
 
 
 def of_repetitions(before: Sequence[float], after: Sequence[float], *, least: float = LEAST_CHANGE) -> Change:
-    """By ranks (Mann and Whitney, both sides, at 5 %); repetitions too few for ever reaching that are told apart where their
-    ranges are farther from each other than `APART` times what either is wide. The interval goes from the least to the most that
-    single repetitions give. Medians that differ by less than the share `least` are the same. Raises `ValueError` where one side
-    has no value."""
+    """Compare repetitions with a two-sided rank test (Mann and Whitney) at 5 %.
+
+    With too few repetitions for the test to reach 5 %, a change is real if the gap between the ranges is more
+    than `APART` times the wider range. The interval extends from the smallest to the largest ratio of single
+    repetitions. Medians that differ by less than the share `least` count as equal. Raises `ValueError` if one
+    side has no value.
+    """
     middles = [statistics.median(values) for values in (before, after)]
     if min(*before, *after) <= 0:
         same = middles[0] == middles[1]
@@ -53,8 +58,10 @@ def of_repetitions(before: Sequence[float], after: Sequence[float], *, least: fl
 
 
 def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
-    """The share of all ways to deal the values to the two sides whose ranks differ as much as these do: exactly for few values,
-    by the normal distribution for many. Ties share their ranks."""
+    """The p-value of the rank test: the share of assignments of values to sides that differ at least as much.
+
+    It is exact for few values, and uses the normal distribution for many. Ties get their mean rank.
+    """
     values = numpy.array([*before, *after], dtype=float)
     count, total = len(before), len(values)
     ranks = numpy.array([(values < value).sum() + ((values == value).sum() + 1) / 2 for value in values])
@@ -68,7 +75,7 @@ def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
 
 
 def of_shares(counts: Sequence[int], totals: Sequence[int]) -> Change:
-    """Of how many failed of how many, before and after: by the normal distribution of both shares together."""
+    """Compare two shares, given as counts and totals, with the normal approximation of the pooled share."""
     shares = [count / max(1, total) for count, total in zip(counts, totals, strict=True)]
     together = sum(counts) / max(1, sum(totals))
     deviation = math.sqrt(together * (1 - together) * sum(1 / max(1, total) for total in totals))
@@ -78,14 +85,16 @@ def of_shares(counts: Sequence[int], totals: Sequence[int]) -> Change:
 
 
 def of_percentile(before: numpy.ndarray, after: numpy.ndarray, share: float, ratio: float) -> Change:
-    """Of a percentile of response times whose ratio is known, from counts by block and bin: an interval by drawing blocks again
-    and again (bootstrap)."""
+    """The change of a percentile of response times with a known ratio.
+
+    `before` and `after` are counts by block and bin. The interval comes from resampling the blocks (bootstrap).
+    """
     one, other = (_drawn_percentiles(counts, share, seed) for seed, counts in enumerate((before, after), SEED))
     return _judged(other / one, ratio)
 
 
 def of_rate(before: numpy.ndarray, after: numpy.ndarray, ratio: float) -> Change:
-    """Of requests a second whose ratio is known, from the counts of the same blocks."""
+    """The change of a rate with a known ratio, with an interval from resampling the same blocks."""
     one, other = (
         _weights(len(counts), seed) @ counts.sum(axis=1) / counts.sum()
         for seed, counts in enumerate((before, after), SEED)
@@ -103,11 +112,11 @@ def _judged(ratios: numpy.ndarray, ratio: float) -> Change:
 def _drawn_percentiles(counts: numpy.ndarray, share: float, seed: int) -> numpy.ndarray:
     used = numpy.flatnonzero(counts.any(axis=0))
     sums = numpy.cumsum(_weights(len(counts), seed) @ counts[:, used[0] : used[-1] + 1], axis=1)
-    # The first bin with which the share is reached; a draw of empty blocks alone has none, and stands for the least.
+    # The first bin that reaches the share. A sample of empty blocks only reaches none and gets the smallest value.
     reached = (sums >= share / 100 * sums[:, -1:] - 1e-9).argmax(axis=1)
     return histograms.values_of()[used[0] + reached]
 
 
 def _weights(blocks: int, seed: int) -> numpy.ndarray:
-    """How often each block is drawn, in each of many draws: draws by blocks."""
+    """How often each block occurs in each resample: an array of resamples by blocks."""
     return numpy.random.default_rng(seed).multinomial(blocks, numpy.full(blocks, 1 / blocks), size=RESAMPLES)

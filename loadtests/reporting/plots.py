@@ -1,4 +1,4 @@
-"""Drawing: a handful of plots, each returned as the text of an SVG element and, where it is asked for, as a picture."""
+"""The kinds of plot of the reports; each function returns a `Plot` with an SVG element and a PNG on demand."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +13,13 @@ from loadtests.reporting.result import Plot
 
 __all__ = ["COLOURS", "bands", "bars", "lines", "percentiles", "ratios", "scaling", "shares", "surface"]
 
-# Values that differ by more than this factor are told apart by a logarithmic scale of colours.
+# Values that differ by more than this factor get a logarithmic colour scale.
 LOG_RANGE = 20
-# More places than that on an axis would run into each other.
+# More labels on an axis would overlap.
 MOST_TICKS = 12
-# More rows than that would not fit on a page.
+# More rows would not fit on a page.
 MOST_ROWS = 50
-# Where an axis of ratios has its numbers.
+# The ticks of an axis of ratios.
 RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 2, 3, 5, 10, 20, 50, 100)
 
 Points = Sequence[tuple[float, float]]
@@ -35,7 +35,7 @@ def lines(
     log_y: bool = False,
     ticks: Sequence[int] = (),
 ) -> Plot:
-    """One line for each name; `ticks` are the places on the horizontal axis if not all numbers make sense there."""
+    """One line for each name; `ticks` are the positions on the horizontal axis, if only these make sense."""
 
     def draw(axes: Axes) -> None:
         for index, (name, points) in enumerate(series.items()):
@@ -55,7 +55,7 @@ def bands(
     log_y: bool,
     ticks: Sequence[int] = (),
 ) -> Plot:
-    """Of each name a line of medians, and a band from there up to a high percentile: (x, median, high)."""
+    """For each name a line of medians with a band up to a high percentile; points are (x, median, high)."""
 
     def draw(axes: Axes) -> None:
         for index, (name, points) in enumerate(series.items()):
@@ -68,8 +68,10 @@ def bands(
 
 
 def bars(title: str, values: dict[str, Spread], *, x: str, log_x: bool = False) -> Plot:
-    """Medians with whiskers from the least to the most, one below the other in the order given: as bars, or as dots on a
-    logarithmic axis, where a bar's length would mean nothing."""
+    """Medians with whiskers from minimum to maximum, from top to bottom in the given order.
+
+    They are bars, or dots on a logarithmic axis, where the length of a bar has no meaning.
+    """
 
     def draw(axes: Axes) -> None:
         names = list(values)[::-1]
@@ -94,7 +96,7 @@ def bars(title: str, values: dict[str, Spread], *, x: str, log_x: bool = False) 
 
 
 def percentiles(title: str, values: dict[str, tuple[float, float, float]], *, x: str) -> Plot:
-    """Of each name a bar from p50 to p99 with a mark at p95, on a logarithmic axis."""
+    """For each name a bar from p50 to p99 with a mark at p95, on a logarithmic axis."""
 
     def draw(axes: Axes) -> None:
         names = list(values)[::-1]
@@ -120,8 +122,10 @@ def scaling(
     log_y: bool = True,
     mark: Callable[[Axes], None] = lambda _: None,
 ) -> Plot:
-    """Of each name a line of medians with whiskers from the least to the most: (x, the values of all repetitions). `mark` draws
-    what else there is to see."""
+    """For each name a line of medians with whiskers from minimum to maximum.
+
+    Points are (x, values of all repetitions). `mark` may draw additional elements.
+    """
 
     def draw(axes: Axes) -> None:
         for index, (name, points) in enumerate(series.items()):
@@ -148,8 +152,11 @@ def surface(
     y: str,
     unit: str = "",
 ) -> Plot:
-    """A table as colours with the number in each cell: `values[row][column]`, None where there is none; the first row is on top.
-    `x` says what the columns are, `y` what the rows are, `unit` what the numbers are in."""
+    """A table as a heat map with the number in each cell.
+
+    The cells are `values[row][column]`, None for a missing value; the first row is at the top. `x` is the label
+    of the columns, `y` that of the rows, `unit` that of the numbers.
+    """
     cells = numpy.array([[math.nan if value is None else value for value in row] for row in values], dtype=float)
     known = cells[numpy.isfinite(cells)]
     wide = known.size and known.min() > 0 and known.max() > LOG_RANGE * known.min()
@@ -173,8 +180,10 @@ def surface(
 
 
 def shares(title: str, values: Mapping[str, Mapping[str, float]], *, x: str = "share of requests, %") -> Plot:
-    """Of each row one bar of what it is made of, by kind, in shares of one; beside it the share of the kind that comes first.
-    What the recording calls outcomes has the same colours everywhere."""
+    """For each row a bar of shares by kind, in fractions of one, with the share of the first kind beside it.
+
+    Outcomes have the same colours as in all plots.
+    """
 
     def draw(axes: Axes) -> None:
         kinds = list(dict.fromkeys(kind for row in values.values() for kind in row))
@@ -200,8 +209,10 @@ def shares(title: str, values: Mapping[str, Mapping[str, float]], *, x: str = "s
 def ratios(
     title: str, values: Mapping[str, tuple[float, float, float, str]], *, x: str, unchanged: Sequence[str] = ()
 ) -> Plot:
-    """Of each name a dot with its interval on a logarithmic axis, and what is said of it: (ratio, low, high, verdict), those that
-    are `unchanged` in grey. Of more than can be read, those that are farthest from 1."""
+    """For each name a dot with its interval on a logarithmic axis, and its verdict; `unchanged` verdicts are grey.
+
+    Values are (ratio, low, high, verdict). Of more than `MOST_ROWS` names, those farthest from 1 are shown.
+    """
     farthest = sorted(values, key=lambda name: -abs(math.log(values[name][0])))[:MOST_ROWS]
     names = [name for name in values if name in farthest][::-1]
     shown = title if len(names) == len(values) else f"{title} ({len(names)} of {len(values)} that differ most)"

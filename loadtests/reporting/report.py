@@ -1,4 +1,4 @@
-"""The report: one HTML file with everything in it, the same as Markdown, rows and tables as CSV, plots as PNG and SVG."""
+"""The report: a self-contained HTML file, the same as Markdown, rows and tables as CSV, plots as PNG and SVG."""
 
 import csv
 import re
@@ -26,7 +26,7 @@ h2 { margin-top: 2.2em; border-top: 1px solid #ccc; padding-top: .8em; } svg { m
 .warning { color: #a50026; font-weight: 600; }
 .note { color: #555; } figure { margin: 1em 0; }
 """
-# A longer table is shown when somebody opens it.
+# A longer table is collapsed.
 ROWS_OPEN = 30
 WORDS = {True: "met", False: "missed", None: "not available"}
 NOT_JUDGED = "not judged"
@@ -34,12 +34,12 @@ NOT_JUDGED = "not judged"
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that a run found.
+    """A report of bench, of a campaign or of a comparison.
 
-    `headline` is the one sentence in large type, with whether it `passed` (None: that was no question), and `question` what it
-    answers; targets come right after it then, and tables before plots. `too_small` names the option that makes the run too small
-    for verdicts (empty: there is none): the page says so, and shows targets without saying whether they are met. `name` is what
-    the page is called.
+    `headline` is a sentence in large type that answers `question`, with the verdict `passed` (None: no
+    verdict). With a headline, the targets come directly after it, and tables before plots. `too_small` is the
+    option that makes the run too small for verdicts, or empty: the page then says so and shows the targets
+    without verdicts. `name` is the file name of the page.
     """
 
     title: str
@@ -54,12 +54,14 @@ class Report:
 
     @property
     def targets(self) -> list[Target]:
-        """Of all parts."""
+        """The targets of all results."""
         return [target for result in self.results for target in result.targets]
 
     def write(self, directory: Path) -> Path:
-        """Write all files into a directory, which is made, plots and tables into `plots/` and `tables/` there; returns the path
-        of the HTML file."""
+        """Write all files into a directory, which is created, and return the path of the HTML file.
+
+        Plots and tables are written to its subdirectories `plots/` and `tables/`.
+        """
         for name in ("plots", "tables"):
             (directory / name).mkdir(parents=True, exist_ok=True)
         for result in self.results:
@@ -76,7 +78,7 @@ class Report:
         return path
 
     def html(self) -> str:
-        """One page that needs nothing else."""
+        """The page as self-contained HTML."""
         links = " · ".join(f'<a href="#{one.part}">{escape(one.title)}</a>' for one in self._sections)
         targets = ["<h2>Targets</h2>", _html_targets(self._targets_table())] if self.targets else []
         body = [f"<h1>{escape(self.title)}</h1>", *_paragraphs([self.question]), *self._html_headline()]
@@ -86,14 +88,14 @@ class Report:
             body += [f'<h2 id="{result.part}">{escape(result.title)}</h2>']
             body += _paragraphs([result.intro, *result.notes])
             drawn = [f"<figure>{plot.svg}</figure>" for plot in result.plots]
-            told = [_html_table(table) for table in result.tables]
-            body += [*told, *drawn] if self.headline else [*drawn, *told]
+            tables = [_html_table(table) for table in result.tables]
+            body += [*tables, *drawn] if self.headline else [*drawn, *tables]
             body += [f'<p class="note">Raw rows: {result.part}.csv</p>'] if result.raw else []
         head = f'<meta charset="utf-8"><title>{escape(self.title)}</title><style>{STYLE}</style>'
         return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(body) + "\n</body></html>\n"
 
     def markdown(self) -> str:
-        """The same, with the plots as references to their pictures."""
+        """The page as Markdown, with references to the picture files."""
         headline = self._headline()
         parts = [f"# {self.title}", self.question, f"**{headline}**" if headline else "", *self.notes]
         targets = ["## Targets", _markdown_table(self._targets_table())] if self.targets else []
@@ -107,7 +109,7 @@ class Report:
 
     @property
     def _sections(self) -> list[Result]:
-        """Those of which there is more to tell than targets, which have a place of their own."""
+        """The results that have more than targets, which are shown separately."""
         return [one for one in self.results if any((one.intro, one.notes, one.tables, one.plots, one.raw))]
 
     def _targets_table(self) -> Table:
@@ -124,27 +126,30 @@ class Report:
 
 
 def verdict(passed: bool | None, too_small: str) -> str:
-    """One sentence: whether a run passed, or that it is too small to tell; empty where that was no question."""
+    """One sentence: whether the run passed, or that it is too small for verdicts; empty without a verdict."""
     if too_small:
         return f"Not judged: a run with {too_small} is too small for verdicts."
     return {True: "Passed.", False: "Failed.", None: ""}[passed]
 
 
 def pictures(result: Result) -> Iterator[tuple[Plot, str]]:
-    """Plots with the paths of their PNG files, from where the page is."""
+    """The plots with the paths of their PNG files, relative to the page."""
     for place, plot in enumerate(result.plots, 1):
         yield plot, f"plots/{result.part}-{place}-{_slug(plot.title)}.png"
 
 
 def targets_table(targets: Sequence[Target], *, judged: bool = True) -> Table:
-    """Name, value, bound, and whether it is met, if the values are `judged`."""
+    """A table of name, value, bound, remark and, if the values are `judged`, whether the target is met."""
     words = [WORDS[one.met] if judged or one.met is None else NOT_JUDGED for one in targets]
     rows = [(one.name, _value(one), _bound(one), word, one.note) for one, word in zip(targets, words, strict=True)]
     return Table("", ("what", "value", "target", "", "remark"), rows)
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Rows whose columns are all keys that occur, in the order of their first occurrence; nothing without rows."""
+    """Write rows to a CSV file, with all their keys as columns in the order of first occurrence.
+
+    No file without rows.
+    """
     if not rows:
         return
     columns = list(dict.fromkeys(key for row in rows for key in row))
@@ -158,7 +163,7 @@ def _value(target: Target) -> str:
     if target.value is None:
         return "–"
     shown = number(target.value)
-    # What misses its bound by little must not look as if it did not.
+    # A value that misses its bound narrowly must not be rounded to the bound.
     exact = target.met is False and float(shown.replace(",", "")) == target.bound
     return f"{target.value if exact else shown} {target.unit}".strip()
 
@@ -202,7 +207,7 @@ def _markdown_table(table: Table) -> str:
 
 
 def _markdown_cell(value: Any) -> str:
-    """On one line, as the example of an error may not be."""
+    """A value on one line: the example of an error may have several."""
     return " ".join(_shown(value).split()).replace("|", chr(92) + "|")
 
 

@@ -1,4 +1,4 @@
-"""What the server and the generator used while a run went on: panels under one time axis."""
+"""The plot of the resources that server and generator used during a run: panels with a common time axis."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from loadtests.reporting.findings import Run
 from loadtests.reporting.result import Plot
 from loadtests.reporting.timelines import TIME, by_second, rates
 
-# Names beyond so many in a panel are left out, those that never were much first.
+# A panel shows the series with the largest maxima; with more than HALF_SERIES the legend has two columns.
 MOST_SERIES, HALF_SERIES = 12, 6
 MEBI, MEGA = 2**20, 10**6
-# Shown even if there was none, which is good to know.
+# This panel is shown even if all values are 0.
 ERRORS = "errors/s"
 # A program has the same colour in all panels.
 PROGRAMS = (
@@ -31,7 +31,7 @@ PROGRAMS = (
     "other",
     "rig",
 )
-# What PostgreSQL's active connections do that wait for nothing.
+# The label of PostgreSQL's active connections that do not wait.
 COMPUTING = "nothing: computing"
 PANEL_HEIGHT = 1.45
 
@@ -40,7 +40,7 @@ Series = tuple[numpy.ndarray, numpy.ndarray]
 
 @dataclass(frozen=True)
 class Panel:
-    """Series by name under the label of the vertical axis, one above the other or stacked."""
+    """The series of a panel by name, with the label of the vertical axis; separate lines, or stacked."""
 
     label: str
     series: dict[str, Series]
@@ -48,7 +48,8 @@ class Panel:
     logarithmic: bool = False
 
 
-# Label of the panel, prefix of the columns in it, what one unit of its axis is; a column is in the first panel that it fits.
+# The label of a panel, the prefix of its columns, and the unit of its axis. A column belongs to the first
+# prefix that matches.
 COLUMNS = (
     ("CPU, cores", "cpu.machine", 1),
     ("CPU, cores", "cpu.", 1),
@@ -72,7 +73,7 @@ COLUMNS = (
 
 
 def plot_of(run: Run) -> Plot:
-    """Every panel for which there is something, requests and response times on top."""
+    """The plot with all panels that have values; requests and response times are at the top."""
     panels = list(_panels(run))
 
     def make() -> Figure:
@@ -106,7 +107,7 @@ def _panels(run: Run) -> Iterator[Panel]:
 
 
 def _series(run: Run, prefix: str, unit: float) -> dict[str, Series]:
-    """The largest of the columns for a panel, without those that were always 0, unless all were."""
+    """The largest columns of a panel; columns that are always 0 are omitted, unless all are."""
     found = {}
     for name in dict.fromkeys(name for row in run.signals.rows for name in row):
         if next((other for _, other, _ in COLUMNS if name.startswith(other)), None) == prefix:
@@ -121,7 +122,7 @@ def _series(run: Run, prefix: str, unit: float) -> dict[str, Series]:
 
 
 def _generator(run: Run) -> dict[str, Series]:
-    """The CPU of all processes of the generator, by second."""
+    """The CPU of all generator processes, by second."""
     samples = run.recording.samples
     if not samples:
         return {}
@@ -149,7 +150,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
 
 
 def _stack(axes: Axes, series: dict[str, Series]) -> None:
-    """A program's user and system time in the same colour, the latter hatched."""
+    """Stack the series; user and system time of a program have the same colour, system time is hatched."""
     programs = list(dict.fromkeys(name.rsplit(" ", 1)[0] for name in series))
     places = numpy.unique(numpy.concatenate([one for one, _ in series.values()]))
     below = numpy.zeros(len(places))

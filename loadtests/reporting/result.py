@@ -1,4 +1,4 @@
-"""What a part hands to the report."""
+"""The elements of a report: tables, plots, targets, and the results that contain them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows, as they are shown: numbers are formatted by the report, text is left as it is."""
+    """A table; the report formats numbers and shows text as it is."""
 
     title: str
     columns: tuple[str, ...]
@@ -16,7 +16,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure as the text of an SVG element, and what makes a PNG of it."""
+    """A figure as the text of an SVG element, with a function that renders it as PNG."""
 
     title: str
     svg: str
@@ -25,7 +25,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Target:
-    """A value and the bound it is meant to keep; `value` is None where it could not be measured."""
+    """A value and its bound; `value` is None if it could not be measured."""
 
     name: str
     value: float | None
@@ -36,7 +36,7 @@ class Target:
 
     @property
     def met(self) -> bool | None:
-        """None where there is no value."""
+        """Whether the value keeps the bound; None without a value."""
         if self.value is None:
             return None
         return self.value <= self.bound if self.at_most else self.value >= self.bound
@@ -44,7 +44,7 @@ class Target:
 
 @dataclass
 class Result:
-    """One part's findings; `raw` is written to a CSV file whose columns are all keys that occur."""
+    """The findings of one part, a section of the report; `raw` is written to a CSV file with all keys as columns."""
 
     part: str
     title: str

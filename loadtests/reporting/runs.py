@@ -1,4 +1,4 @@
-"""What the report tells of each run."""
+"""The section of a report about one run."""
 
 import re
 from collections.abc import Sequence
@@ -11,21 +11,21 @@ from loadtests.reporting.result import Result, Table
 
 SHOWN_PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9", "max")
 MODEL = {
-    "after the last one": "Closed loop: each user waits for its answers before it goes on, so a stall holds users back and "
-    "hides requests that others would have sent meanwhile (coordinated omission).",
-    "at a constant rate": "Open model: jobs start at a constant rate, and times count from when each was due.",
-    "at random": "Open model: jobs start at random moments at a given rate, and times count from when each was due.",
-    "all at once": "A storm: all jobs are due at the same moment, and times count from that.",
+    "after the last one": "Closed loop: each user waits for a response before it continues. A stall of the service therefore "
+    "also stops the users, and hides the requests that real clients would have sent meanwhile (coordinated omission).",
+    "at a constant rate": "Open model: jobs start at a constant rate, and times count from when each job was due.",
+    "at random": "Open model: jobs start at random moments at a given rate, and times count from when each job was due.",
+    "all at once": "A storm: all jobs are due at the same moment, and times count from that moment.",
 }
 UNKNOWN_MODEL = (
-    "Times count from when each request was due; where users waited for their answers (a closed loop), a stall held them "
-    "back and hides requests that others would have sent meanwhile (coordinated omission)."
+    "Times count from when each request was due. If users waited for responses (a closed loop), a stall of the service also "
+    "stopped the users, and hides the requests that real clients would have sent meanwhile (coordinated omission)."
 )
 
 
 def result_of(run: Run) -> Result:
-    """A section of its own: verdicts, tables, plots."""
-    tables = [_overview([run]), _percentiles(run.recording), _answers(run.recording), _failures(run.recording)]
+    """The section of a run, with verdicts, tables and plots."""
+    tables = [_overview([run]), _percentiles(run.recording), _responses(run.recording), _failures(run.recording)]
     result = Result(part_of(run.label), run.label, _settings(run), notes=notes_of(run))
     result.tables = [table for table in tables if table.rows]
     if len(run.recording.requests):
@@ -34,17 +34,17 @@ def result_of(run: Run) -> Result:
 
 
 def notes_of(run: Run) -> list[str]:
-    """How to read its times, who was the bottleneck, and what makes its figures worth nothing."""
+    """Notes on a run: the meaning of its times, the verdict on the generator, and warnings about its figures."""
     return [_model(run), *verdict.sentences(run), *_emptiness(run.recording)]
 
 
 def table_of(runs: Sequence[Run]) -> Table:
-    """One line for each run."""
+    """A table with one line for each run."""
     return _overview(runs, "Runs")
 
 
 def part_of(label: str) -> str:
-    """A name for files and links."""
+    """The name of a run in file names and links."""
     return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") or "run"
 
 
@@ -54,9 +54,9 @@ def _overview(runs: Sequence[Run], title: str = "") -> Table:
     rows = []
     for run in runs:
         of = summaries.of(run)
-        # Not rounded to three digits, in which 99.96 would be 100.
+        # Not formatted by the report, which would round 99.96 to 100.
         share = "–" if of["ok_share"] is None else f"{of['ok_share'] * 100:.3f}"
-        # The busiest second of less than a second is none.
+        # A run of less than a second has no busiest second.
         of["peak_rate"] = of["peak_rate"] if of["seconds"] >= 1 else None
         keys = ("requests", "jobs", "seconds", "mean_rate", "ok_rate", "peak_rate", "p50_ms", "p95_ms", "p99_ms")
         rows.append((run.label, *(of[key] for key in keys), share, of["rows_per_answer"]))
@@ -73,7 +73,7 @@ def _percentiles(recording: Recording) -> Table:
     return Table("Response times, ms", ("request", "count", *SHOWN_PERCENTILES), rows)
 
 
-def _answers(recording: Recording) -> Table:
+def _responses(recording: Recording) -> Table:
     columns = ("request", "right answers", "rows in all", "rows per answer", "MB in all", "bytes per answer", "MB/s")
     rows = []
     seconds = summaries.of_recording(recording)["seconds"]
@@ -99,12 +99,14 @@ def _failures(recording: Recording) -> Table:
 
 
 def _emptiness(recording: Recording) -> list[str]:
-    told = []
+    warnings = []
     for name, one in summaries.by_name(recording):
         counted = one.rows[(one.outcomes == OK) & (one.rows >= 0)]
         if len(counted) and not counted.any():
-            told.append(f"Warning: all {len(counted):,} answers to {name} were empty: this measures an empty answer.")
-    return told
+            warnings.append(
+                f"Warning: all {len(counted):,} responses to {name} were empty: these figures are of empty responses."
+            )
+    return warnings
 
 
 def _model(run: Run) -> str:

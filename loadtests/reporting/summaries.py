@@ -1,4 +1,4 @@
-"""The standard numbers of a run, for tables, figures and targets of campaigns."""
+"""The standard figures of a run, for tables, figures and targets of campaigns."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from loadtests.recording.outcome import NOT_SENT, OK, OUTCOMES, OVERLOADED, RIG_
 from loadtests.recording.reading import Recording
 from loadtests.reporting.findings import Run
 
-# Name of a percentile in summaries, and the share of the values in percent.
+# The names of percentiles in summaries, and the percentage of the values.
 PERCENTILES = {"p50_ms": 50.0, "p90_ms": 90.0, "p95_ms": 95.0, "p99_ms": 99.0, "p999_ms": 99.9, "max_ms": 100.0}
 
 Number = float | None
@@ -18,15 +18,17 @@ Number = float | None
 
 @dataclass(frozen=True)
 class Rates:
-    """How many ended in each second since the origin of the recording, from the first to the last of them: `seconds` are the
-    beginnings of these bins."""
+    """How many requests or jobs ended in each second, from the first second with one to the last.
+
+    `seconds` are the beginnings of these bins, in seconds after the origin.
+    """
 
     seconds: numpy.ndarray
     counts: numpy.ndarray
 
     @classmethod
     def of(cls, ends: numpy.ndarray) -> "Rates":
-        """Of moments in seconds; one empty bin where there is none."""
+        """The rates of an array of times in seconds; one empty bin if it is empty."""
         if not len(ends):
             return cls(numpy.zeros(1, dtype=int), numpy.zeros(1, dtype=int))
         bins = numpy.floor(ends).astype(int)
@@ -36,32 +38,36 @@ class Rates:
 
 
 def busiest_second(ends: numpy.ndarray) -> int:
-    """The most moments (seconds) that lie within any one second, wherever that begins, so that it is never less than the mean of
-    a run that takes longer."""
+    """The largest number of the given times (seconds) within any interval of one second, wherever it begins.
+
+    So it is never less than the mean rate of a run that is longer than a second.
+    """
     ordered = numpy.sort(ends)
     return int((numpy.searchsorted(ordered, ordered + 1, side="left") - numpy.arange(len(ordered))).max(initial=0))
 
 
 def percentiles_of(values: numpy.ndarray) -> dict[str, Number]:
-    """By the names above, each the smallest value that so many percent do not exceed (nearest rank); None without values."""
+    """The percentiles by the names of `PERCENTILES`, by nearest rank; None without values."""
     ordered = numpy.sort(values)
     return {name: _ranked(ordered, share) for name, share in PERCENTILES.items()}
 
 
 def of(run: Run) -> dict[str, Number | dict[str, int]]:
-    """What tables of campaigns show of a run. `requests` and `jobs` are counts; `seconds` go from when the first request was due
-    to when the last one ended; `mean_rate` is requests by these, `ok_rate` right answers, `peak_rate` the most requests
-    that ended within any one second (all a second).
+    """The summary of a run. Values that are unknown are None.
 
-    `p50_ms` … `max_ms` are times of all requests, those that failed included, from when each was due. `ok_share` is of one, of
-    all requests and of the jobs that could not be started; `failures` counts these by outcome. `rows_per_answer` is the mean of
-    right answers that have rows, `bytes_per_answer` that of all right answers. What cannot be known is None.
+    `requests` and `jobs` are counts. `seconds` is the time from when the first request was due to the end of
+    the last one. Rates are per second: `mean_rate` of all requests and `ok_rate` of correct responses in that
+    time, `peak_rate` the largest number of requests that ended within any one second. `p50_ms` … `max_ms` are
+    times of all requests, including failed ones, from when each was due. `ok_share` is the fraction of correct
+    responses among all requests and jobs that could not be started; `failures` counts the failed ones of both
+    by outcome. `rows_per_answer` is the mean of correct responses that have rows, `bytes_per_answer` that of
+    all correct responses.
     """
     return of_recording(run.recording)
 
 
 def of_recording(recording: Recording) -> dict[str, Number | dict[str, int]]:
-    """The same of a recording."""
+    """The summary of a recording, as in `of`."""
     requests = recording.requests
     failures, tried, good = failures_of(recording), len(requests), requests.outcomes == OK
     unsent = failures.get(NOT_SENT, 0)
@@ -82,14 +88,14 @@ def of_recording(recording: Recording) -> dict[str, Number | dict[str, int]]:
 
 
 def by_name(recording: Recording) -> Iterator[tuple[str, Recording]]:
-    """The requests of each name, by name."""
+    """The requests grouped by name, in the order of names."""
     requests = recording.requests
     for name in numpy.unique(requests.names):
         yield str(name), requests.where(requests.names == name)
 
 
 def failures_of(recording: Recording) -> dict[str, int]:
-    """Requests that failed, and jobs that were not started, by outcome, in the order of outcomes."""
+    """Counts of failed requests and of jobs that were not started, by outcome, in the order of `OUTCOMES`."""
     unsent = recording.outcomes == NOT_SENT
     failed = recording.requests.outcomes
     counts = {outcome: int((failed == outcome).sum()) for outcome in OUTCOMES if outcome not in (OK, NOT_SENT)}
@@ -98,7 +104,10 @@ def failures_of(recording: Recording) -> dict[str, int]:
 
 
 def faults_of(recording: Recording) -> int:
-    """Requests and users that failed in a way that no load excuses: all but 504, and jobs that were not started."""
+    """The number of failures that load does not excuse, including errors in jobs of the generator.
+
+    Responses with 504 and jobs that were not started do not count.
+    """
     failed = sum(count for outcome, count in failures_of(recording).items() if outcome not in (OVERLOADED, NOT_SENT))
     return failed + int((recording.jobs.outcomes == RIG_ERROR).sum())
 

@@ -1,4 +1,4 @@
-"""What became of a run as time went on, and how its response times are distributed."""
+"""Plots of a run against time, and of the distribution of its response times."""
 
 import math
 
@@ -13,31 +13,31 @@ from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, beside, plot, r
 from loadtests.reporting.result import Plot
 from loadtests.reporting.summaries import by_name, failures_of
 
-# Beyond so many points a cloud of them is drawn as a density, so that nothing hides behind the last ones.
+# More points are drawn as a density, so that none are hidden.
 MOST_POINTS = 15_000
-# So many bins of a whole number of seconds at most, so that long tests can be read as well.
+# Long tests have wider bins, of a whole number of seconds, so that there are no more than these.
 MOST_BINS = 600
 # Shorter tests have bins of a tenth of a second.
 SHORT_SECONDS = 10
-# Names beyond so many, the most frequent ones, are drawn as one.
+# The most frequent names are drawn separately, all others together.
 MOST_NAMES, REST, ALL = 6, "all others", "all requests"
 GREY = "#7f7f7f"
 CURVE_POINTS = 400
 ACROSS, UP = 240, 90
 LEAST_MS = 0.01
 TIME = "time into the test, s"
-# Lines that are read upon whatever is behind them.
+# The style of lines that must be readable on any background.
 OUTLINED = {"linewidth": 1.5, "path_effects": [Stroke(linewidth=3, foreground="white"), Normal()]}
 
 
 def plots_of(recording: Recording) -> list[Plot]:
-    """Frequency, response times, distribution. At least one request has to be there."""
+    """The plots of frequency, response times and distribution; there must be at least one request."""
     requests = recording.requests
     return [frequency(requests), times(requests), distribution(requests)]
 
 
 def frequency(requests: Recording) -> Plot:
-    """How many requests ended each second, those that succeeded and each kind of failure, and the mean of all."""
+    """The number of requests that ended per second, by outcome, and the mean of all."""
     seconds = float(requests.end.max() - requests.due.min())
 
     def draw(axes: Axes) -> None:
@@ -56,7 +56,7 @@ def frequency(requests: Recording) -> Plot:
 
 
 def times(requests: Recording) -> Plot:
-    """Response times against when the request was due, with p50 and p95 by second; few as points, many as a density."""
+    """Response times against due times, as points or as a density, with p50 and p95 by second."""
 
     def draw(axes: Axes) -> None:
         milliseconds = numpy.maximum(requests.milliseconds, LEAST_MS)
@@ -84,13 +84,13 @@ def times(requests: Recording) -> Plot:
 
 
 def distribution(requests: Recording) -> Plot:
-    """Of each name the share of requests that took longer, so that the tail can be read."""
+    """For each name the share of requests that took at least a given time, which shows the tail."""
 
     def draw(axes: Axes) -> None:
         curves = frequent(requests)
         for index, (name, one) in enumerate(curves.items() if len(curves) == 1 else [*curves.items(), (ALL, requests)]):
             ordered = numpy.sort(numpy.maximum(one.milliseconds, LEAST_MS))
-            # Places close to each other in the tail, where each request counts.
+            # The points are dense in the tail, where each request counts.
             slower = numpy.unique(numpy.geomspace(1, len(ordered), CURVE_POINTS).astype(int))
             values, left = ordered[len(ordered) - slower], slower / len(ordered) * 100
             look = {"color": "black", "linestyle": "--"} if name == ALL else {"color": _colour(name, index)}
@@ -101,7 +101,7 @@ def distribution(requests: Recording) -> Plot:
 
 
 def frequent(requests: Recording) -> dict[str, Recording]:
-    """Requests by name, the most frequent ones first; those of rare names together as the last."""
+    """The requests by name, the most frequent first; those of rare names together at the end."""
     parts = sorted(by_name(requests), key=lambda part: -len(part[1]))
     if len(parts) <= MOST_NAMES + 1:
         return dict(parts)
@@ -110,14 +110,14 @@ def frequent(requests: Recording) -> dict[str, Recording]:
 
 
 def rates(moments: numpy.ndarray, all_moments: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Middles of bins from the first to the last of `all_moments`, and how many `moments` a second are in each."""
+    """The middles of bins that cover `all_moments`, and the number of `moments` per second in each."""
     width, edges = _bins(all_moments)
     counts, _ = numpy.histogram(moments, edges)
     return edges[:-1] + width / 2, counts / width
 
 
 def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Middles of bins, and the percentile of the response times of the requests that were due then, where there are any."""
+    """The middles of non-empty bins, and the percentile of the response times of the requests that were due in each."""
     width, edges = _bins(requests.due)
     order = numpy.argsort(requests.due, kind="stable")
     values = numpy.maximum(requests.milliseconds, LEAST_MS)[order]
@@ -138,7 +138,7 @@ def _from_the_start(axes: Axes, requests: Recording) -> None:
 
 
 def _bins(moments: numpy.ndarray) -> tuple[float, numpy.ndarray]:
-    """Width and edges of bins: of whole seconds, or of tenths where the test was short."""
+    """The width and edges of bins: whole seconds, or tenths of a second for a short test."""
     unit = 0.1 if moments.max() < SHORT_SECONDS else 1
     first, last = math.floor(moments.min() / unit), math.floor(moments.max() / unit) + 1
     step = max(1, -(-(last - first) // MOST_BINS))

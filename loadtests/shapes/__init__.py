@@ -1,1 +1,1 @@
-"""How the number of users changes with time."""
+"""Load shapes: the number of users as a function of time."""

@@ -1,26 +1,28 @@
-"""The shapes as plain functions of time and of what was seen; locust is not imported here."""
+"""The shapes as plain functions of time and of recent statistics; this module does not import locust."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 RAMP_STEPS = 10
-# Of the study: readers at the ends of equal parts of the time, and the writers beside them.
+# The load study (docs/load-tests.md): numbers of readers at the ends of three equal periods, and the writers.
 READERS = (0, 1_000, 2_500, 0)
 WRITERS, ITERATIONS, THINK_SECONDS = 20, 400, 120.0
 START_SECONDS = 60.0
 
 
 class Target(NamedTuple):
-    """How many users there are to be, and how many come or go each second until then."""
+    """The intended number of users, and how many are started or stopped per second until it is reached."""
 
     users: int
     rate: float
 
 
 class Seen(NamedTuple):
-    """What is known of the last seconds: users, requests since the last look and failures among them, and the 95th percentile
-    of the response times in milliseconds (None: no answer yet)."""
+    """Statistics: users, requests and failures since the last tick, and the 95th percentile of recent response times.
+
+    `p95` is in milliseconds; None before the first response.
+    """
 
     users: int
     requests: int
@@ -29,7 +31,7 @@ class Seen(NamedTuple):
 
 
 class Settings(Protocol):
-    """The options that plans read and, before a test begins, settle."""
+    """The options that plans read, and in part set before a test begins."""
 
     num_users: int | None
     run_time: float | None
@@ -45,35 +47,38 @@ class Settings(Protocol):
 
 @dataclass
 class Plan:
-    """One shape. `users` is the peak and `seconds` how long it takes (None: until all users are gone); both are what the
-    shape has by itself, multiplied by `--scale` or replaced by `--users` and `--run-time`. `over` says why it ended early."""
+    """A shape. `users` is the peak, `seconds` the duration (None: until all users have stopped).
+
+    `--users` and `--run-time` replace these defaults; without `--users`, `--scale` multiplies the peak. `over`
+    is the reason of the end, for a shape that ends by its statistics.
+    """
 
     users: int = 10
     seconds: float | None = 20.0
     over: str = ""
 
     def settle(self, options: Settings) -> None:
-        """Take numbers from the options, and settle those that the shape needs to be what it is."""
+        """Read the options, and set those on which the shape depends."""
         self.over = ""
         self.users = options.num_users or max(1, round(type(self).users * options.scale))
         self.seconds = options.run_time or type(self).seconds
 
     def target(self, seconds: float, seen: Seen) -> Target | None:
-        """The users after so many seconds; None: the test is over."""
+        """The users after `seconds`; None ends the test."""
         return None if self.seconds is not None and seconds >= self.seconds else self.hold(seconds, seen)
 
     def hold(self, seconds: float, seen: Seen) -> Target | None:
-        """The same before the time is over."""
+        """The users after `seconds`, before the duration has passed; None ends the test."""
         return Target(self.users, self.users)
 
 
 class Smoke(Plan):
-    """A few users for some seconds: does all work?"""
+    """A few users for some seconds, to check that everything works."""
 
 
 @dataclass
 class Steady(Plan):
-    """All users from the beginning on, for five minutes."""
+    """All users from the start, for five minutes."""
 
     users: int = 50
     seconds: float | None = 300.0
@@ -81,7 +86,7 @@ class Steady(Plan):
 
 @dataclass
 class Ramp(Plan):
-    """Ten steps up to the peak, each as long as --step-seconds; ends early where the service breaks."""
+    """Ten steps of --step-seconds up to the peak; ends early if too many requests fail or responses are too slow."""
 
     users: int = 1_000
     seconds: float | None = None
@@ -90,21 +95,21 @@ class Ramp(Plan):
     failures: int = 0
 
     def settle(self, options: Settings) -> None:
-        """The bounds are options."""
+        """Read the length of a step and the bounds from the options."""
         super().settle(options)
         self.step, self.requests, self.failures = -1, 0, 0
         self._step_seconds, self._slow_milliseconds = options.step_seconds, options.slow_milliseconds
         self._failing_percent = options.failing_percent / 100
 
     def hold(self, seconds: float, seen: Seen) -> Target | None:
-        """A step further if it is time and nothing broke."""
+        """Go to the next step when it is due, unless a bound is exceeded."""
         self.requests += seen.requests
         self.failures += seen.failures
         step = int(seconds / self._step_seconds)
         if self.failures > self._failing_percent * self.requests:
             self.over = f"broke at {seen.users} users: {self.failures} of {self.requests} requests failed"
         elif seen.p95 is not None and seen.p95 > self._slow_milliseconds:
-            self.over = f"broke at {seen.users} users: 95 % of the answers took up to {seen.p95:.0f} ms"
+            self.over = f"broke at {seen.users} users: 95 % of the responses took up to {seen.p95:.0f} ms"
         elif step >= RAMP_STEPS:
             self.over = f"held {self.users} users"
         if self.over:
@@ -117,13 +122,13 @@ class Ramp(Plan):
 
 @dataclass
 class Storm(Plan):
-    """10,000 jobs that begin at the same moment, one of each user, unless --jobs-per-user says more."""
+    """10,000 users that begin at the same moment, with one job each unless --jobs-per-user is given."""
 
     users: int = 10_000
     seconds: float | None = None
 
     def settle(self, options: Settings) -> None:
-        """All together, and once."""
+        """Set --start-together, and one job per user."""
         super().settle(options)
         options.start_together = True
         options.jobs_per_user = options.jobs_per_user or 1
@@ -131,15 +136,18 @@ class Storm(Plan):
 
 @dataclass
 class ReadersAndWriters(Plan):
-    """Readers that ramp from 0 to 1,000, to 2,500 and back to 0 in six minutes and think for two between jobs, and 20 writers
-    that share 400 iterations of create, wait, delete."""
+    """Readers and 20 writers, for six minutes.
+
+    The number of readers changes linearly from 0 to 1,000, to 2,500 and back to 0; they pause for two minutes
+    between jobs. The writers share 400 iterations of create, wait, delete.
+    """
 
     users: int = READERS[2]
     seconds: float | None = 360.0
     writers: int = WRITERS
 
     def settle(self, options: Settings) -> None:
-        """Think, and limit the writers."""
+        """Set the pause of readers and the iterations of writers."""
         super().settle(options)
         part = self.users / READERS[2]
         self.writers = max(1, round(WRITERS * part))
@@ -147,7 +155,7 @@ class ReadersAndWriters(Plan):
         options.iterations = options.iterations or max(1, round(ITERATIONS * part))
 
     def hold(self, seconds: float, seen: Seen) -> Target | None:
-        """Readers on their way from one of the study's numbers to the next, and the writers."""
+        """The writers, and the readers interpolated between two numbers of the study."""
         place, rest = divmod(seconds / self.seconds * (len(READERS) - 1), 1)
         before, after = (number * self.users / READERS[2] for number in READERS[int(place) : int(place) + 2])
         rate = abs(after - before) * (len(READERS) - 1) / self.seconds
@@ -156,13 +164,13 @@ class ReadersAndWriters(Plan):
 
 @dataclass
 class Endurance(Plan):
-    """All users for four hours, after a minute in which they come."""
+    """All users for four hours; they are started during the first minute."""
 
     users: int = 50
     seconds: float | None = 4 * 3600.0
 
     def hold(self, seconds: float, seen: Seen) -> Target | None:
-        """Slowly at first."""
+        """All users, started over `START_SECONDS`."""
         return Target(self.users, max(0.1, self.users / START_SECONDS))
 
 

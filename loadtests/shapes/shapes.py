@@ -1,4 +1,4 @@
-"""The shapes as locust takes them; the plans say what they do."""
+"""The shapes as locust classes; each delegates to its plan."""
 
 import logging
 from typing import Any
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class PlannedShape(LoadTestShape):
-    """Does what its plan says. `users` of the options is the peak, and `run_time` how long it takes."""
+    """A shape that follows its plan; --users is the peak and --run-time the duration."""
 
     abstract = True
     use_common_options = True
@@ -23,15 +23,15 @@ class PlannedShape(LoadTestShape):
         self._requests = self._failures = 0
 
     def settle(self, options: Any) -> None:
-        """To be called before each test begins."""
+        """Prepare the plan; called before each test."""
         self.plan.settle(options)
         self._requests = self._failures = 0
 
     def restore(self) -> None:
-        """To be called after each test."""
+        """Undo changes to user classes; called after each test."""
 
     def tick(self) -> tuple[int, float] | tuple[int, float, list[type[User]]] | None:
-        """What locust asks for every second."""
+        """The users and spawn rate, which locust requests every second; None ends the test."""
         target = self.plan.target(self.get_run_time(), self._seen())
         if target is None and self.plan.over:
             logger.info("%s: %s", self.plan_name, self.plan.over)
@@ -51,13 +51,13 @@ class Smoke(PlannedShape):
 
 
 class Steady(PlannedShape):
-    """All users from the beginning on."""
+    """All users from the start."""
 
     plan_name = "steady"
 
 
 class Ramp(PlannedShape):
-    """More users step by step, until it breaks."""
+    """More users step by step, until the service breaks."""
 
     plan_name = "ramp"
 
@@ -69,7 +69,7 @@ class Storm(PlannedShape):
 
 
 class ReadersAndWriters(PlannedShape):
-    """Readers who come and go, and a few writers."""
+    """A varying number of readers and a few writers."""
 
     plan_name = "readers-and-writers"
 
@@ -78,7 +78,7 @@ class ReadersAndWriters(PlannedShape):
         self._fixed: dict[type[User], int] = {}
 
     def settle(self, options: Any) -> None:
-        """Of the Indecisive there is a fixed number; it is them who write, all other kinds that were chosen read."""
+        """Give the Indecisive users, which are the writers, a fixed count; all other selected users are readers."""
         super().settle(options)
         for kind in self.runner.user_classes:
             if kind.__name__ == "Indecisive":
@@ -86,7 +86,7 @@ class ReadersAndWriters(PlannedShape):
                 kind.fixed_count = self.plan.writers
 
     def restore(self) -> None:
-        """The next test from the web UI may have another shape."""
+        """Restore the counts, because the next test of the web UI may have another shape."""
         for kind, count in self._fixed.items():
             kind.fixed_count = count
         self._fixed.clear()

@@ -1,1 +1,1 @@
-"""Where the signals of a running service come from: processes and machine, PostgreSQL, and what the service tells Prometheus."""
+"""The sources of signals of a running service: processes and machine, PostgreSQL, and /metrics of the service."""

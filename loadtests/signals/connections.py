@@ -1,4 +1,4 @@
-"""Sessions of PostgreSQL by state, and what those that work wait for."""
+"""Sessions of PostgreSQL by state, and the wait events of active ones."""
 
 from collections import defaultdict
 
@@ -7,7 +7,7 @@ from psycopg2.extensions import connection as Connection  # noqa: N812
 
 from loadtests.database import text_of
 
-# The columns are there from the first row on, so that plots have zeros where nothing was.
+# These columns exist in every row, so that plots show zeros.
 STATES = ("active", "idle", "idle_in_transaction")
 NOT_WAITING = "waits.none"
 CONNECT_SECONDS = 2
@@ -15,7 +15,7 @@ STATEMENT_MILLISECONDS = 900
 
 
 class Connections:
-    """Columns of PostgreSQL, over a connection of its own that is not counted and is opened again after an error."""
+    """Columns about PostgreSQL, read over a separate connection that is not counted and is reopened after an error."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -23,8 +23,10 @@ class Connections:
         self._connection: Connection | None = None
 
     def read(self) -> dict[str, float]:
-        """`connections.<state>`, and of the active ones `waits.<type>:<event>`, or `waits.none` for those that compute. Raises
-        `psycopg2.Error` while there is no answer."""
+        """The sessions by state, `connections.<state>`, and the active ones by wait event, `waits.<type>:<event>`.
+
+        `waits.none` are those that wait for nothing. Raises `psycopg2.Error` if PostgreSQL does not respond.
+        """
         columns: dict[str, float] = defaultdict(float)
         columns |= {f"connections.{state}": 0.0 for state in STATES} | {NOT_WAITING: 0.0}
         for state, wait, count in self._rows():
@@ -34,7 +36,7 @@ class Connections:
         return dict(columns)
 
     def close(self) -> None:
-        """Give the connection up."""
+        """Close the connection; the next `read` opens it again."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,14 +1,14 @@
-"""What the service tells of itself, as columns: gauges as they are, counters by the second."""
+"""The metrics of the service as columns: values of gauges, rates of counters."""
 
 import time
 from collections.abc import Mapping
 
 from loadtests import metrics
 
-# Somebody else's questions, our own among them, which are no load.
+# Routes that monitoring and this harness request; they are not part of the load.
 WATCHING = ("/metrics", "/health/live", "/health/ready")
 TIMEOUT_SECONDS = 4
-# Column, metric, label that is part of the column's name.
+# Column, metric, and the label whose value is appended to the name of the column.
 GAUGES = (
     ("in_progress", "cdb_requests_in_progress", "pool"),
     ("thread_limit", "cdb_threads", "pool"),
@@ -29,7 +29,7 @@ BY_STATE = (("pgbouncer.clients", "cdb_pgbouncer_clients"), ("pgbouncer.servers"
 
 
 class Counts:
-    """Columns of the service at an address, whichever machine that is on."""
+    """Columns from /metrics of the service at `url`, local or remote."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -37,16 +37,20 @@ class Counts:
         self._when = 0.0
 
     def read(self) -> dict[str, float]:
-        """`in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`, `pgbouncer.clients.<state>`,
-        `pgbouncer.servers.<state>`, `nginx.connections`; since the last call (none at the first one), a second:
+        """The current gauges, and the rates per second since the last call (none at the first call).
+
+        Gauges: `in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`,
+        `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`, `nginx.connections`. Rates:
         `answers.<status>`, `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started` and `.finished`,
-        `nginx.requests` and `.dropped`; and the mean wait for a thread, `queue_ms.<pool>`. Empty without an answer."""
+        `nginx.requests` and `.dropped`. Since the last call as well: `queue_ms.<pool>`, the mean wait for a
+        thread. Empty if /metrics cannot be read.
+        """
         samples, now = metrics.read(self._url, TIMEOUT_SECONDS), time.monotonic()
         if not samples:
             return {}
         columns = dict(_gauges(samples))
         if self._before:
-            # A service that was started again counts from nought.
+            # The counters of a restarted service begin at zero again.
             rises = {name: max(0.0, value - self._before.get(name, 0.0)) for name, value in samples.items()}
             columns |= _rates(rises, now - self._when) | _queueing(rises)
         self._before, self._when = samples, now
@@ -78,7 +82,7 @@ def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | Non
 
 
 def _queueing(rises: Mapping[str, float]) -> dict[str, float]:
-    """Milliseconds that requests waited for a thread, of those that got one meanwhile."""
+    """The mean time in milliseconds that requests waited for a thread, for those that got one since the last call."""
     waited = metrics.by_label(rises, "cdb_queue_seconds_sum", "pool")
     counted = metrics.by_label(rises, "cdb_queue_seconds_count", "pool")
     return {f"queue_ms.{pool}": 1000 * waited.get(pool, 0.0) / count for pool, count in counted.items() if count}

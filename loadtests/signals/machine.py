@@ -1,4 +1,4 @@
-"""The machine as a whole: its processors, memory, disks and network."""
+"""Processors, memory, disks and network of the whole machine."""
 
 import time
 
@@ -8,16 +8,19 @@ from loadtests import usage
 
 
 class Machine:
-    """Columns of the whole machine."""
+    """Columns about the whole machine."""
 
     def __init__(self) -> None:
         self._before: dict[str, float] = {}
         self._when = 0.0
 
     def read(self) -> dict[str, float]:
-        """`memory.machine` in bytes, and since the last call (none at the first one): `cpu.machine` in cores and of these
-        `machine.user`, `machine.system` and, idle, `machine.waiting` for disks; `disk.read`, `disk.write`, `network.sent` and
-        `network.received` in bytes a second; `disk.busy`, the share of time in which the busiest disk had something to do."""
+        """The used memory, `memory.machine` in bytes, and rates since the last call (none at the first call).
+
+        In cores: `cpu.machine`, of which `machine.user` and `machine.system`, and `machine.waiting`, idle time
+        in which a processor waited for disks. In bytes per second: `disk.read`, `disk.write`, `network.sent`,
+        `network.received`. `disk.busy` is the share of time in which the busiest disk was active.
+        """
         totals, now = _totals(), time.monotonic()
         before, seconds = self._before, now - self._when
         self._before, self._when = totals, now
@@ -45,7 +48,10 @@ def _totals() -> dict[str, float]:
 
 
 def others(columns: dict[str, float]) -> dict[str, float]:
-    """What no program of ours used: `cpu.other.user` and `.system` in cores, where the machine's is known."""
+    """The CPU of all other programs, `cpu.other.user` and `.system` in cores.
+
+    Empty if the CPU of the machine is unknown.
+    """
     if "cpu.machine" not in columns:
         return {}
     left = {}

@@ -1,4 +1,4 @@
-"""CPU time, memory, descriptors and threads of the service's programs, by one pass over /proc."""
+"""CPU time, memory, file descriptors and threads of the service's programs, from one pass over /proc."""
 
 import os
 import time
@@ -11,14 +11,17 @@ from typing import NamedTuple
 PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-# What is below a root and is none of the programs that have names of their own.
+# Names of the root processes; descendants without a name of their own have the name of their root.
 SERVE, RIG, POSTGRES, GENERATOR = "serve", "rig", "postgres", "generator"
 MASTER = "cdb.serving.gunicorn_master"
 
 
 class Stat(NamedTuple):
-    """A line of /proc/<pid>/stat: CPU times in ticks, those of children that have ended and been waited for apart; `born` tells
-    processes with the same number one after the other apart."""
+    """A line of /proc/<pid>/stat; CPU times are in ticks.
+
+    `children_user` and `children_system` are those of children that have ended and been waited for. `born` is
+    the start time, which distinguishes processes that had the same pid one after the other.
+    """
 
     pid: int
     name: str
@@ -38,14 +41,14 @@ class Stat(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of a process that are its own, and those it shares with others (files, and PostgreSQL's buffers)."""
+    """Resident bytes of a process: private ones, and those shared with others (files, and PostgreSQL's buffers)."""
 
     own: int
     shared: int
 
 
 def all_processes() -> dict[int, Stat]:
-    """Every process of the machine by its number."""
+    """Every process of the machine by its pid."""
     return {stat.pid: stat for stat in _stats()}
 
 
@@ -62,7 +65,7 @@ def _stat(pid: str) -> Stat | None:
         text = (PROC / pid / "stat").read_bytes()
     except OSError:
         return None
-    # A program's name may have spaces and parentheses in it.
+    # The name of a program may contain spaces and parentheses.
     name, _, rest = text.partition(b"(")[2].rpartition(b")")
     words = rest.split()
     numbers = (int(words[place]) for place in (11, 12, 13, 14, 17))
@@ -70,23 +73,27 @@ def _stat(pid: str) -> Stat | None:
 
 
 def memory_of(pid: int) -> Memory:
-    """Raises `OSError` if there is no such process."""
+    """The memory of a process. Raises `OSError` if it does not exist."""
     words = (PROC / str(pid) / "statm").read_bytes().split()
     resident, shared = int(words[1]), int(words[2])
     return Memory((resident - shared) * PAGE_BYTES, shared * PAGE_BYTES)
 
 
 def files_of(pid: int) -> int:
-    """Open descriptors. Raises `OSError` if there is no such process, or it is somebody else's."""
+    """The number of open file descriptors. Raises `OSError` if there is no such process or no permission."""
     path = PROC / str(pid) / "fd"
-    # Linux tells their number as the directory's size from 6.2 on; before that they have to be counted.
+    # From Linux 6.2 the size of the directory is the number of descriptors; older kernels report 0.
     return path.stat().st_size or sum(1 for _ in path.iterdir())
 
 
 class Programs:
-    """Columns by program: nginx, gunicorn-lookups, gunicorn-others (gunicorn with `manage.py run`), pgbouncer, postgres, serve
-    (the supervisor), generator (locust's processes) and rig (whoever measures). `roots` names the program at each root process:
-    what descends from it belongs to it, or to the program that its command line tells."""
+    """Columns by program.
+
+    The programs are nginx, gunicorn-lookups, gunicorn-others (gunicorn with `manage.py run`), pgbouncer,
+    postgres, serve (the supervisor), generator (the locust processes) and rig (this harness). `roots` has the
+    program of each root process by pid. A descendant belongs to the program that its command line shows, or
+    else to that of its root.
+    """
 
     def __init__(self, roots: Mapping[int, str]) -> None:
         self._roots = dict(roots)
@@ -95,8 +102,10 @@ class Programs:
         self._when = 0.0
 
     def read(self) -> dict[str, float]:
-        """`cpu.<program>.user` and `.system` in cores since the last call (none at the first one), `memory.`, `files.`,
-        `threads.` and `processes.<program>`."""
+        """`memory.<program>` in bytes, `files.`, `threads.` and `processes.<program>`, and the CPU since the last call.
+
+        The CPU is `cpu.<program>.user` and `.system`, in cores; the first call returns none.
+        """
         found, now = all_processes(), time.monotonic()
         ours = {pid: stat for pid, stat in found.items() if self._program(stat, found)}
         columns: dict[str, float] = defaultdict(float)
@@ -111,8 +120,11 @@ class Programs:
         return dict(columns)
 
     def _add_cpu(self, columns: dict[str, float], ours: dict[int, Stat], seconds: float) -> None:
-        """What a process did before it ended and was waited for is in its parent's time for children, whole: what was seen of
-        it while it lived must not count twice."""
+        """Add the CPU columns.
+
+        When a process has ended and been waited for, its whole CPU time is in the children time of its parent.
+        The part that was counted while it lived is subtracted, so that it does not count twice.
+        """
         gone: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         for pid, stat in self._before.items():
             if pid not in ours or ours[pid].born != stat.born:
@@ -141,14 +153,17 @@ class Programs:
         return self._known[stat.pid, stat.born]
 
     def _program(self, stat: Stat, found: Mapping[int, Stat]) -> str | None:
-        """Whose process it is, or None if it is none of ours. A fresh copy of `serve` or of the rig may be about to become
-        another program, so these are looked at again each time."""
+        """The program of a process, or None if it does not descend from a root.
+
+        A process that was just forked from `serve` or from this harness may execute another program soon, so
+        these are checked again each time.
+        """
         known = self._known.get((stat.pid, stat.born))
         if known and known not in (SERVE, RIG):
             return known
         root = self._root(stat, found)
         if root is not None:
-            self._known[stat.pid, stat.born] = root if stat.pid in self._roots else _told(stat, root)
+            self._known[stat.pid, stat.born] = root if stat.pid in self._roots else _program_of(stat, root)
             return self._name(stat)
         return None
 
@@ -161,8 +176,8 @@ class Programs:
         return None
 
 
-def _told(stat: Stat, root: str) -> str:
-    """The program by what it calls itself."""
+def _program_of(stat: Stat, root: str) -> str:
+    """The program of a descendant of `root`, by its name and command line."""
     if root not in (SERVE, RIG):
         return root
     if root == SERVE and stat.name in ("nginx", "pgbouncer"):

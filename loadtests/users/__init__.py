@@ -1,1 +1,1 @@
-"""Who asks: each kind of client as a locust user that checks every answer it gets."""
+"""The locust users: one class for each kind of client; all of them check every response."""

@@ -1,4 +1,4 @@
-"""What all users share: when jobs start, how requests are sent, checked and written down."""
+"""The base class of all users: scheduling of jobs; sending, checking and recording of requests."""
 
 import logging
 import random
@@ -18,26 +18,26 @@ from loadtests.recording.clock import now
 from loadtests.recording.reading import JOB
 from loadtests.recording.rows import Request
 from loadtests.recording.writer import Writer
+from loadtests.service import PREFIX
 from loadtests.users import together
 from loadtests.users.options import CLOSED, OPEN
 from loadtests.users.reply import Check, Reply, kind_of, verdict
 from loadtests.users.sessions import new_session
 
-PREFIX = "/api/cdb_rest/"
 CUT_SHORT = "cut short by the end of the test"
 logger = logging.getLogger(__name__)
 
 
 class JobEndedError(Exception):
-    """A request of a job failed, and the job goes no further."""
+    """A request of a job failed; the job ends."""
 
 
 class FailedRequestError(Exception):
-    """What locust shows for a failed request: the outcome first, so that it groups them by it."""
+    """The error that locust shows for a failed request; it begins with the outcome, by which locust groups failures."""
 
 
 class Calls:
-    """The requests of one job, over connections of its own."""
+    """The requests of one job, over the connections of its session."""
 
     def __init__(self, user: "CheckedUser", session: FastHttpSession, due: float) -> None:
         self.count = 0
@@ -47,11 +47,11 @@ class Calls:
         self._due: float | None = due
         self._begin = self._end = 0.0
 
-    def hang_up(self) -> None:
-        """Send the next request over a new connection."""
+    def close_connection(self) -> None:
+        """Close the connection, so that the next request uses a new one."""
         self._session.client.close()
 
-    def ask(
+    def request(
         self,
         method: str,
         path: str,
@@ -63,10 +63,10 @@ class Calls:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a request to a route of the API and hold the answer against `status`, or several, and `check`, which is given
-        the `Reply`.
+        """Send a request to a route of the API, check the response and record the outcome.
 
-        Raises `JobEndedError` where it is not what it has to be.
+        The response must have the status `status`, or one of several, and `check`, which gets the `Reply`, must
+        return None. Raises `JobEndedError` otherwise.
         """
         content = body if json is None else orjson.dumps(json)
         sent = {"Accept-Encoding": "identity"} | ({} if content is None else {"Content-Type": "application/json"})
@@ -79,12 +79,12 @@ class Calls:
             error = response.request_meta["exception"]
             reply = Reply(response, error)
             found, detail = verdict(reply, status, check, error)
-            self._tell_locust(response, found, detail)
+            self._report_to_locust(response, found, detail)
         except Exception as unexpected:
             found, detail = outcome.RIG_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
             logger.exception("%s %s", method, path)
         finally:
-            self._note(name, method, reply, found, detail)
+            self._record(name, method, reply, found, detail)
             if not self._user.keeps_connections:
                 self._session.client.close()
         if found != outcome.OK:
@@ -92,7 +92,7 @@ class Calls:
         return reply
 
     def _send(self, method: str, path: str, **options: Any) -> ResponseContextManager:
-        # The timeouts of a session are for each piece of an answer.
+        # The timeouts of a session apply to each part of a response; this one to the whole request.
         with gevent.Timeout(self._user.options.patience):
             response = self._session.request(
                 method, PREFIX + path, catch_response=True, allow_redirects=False, **options
@@ -100,24 +100,24 @@ class Calls:
         self._end = now()
         return response
 
-    def _tell_locust(self, response: ResponseContextManager, found: str, detail: str) -> None:
+    def _report_to_locust(self, response: ResponseContextManager, found: str, detail: str) -> None:
         fault = None if found == outcome.OK else FailedRequestError(f"{found}: {kind_of(detail)}")
-        told = {"response_time": (self._end - self._due) * 1000, "exception": fault}
-        self._user.environment.events.request.fire(**response.request_meta | told)
+        changes = {"response_time": (self._end - self._due) * 1000, "exception": fault}
+        self._user.environment.events.request.fire(**response.request_meta | changes)
 
-    def _note(self, name: str, method: str, reply: Reply | None, found: str, detail: str) -> None:
-        got = (reply.status, found, reply.rows, len(reply.body)) if reply else (0, found, -1, 0)
+    def _record(self, name: str, method: str, reply: Reply | None, found: str, detail: str) -> None:
+        result = (reply.status, found, reply.rows, len(reply.body)) if reply else (0, found, -1, 0)
         user = type(self._user).__name__
-        self._user.note(Request(self._due, self._begin, self._end or now(), user, name, method, *got, detail))
+        self._user.record(Request(self._due, self._begin, self._end or now(), user, name, method, *result, detail))
         self._due = None
         self.failed = self.failed or found != outcome.OK
 
 
 class CheckedUser(FastHttpUser):
-    """A user whose jobs are `job`, a series of calls."""
+    """A user that runs `job`, a series of requests, again and again."""
 
     abstract = True
-    # Else each request has a connection of its own, which is closed after the answer.
+    # False: each request uses a new connection, which is closed after the response.
     keeps_connections = False
     writer: Writer | None = None
 
@@ -128,39 +128,39 @@ class CheckedUser(FastHttpUser):
         self._progress = Group()
         self._stopping = Event()
         self._left = self.options.jobs_per_user or None
-        # When the first job was due, if that was before this user came to it.
+        # When the first job was due, if that was before this user could start it.
         self._due: float | None = None
 
     def job(self, calls: Calls) -> None:
-        """What this user does, once. A `JobEndedError` of a call ends it."""
+        """Run one job. A `JobEndedError` of a request ends it."""
         raise NotImplementedError
 
     def on_start(self) -> None:
-        """Be counted, and wait for the others if all are to begin together."""
+        """Count this user in the recording, and wait for the others if all begin together."""
         if CheckedUser.writer:
             CheckedUser.writer.users += 1
         if self.options.start_together:
             self._due = together.wait(self)
 
     def on_stop(self) -> None:
-        """Be counted no more."""
+        """Remove this user from the count in the recording."""
         if CheckedUser.writer:
             CheckedUser.writer.users -= 1
 
-    def more(self) -> bool:
-        """Whether there is another job; asked before each, and not again after the first no."""
+    def has_next_job(self) -> bool:
+        """Whether another job follows; called before each job, and no more after it has returned False."""
         return True
 
-    def note(self, request: Request) -> None:
-        """Write a request down, if that was asked for."""
+    def record(self, request: Request) -> None:
+        """Add a request to the recording, if there is one."""
         if CheckedUser.writer:
             CheckedUser.writer.add(request)
 
     @task
     def work(self) -> None:
-        """One job and the pause after it, or jobs at a rate until the test ends."""
+        """Closed loop: run one job and pause. Open model: start jobs at the given rate until the test ends."""
         if self.options.start_jobs == CLOSED:
-            if self._left == 0 or not self.more():
+            if self._left == 0 or not self.has_next_job():
                 raise StopUser
             due, self._due = self._due, None
             self._run(now() if due is None else due)
@@ -174,7 +174,7 @@ class CheckedUser(FastHttpUser):
                 self._start(due)
             self._progress.join()
         finally:
-            # Where the test does not wait for them any longer, they note that they were cut short.
+            # Jobs for which the test no longer waits record that they were cut short.
             self._progress.kill()
         raise StopUser
 
@@ -184,10 +184,10 @@ class CheckedUser(FastHttpUser):
         return super().stop(force)
 
     def _moments(self) -> Iterator[float]:
-        """When jobs are due: regularly, from a moment on that is drawn so that users do not march in step, or at random."""
+        """The times at which jobs are due: regular or random, from a random start so that users do not synchronise."""
         mean = 1 / self.options.jobs_per_second
         due = now() + random.uniform(0, mean)
-        while self._left != 0 and self.more():
+        while self._left != 0 and self.has_next_job():
             yield due
             self._left = self._left and self._left - 1
             due += mean if self.options.start_jobs == OPEN else random.expovariate(1 / mean)
@@ -195,7 +195,7 @@ class CheckedUser(FastHttpUser):
     def _start(self, due: float) -> None:
         writer = CheckedUser.writer
         if writer and writer.in_progress >= self.options.most_in_progress:
-            self._note_job(due, now(), outcome.NOT_SENT, -1, "too many in progress")
+            self._record_job(due, now(), outcome.NOT_SENT, -1, "too many in progress")
             return
         self._progress.spawn(self._run, due)
 
@@ -220,8 +220,8 @@ class CheckedUser(FastHttpUser):
             self._idle.append(session)
             if writer:
                 writer.in_progress -= 1
-            self._note_job(due, begin, found, calls.count, detail)
+            self._record_job(due, begin, found, calls.count, detail)
 
-    def _note_job(self, due: float, begin: float, found: str, calls: int, detail: str) -> None:
+    def _record_job(self, due: float, begin: float, found: str, calls: int, detail: str) -> None:
         name = type(self).__name__
-        self.note(Request(due, begin, now(), name, name, JOB, 0, found, calls, 0, detail))
+        self.record(Request(due, begin, now(), name, name, JOB, 0, found, calls, 0, detail))

@@ -1,4 +1,4 @@
-"""Users that campaigns alone have, and their options; the web UI offers none of them."""
+"""Users that only campaigns need, with their options; the web UI does not offer them."""
 
 import itertools
 import random
@@ -17,15 +17,18 @@ from loadtests.users.base import Calls, CheckedUser, Reply
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: LocustArgumentParser) -> None:
-    """Shown nowhere but in the help."""
-    add = parser.add_argument
-    add("--numbers-from", type=int, default=0, metavar="N", help="of IOVs to insert or read", include_in_web_ui=False)
-    add("--lookup-tag", default="", metavar="NAME", help="that lookups alone ask about", include_in_web_ui=False)
-    add("--route", default="payloadiovs/", metavar="PATH", help="by which they do", include_in_web_ui=False)
+    """Add the options of these users, which --help shows and the web UI does not."""
+
+    def add(*flags: str, **arguments: Any) -> None:
+        parser.add_argument(*flags, include_in_web_ui=False, **arguments)
+
+    add("--numbers-from", type=int, default=0, metavar="N", help="Inserter, ReadBack: number of the first IOV")
+    add("--lookup-tag", default="", metavar="NAME", help="StudyLookup: the global tag")
+    add("--route", default="payloadiovs/", metavar="PATH", help="StudyLookup: the route of the lookup")
 
 
 class _Numbered(CheckedUser):
-    """All users of a class share the numbers, so that each is taken once."""
+    """A user whose class has one counter for all its users, so that each number is used once."""
 
     abstract = True
     numbers: Iterator[int] | None = None
@@ -38,24 +41,24 @@ class _Numbered(CheckedUser):
 
 
 class Inserter(_Numbered):
-    """An expert's client that makes an IOV and puts it into its list, by one call."""
+    """An expert's client that creates an IOV and adds it to its payload list with one request."""
 
     def job(self, calls: Calls) -> None:
-        """One call."""
+        """Insert one IOV."""
         row = row_to_insert(self._tag, next(self.numbers))
 
         def stored(reply: Reply) -> str | None:
-            [told] = reply.json["rows"]
-            added = told["added"]
-            wanted = (row["payload_type"], row["payload_url"], list(row["since"]))
-            there = (told["payload_type"], added["payload_url"], added["since"])
-            return None if there == wanted and added["id"] else f"inserted {there}, not {wanted}"
+            [inserted] = reply.json["rows"]
+            added = inserted["added"]
+            expected = (row["payload_type"], row["payload_url"], list(row["since"]))
+            found = (inserted["payload_type"], added["payload_url"], added["since"])
+            return None if found == expected and added["id"] else f"inserted {found}, not {expected}"
 
-        calls.ask("POST", "payload-iovs/insert", name="insert", json=row, check=stored)
+        calls.request("POST", "payload-iovs/insert", name="insert", json=row, check=stored)
 
 
 class ReadBack(_Numbered):
-    """A job that asks for the start of an IOV that was inserted, and knows all that is to be answered."""
+    """A user that looks up the start of an inserted IOV and knows the whole expected response."""
 
     content: Content | None = None
 
@@ -67,22 +70,25 @@ class ReadBack(_Numbered):
             type(self).content = Content(count)
 
     def job(self, calls: Calls) -> None:
-        """One call."""
+        """Look up one IOV."""
         major, minor = start_of(next(self.numbers))
-        wanted = self.content.at(major, minor)
+        expected = self.content.at(major, minor)
 
         def same(reply: Reply) -> str | None:
-            if reply.json == wanted:
+            if reply.json == expected:
                 return None
-            return f"at {major}, {minor} not what was inserted: {[row for row in reply.json if row not in wanted][:1]}"
+            unexpected = [row for row in reply.json if row not in expected]
+            return f"at {major}, {minor} not what was inserted: {unexpected[:1]}"
 
         path = f"payloadiovs/?gtName={self._tag}&majorIOV={major}&minorIOV={minor}"
-        calls.ask("GET", path, name="lookup", check=same)
+        calls.request("GET", path, name="lookup", check=same)
 
 
 class StudyLookup(CheckedUser):
-    """What the scripts of the load study (docs/load-tests.md) asked for: the lookup alone, at random moments, over a new
-    connection, by any route."""
+    """The client of the load study (docs/load-tests.md): single lookups at random moments, each over a new connection.
+
+    The route is an option, so that strategies can be measured.
+    """
 
     expected: Expected | None = None
 
@@ -92,12 +98,12 @@ class StudyLookup(CheckedUser):
             type(self).expected = Expected(self.options.lookup_tag, "random", seed=1)
 
     def job(self, calls: Calls) -> None:
-        """One call."""
+        """Send one lookup."""
         options, moment = self.options, Moment(random.randrange(RANDOM_MOMENTS), random.randrange(RANDOM_MOMENTS))
 
-        def right(reply: Reply) -> str | None:
+        def check(reply: Reply) -> str | None:
             reply.rows = len(reply.json)
             return self.expected.fault(moment, reply.body)
 
         path = f"{options.route}?gtName={options.lookup_tag}&majorIOV={moment.major}&minorIOV={moment.minor}"
-        calls.ask("GET", path, name="lookup", check=right)
+        calls.request("GET", path, name="lookup", check=check)

@@ -1,4 +1,4 @@
-"""Iterations that all users of a run share, also those in other processes: the master hands them out."""
+"""A limited number of iterations that all users of a run share; the master grants them to users in other processes."""
 
 from collections import deque
 
@@ -8,36 +8,36 @@ from locust.rpc import Message
 from locust.runners import MasterRunner, WorkerRunner
 
 WANTED, GRANTED = "iteration wanted", "iteration granted"
-# The master answers in milliseconds, unless it is gone.
-PATIENCE_SECONDS = 30
+# The master responds within milliseconds, unless it has ended.
+TIMEOUT_SECONDS = 30
 
 
 class Iterations:
-    """A number of iterations; `take` is called by users, in whatever process."""
+    """A shared number of iterations; users in any process call `take`."""
 
     def __init__(self, environment: Environment) -> None:
-        """Listen to the other processes."""
+        """Register the message handlers of the master or of the worker."""
         self._runner = environment.runner
         self._left: int | None = None
         self._waiting: deque[AsyncResult] = deque()
         if isinstance(self._runner, MasterRunner):
-            self._runner.register_message(WANTED, self._answer)
+            self._runner.register_message(WANTED, self._grant)
         elif isinstance(self._runner, WorkerRunner):
-            self._runner.register_message(GRANTED, self._hear)
+            self._runner.register_message(GRANTED, self._receive)
 
     def begin(self, count: int) -> None:
-        """Have so many of them; 0: without end."""
+        """Start a test with `count` iterations; 0 is no limit."""
         self._left = count or None
         self._waiting.clear()
 
     def take(self) -> bool:
-        """Whether there is one more, which is then taken."""
+        """Take an iteration; returns False if none is left."""
         if not isinstance(self._runner, WorkerRunner):
             return self._take()
-        answer = AsyncResult()
-        self._waiting.append(answer)
+        grant = AsyncResult()
+        self._waiting.append(grant)
         self._runner.send_message(WANTED)
-        return bool(answer.get(timeout=PATIENCE_SECONDS))
+        return bool(grant.get(timeout=TIMEOUT_SECONDS))
 
     def _take(self) -> bool:
         if self._left is None:
@@ -45,10 +45,10 @@ class Iterations:
         self._left -= 1
         return self._left >= 0
 
-    def _answer(self, environment: Environment, msg: Message) -> None:
+    def _grant(self, environment: Environment, msg: Message) -> None:
         self._runner.send_message(GRANTED, self._take(), client_id=msg.node_id)
 
-    def _hear(self, environment: Environment, msg: Message) -> None:
-        # Answers come in the order of the questions, and all questions are alike.
+    def _receive(self, environment: Environment, msg: Message) -> None:
+        # Grants arrive in the order of the requests, and all requests are alike.
         if self._waiting:
             self._waiting.popleft().set(msg.data)

@@ -1,4 +1,4 @@
-"""Clients that get it wrong, and have to be told clearly."""
+"""Clients that send invalid requests, which must get the right error."""
 
 import random
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ LOOKUP = "payloadiovs/?gtName=tiny"
 
 
 class Mistake(NamedTuple):
-    """A wrong request, and the status and code of the error that it has to be answered with."""
+    """An invalid request, with the status and code of the expected error."""
 
     name: str
     method: str
@@ -42,12 +42,12 @@ MISTAKES = (
 
 
 class Misbehaving(CheckedUser):
-    """Sends a wrong request; only the right error, in JSON with its detail and code, is right."""
+    """Sends invalid requests; the response must be the expected error, in JSON with detail and code."""
 
     def job(self, calls: Calls) -> None:
-        """One call."""
+        """Send one invalid request."""
         mistake = random.choice(MISTAKES)
-        calls.ask(
+        calls.request(
             mistake.method,
             mistake.path,
             name=f"mistake: {mistake.name}",
@@ -59,7 +59,7 @@ class Misbehaving(CheckedUser):
 
 
 def _fault(mistake: Mistake, reply: Reply) -> str | None:
-    told: dict[str, Any] = reply.json
-    if not isinstance(told["detail"], str) or not told["detail"]:
-        return f"no detail: {told}"
-    return None if told["code"] == mistake.code else f"code {told['code']}, not {mistake.code}"
+    error: dict[str, Any] = reply.json
+    if not isinstance(error["detail"], str) or not error["detail"]:
+        return f"no detail: {error}"
+    return None if error["code"] == mistake.code else f"code {error['code']}, not {mistake.code}"

@@ -1,4 +1,4 @@
-"""The fields of locust's web UI and its command line that our users and shapes read."""
+"""The options of the users and shapes, on locust's command line and in its web UI."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,20 +15,23 @@ from loadtests.shapes.plans import PLANS
 
 CLOSED, OPEN, POISSON = "after the last one", "at a constant rate", "at random"
 UNKNOWN = "none"
-# The arguments of options that take a pause between two requests.
+# The argparse arguments of options whose value is a pause between two requests.
 PAUSE: dict[str, Any] = {"action": Duration, "unit": "s", "brief": True, "least": 0, "metavar": "TIME"}
 
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: LocustArgumentParser) -> None:
-    """Each is shown in the UI unless it says otherwise, in this order; `Name (help)` is its label, which has to fit a line."""
+    """Add the options. The UI shows them in this order, except those with `shown=False`.
+
+    Its label is `Name (help)` and must fit into one line.
+    """
     group = parser.add_argument_group(
         "conditions database", "A TIME is a plain number, or one with a unit: 500ms, 30s, 10min."
     )
 
-    def add(*flags: str, shown: bool = True, **told: Any) -> None:
-        # locust marks only what is added to the parser itself, and its --help has no heading for that.
-        group.add_argument(*flags, **told).include_in_web_ui = shown
+    def add(*flags: str, shown: bool = True, **arguments: Any) -> None:
+        # locust sets this attribute only for options of the parser itself, which --help would show without a heading.
+        group.add_argument(*flags, **arguments).include_in_web_ui = shown
 
     _add_data(add)
     _add_jobs(add)
@@ -41,24 +44,24 @@ def _add_data(add: Callable[..., None]) -> None:
         "--scenario",
         choices=(*SCENARIOS, UNKNOWN),
         default="tiny",
-        help="what seed_scenario put into the tag; none: other data, of which less is checked",
+        help="scenario that seed_scenario wrote to the tag; none: other data, with fewer checks",
     )
+    add("--layout", choices=tuple(LAYOUTS), default="realistic", help="as for seed_scenario; make run uses realistic")
+    add("--seed", type=int, default=1, help="as for seed_scenario")
     add(
-        "--layout", choices=tuple(LAYOUTS), default="realistic", help="as told to seed_scenario; make run has realistic"
+        "--global-tag", default="", metavar="NAME", help="the tag that readers request; empty: the name of the scenario"
     )
-    add("--seed", type=int, default=1, help="as told to seed_scenario")
-    add("--global-tag", default="", metavar="NAME", help="what readers ask about; empty: the tag named as the scenario")
     add(
         "--iov-mode",
         choices=[mode.value for mode in Mode],
         default=Mode.CONTINUOUS.value,
-        help="CDB_IOV_MODE of the service: how it writes the ends of intervals",
+        help="CDB_IOV_MODE of the service: the form of the ends of intervals",
     )
     add(
         "--pattern",
         choices=PATTERNS,
         default="random",
-        help="moments that jobs ask about; run-storm: mostly the newest runs; fixed: see below",
+        help="moments of the lookups; run-storm: mostly the newest runs; fixed: see below",
     )
     add("--major", type=int, default=0, help="run or experiment of the fixed moment")
     add("--minor", type=int, default=0, help="time or run of the fixed moment")
@@ -69,36 +72,38 @@ def _add_jobs(add: Callable[..., None]) -> None:
         "--start-jobs",
         choices=(CLOSED, OPEN, POISSON),
         default=CLOSED,
-        help="of each user; only the first waits for answers, and so hides overload",
+        help="start of jobs, for each user; the first waits for responses, which hides overload",
     )
-    add("--jobs-per-second", type=float, default=1.0, help="of each user, where jobs start at a rate or at random")
-    add("--pause", **PAUSE, default=0.0, help="seconds after each job, where the next one waits for the last one")
-    add("--jobs-per-user", type=int, default=0, metavar="N", help="a user goes after so many; 0: when the test ends")
-    add("--start-together", action="store_true", help="users wait until all are there, then all begin at once")
+    add(
+        "--jobs-per-second", type=float, default=1.0, help="rate of each user, for jobs at a constant rate or at random"
+    )
+    add("--pause", **PAUSE, default=0.0, help="seconds between jobs, if they start after the last one")
+    add("--jobs-per-user", type=int, default=0, metavar="N", help="a user stops after N jobs; 0: when the test ends")
+    add("--start-together", action="store_true", help="users wait until all are spawned, then all begin at once")
     add(
         "--iterations",
         type=int,
         default=0,
         metavar="N",
-        help="of all Indecisive users together, a tag each; 0: until the test ends",
+        help="tags of all Indecisive users together; 0: until the test ends",
     )
-    add("--indecision", **PAUSE, default=1.0, help="seconds that Indecisive users keep a tag before they delete it")
+    add("--indecision", **PAUSE, default=1.0, help="seconds after which Indecisive users delete a tag")
 
 
 def _add_limits(add: Callable[..., None]) -> None:
-    add("--patience", **IN_SECONDS, brief=True, default=60.0, help="seconds to wait for an answer")
+    add("--patience", **IN_SECONDS, brief=True, default=60.0, help="seconds to wait for a response")
     add(
         "--most-in-progress",
         type=int,
         default=20_000,
         metavar="N",
-        help="jobs at a time in each process; more count as not sent",
+        help="concurrent jobs of each process; more count as not sent",
     )
     add(
         "--record",
         default="",
         metavar="DIRECTORY",
-        help="directory to write each request to, for a report; empty: none",
+        help="directory of the recording, for a report; empty: no recording",
     )
 
 
@@ -108,27 +113,27 @@ def _add_shapes(add: Callable[..., None]) -> None:
         choices=tuple(PLANS),
         default=None,
         shown=False,
-        help="how the number of users changes with time; --users is then the peak; without it: --users at --spawn-rate",
+        help="course of the number of users, with --users as the peak; without it: --users at --spawn-rate",
     )
     add(
         "--scale",
         type=float,
         default=1.0,
         shown=False,
-        help="multiplies the peak that a shape has where --users is not given: 0.1 for a small machine",
+        help="factor for the peak of the shape, if --users is not given: 0.1 for a small machine",
     )
-    add("--step-seconds", **IN_SECONDS, brief=True, default=30.0, help="shape Ramp: seconds of each of its ten steps")
+    add("--step-seconds", **IN_SECONDS, brief=True, default=30.0, help="shape Ramp: seconds of each of the ten steps")
     add(
         "--slow-milliseconds",
         **IN_MILLISECONDS,
         brief=True,
         default=1000.0,
-        help="shape Ramp: ends when one in 20 answers takes longer",
+        help="shape Ramp: ends when one in 20 responses takes longer",
     )
     add(
         "--failing-percent",
         type=float,
         default=1.0,
         metavar="PERCENT",
-        help="shape Ramp: ends when more of the requests fail",
+        help="shape Ramp: ends when more requests fail",
     )

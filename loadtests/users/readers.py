@@ -1,4 +1,4 @@
-"""Users that only ask: the C++ client of reconstruction jobs, a Python job that keeps what it has, and Belle II's client."""
+"""Users that only read: the C++ client of reconstruction jobs, a Python job with ETags, and Belle II's client."""
 
 import re
 from typing import Any
@@ -8,17 +8,17 @@ from cdb_rest.domain.moment import Moment
 from loadtests.users.base import Calls, CheckedUser, Reply
 from loadtests.users.subject import subject_of
 
-# A Python job looks up what is valid in a run so many times, for as many files of it.
+# A Python job repeats the lookup of a run for each of its files.
 LOOKUPS_OF_A_RUN = 10
-# No server closes connections that were idle for so short a time.
+# Servers do not close connections that were idle for less than this.
 FRESH_SECONDS = 2.0
-# A nested tag may have a gigabyte, which no generator should parse for the one word that the client wants.
+# A nested tag may have a gigabyte. The client needs one word of it, so larger documents are not parsed.
 PARSED_BYTES = 1_000_000
 STATUS = re.compile(rb'"status"\s*:\s*\{[^{}]*"name"\s*:\s*"[^"]+"')
 
 
 class Reader(CheckedUser):
-    """Asks about the tag of the options."""
+    """A user that reads the tag of the options."""
 
     abstract = True
 
@@ -28,20 +28,20 @@ class Reader(CheckedUser):
 
 
 class ReconstructionJob(Reader):
-    """Asks whether the tag exists, then for its payloads at a moment, each over a new connection."""
+    """Checks that the tag exists, then looks up its payloads at a moment; each request over a new connection."""
 
     weight = 20
 
     def job(self, calls: Calls) -> None:
-        """Two calls."""
+        """Request the list of tags, then a lookup."""
         subject = self.subject
-        calls.ask("GET", "globalTags", name="globalTags", check=subject.named)
+        calls.request("GET", "globalTags", name="globalTags", check=subject.check_tag_list)
         moment = subject.draw()
-        calls.ask("GET", subject.path(moment), name="lookup", check=subject.check(moment))
+        calls.request("GET", subject.path(moment), name="lookup", check=subject.check(moment))
 
 
 class KeepAliveJob(Reader):
-    """Looks up the same moment for some jobs, over one connection, and sends back the name of the answer that it has."""
+    """Repeats the lookup of a moment in several jobs, over one connection, with the ETag of its last response."""
 
     weight = 5
     keeps_connections = True
@@ -49,62 +49,63 @@ class KeepAliveJob(Reader):
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)
         self._moment = Moment(0, 0)
-        self._tag = ""
+        self._etag = ""
         self._uses = 0
 
     def job(self, calls: Calls) -> None:
-        """One call; a new moment after some of them."""
+        """Send one lookup; the moment changes after `LOOKUPS_OF_A_RUN` jobs."""
         if self._uses % LOOKUPS_OF_A_RUN == 0:
-            self._moment, self._tag = self.subject.draw(), ""
+            self._moment, self._etag = self.subject.draw(), ""
         self._uses += 1
-        # Servers close connections that were idle for some seconds. A client that keeps one looks whether it is still there.
+        # Servers close idle connections after some seconds. Real clients check that; here the connection is
+        # closed beforehand.
         if self.options.pause > FRESH_SECONDS:
-            calls.hang_up()
-        moment, known = self._moment, self._tag
-        reply = calls.ask(
+            calls.close_connection()
+        moment, etag = self._moment, self._etag
+        reply = calls.request(
             "GET",
             self.subject.path(moment),
-            name="lookup again" if known else "lookup, kept connection",
-            status=(200, 304) if known else 200,
-            headers={"If-None-Match": known} if known else None,
-            check=lambda reply: self._fault(moment, known, reply),
+            name="lookup again" if etag else "lookup, kept connection",
+            status=(200, 304) if etag else 200,
+            headers={"If-None-Match": etag} if etag else None,
+            check=lambda reply: self._fault(moment, etag, reply),
         )
         if moment == self._moment and reply.status == 200:
-            self._tag = reply.headers["ETag"]
+            self._etag = reply.headers["ETag"]
 
-    def _fault(self, moment: Moment, known: str, reply: Reply) -> str | None:
+    def _fault(self, moment: Moment, etag: str, reply: Reply) -> str | None:
         if reply.status == 304:
             return "304 with a body" if reply.body else None
         if not reply.headers.get("ETag"):
             return "no ETag"
-        if reply.headers["ETag"] == known:
-            return "200, though the answer that we have still holds"
+        if reply.headers["ETag"] == etag:
+            return "200 with the same ETag instead of 304"
         return self.subject.fault(moment, reply)
 
 
 class BelleJob(Reader):
-    """The four calls of Belle II's client, before each of its jobs."""
+    """The four requests that Belle II's client sends before each job."""
 
     weight = 5
 
     def job(self, calls: Calls) -> None:
-        """Statuses, where the payloads are, the tag's status, the payloads."""
+        """Request the list of statuses, the base URL of payloads, the status of the tag, and a lookup."""
         subject = self.subject
-        calls.ask("GET", "gtstatus", name="gtstatus", check=_statuses)
-        calls.ask("GET", "user_settings/CDB_PAYLOAD_BASE_URL", name="user_settings", check=_payload_base)
-        calls.ask("GET", f"globalTag/{quote(subject.tag)}", name="globalTag", check=_status_of_tag)
+        calls.request("GET", "gtstatus", name="gtstatus", check=_statuses)
+        calls.request("GET", "user_settings/CDB_PAYLOAD_BASE_URL", name="user_settings", check=_payload_base)
+        calls.request("GET", f"globalTag/{quote(subject.tag)}", name="globalTag", check=_status_of_tag)
         moment = subject.draw()
         path = subject.path(moment, as_objects=True)
-        calls.ask("GET", path, name="lookup, shape=dict", check=subject.check(moment, as_objects=True))
+        calls.request("GET", path, name="lookup, shape=dict", check=subject.check(moment, as_objects=True))
 
 
 def _statuses(reply: Reply) -> str | None:
     names = {item["name"] for item in reply.json}
-    return None if "unlocked" in names else f"no status unlocked among {sorted(names)}"
+    return None if "unlocked" in names else f"the status unlocked is missing in {sorted(names)}"
 
 
 def _payload_base(reply: Reply) -> str | None:
-    return None if isinstance(reply.json["CDB_PAYLOAD_BASE_URL"], str) else "the base URL is no text"
+    return None if isinstance(reply.json["CDB_PAYLOAD_BASE_URL"], str) else "the base URL is not a string"
 
 
 def _status_of_tag(reply: Reply) -> str | None:

@@ -1,4 +1,4 @@
-"""An answer, and whether it is what it has to be."""
+"""A response, and the verdict whether it is correct."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from locust.contrib.fasthttp import FastResponse
 
 NO_STATUS = -1
-# Characters of what is said about failures that are counted together.
+# Failures are counted together by so many characters of their description.
 KIND_LENGTH = 80
 
-# Returns what is wrong with an answer, or None; may raise whatever a value of another form than expected raises.
+# Returns a description of what is wrong with a response, or None. It may raise any exception for an unexpected form.
 Check = Callable[[Any], str | None]
 
 
 class Reply:
-    """An answer: its status, body and headers; `json` is parsed when it is asked for. One that broke off has neither status
-    nor body."""
+    """A response: status, body, headers; `json` is parsed on first use.
+
+    An incomplete one has status 0 and an empty body.
+    """
 
     def __init__(self, response: "FastResponse", error: Exception | None = None) -> None:
         self.status: int = 0 if error else response.status_code or 0
@@ -32,7 +34,7 @@ class Reply:
 
     @property
     def json(self) -> Any:
-        """The parsed body; a list's length is noted as the number of rows. Raises `ValueError` if it is none."""
+        """The parsed body; `rows` becomes the length of a list. Raises `ValueError` if the body is not JSON."""
         if self._json is None:
             self._json = orjson.loads(self.body)
             if isinstance(self._json, list):
@@ -41,7 +43,7 @@ class Reply:
 
 
 def kind_of(detail: str) -> str:
-    """What failures of one kind have in common, from what is said about one of them."""
+    """The part of the description of a failure that all failures of its kind have in common."""
     common, found, _ = detail.partition(IN_DETAIL)
     return common if found or len(detail) <= KIND_LENGTH else f"{detail[: KIND_LENGTH - 1]}…"
 
@@ -49,7 +51,7 @@ def kind_of(detail: str) -> str:
 def verdict(
     reply: Reply, status: int | Collection[int], check: Check | None, error: Exception | None
 ) -> tuple[str, str]:
-    """The outcome, and where it is none of success what there is to say about it. `error` is what broke an answer off."""
+    """The outcome of a request, and for a failure its description; `error` is the exception that ended the response."""
     accepted = [status] if isinstance(status, int) else status
     found = outcome.of_status(reply.status, reply.status if reply.status in accepted else NO_STATUS)
     if found != outcome.OK:

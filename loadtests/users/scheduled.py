@@ -1,4 +1,4 @@
-"""Plays a schedule that a campaign wrote. It is no kind of client, and so it is not offered in the web UI."""
+"""A user that plays a schedule written by a campaign. It is not a kind of client, so the web UI does not offer it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,12 +20,18 @@ LEAD_SECONDS = 0.1
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: LocustArgumentParser) -> None:
-    """Where the schedule is."""
-    parser.add_argument("--schedule", default="", metavar="FILE", include_in_web_ui=False, help="waves of requests")
+    """Add the option for the file of the schedule."""
+    parser.add_argument(
+        "--schedule",
+        default="",
+        metavar="FILE",
+        include_in_web_ui=False,
+        help="Scheduled: file with the waves of requests",
+    )
 
 
 class Scheduled(Reader):
-    """One request for each job, at its time, each over a connection of its own."""
+    """Sends one request per job at the scheduled time, each over a new connection."""
 
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)
@@ -33,21 +39,20 @@ class Scheduled(Reader):
         self._wave = self._waves[0]
 
     def job(self, calls: Calls) -> None:
-        """One call."""
-        path, check = getattr(self, f"ask_{self._wave.route}")()
-        calls.ask("GET", path, name=self._wave.name, check=check)
+        """Send one request to the route of the current wave."""
+        path, check = {
+            "lookup": self._lookup, "globalTags": self._global_tags, "gtPayloadLists": self._payload_lists,
+        }[self._wave.route]()  # fmt: skip
+        calls.request("GET", path, name=self._wave.name, check=check)
 
-    def ask_lookup(self) -> tuple[str, Check]:
-        """The hot path, at moments by the pattern."""
+    def _lookup(self) -> tuple[str, Check]:
         moment = self.subject.draw()
         return self.subject.path(moment), self.subject.check(moment)
 
-    def ask_globalTags(self) -> tuple[str, Check]:  # noqa: N802 -- as the route is called
-        """The list of all tags."""
-        return "globalTags", self.subject.named
+    def _global_tags(self) -> tuple[str, Check]:
+        return "globalTags", self.subject.check_tag_list
 
-    def ask_gtPayloadLists(self) -> tuple[str, Check]:  # noqa: N802 -- as the route is called
-        """Which list of the tag holds which payload type."""
+    def _payload_lists(self) -> tuple[str, Check]:
         return f"gtPayloadLists/{quote(self.subject.tag)}", self._fault_of_lists
 
     def _fault_of_lists(self, reply: Reply) -> str | None:
@@ -55,7 +60,9 @@ class Scheduled(Reader):
         if scenario is None:
             return None if reply.json and all(isinstance(name, str) for name in reply.json.values()) else "no lists"
         expected = payload_type_names(scenario.payload_types)
-        return None if sorted(reply.json) == sorted(expected) else f"other payload types than the {len(expected)} of it"
+        return (
+            None if sorted(reply.json) == sorted(expected) else f"not the {len(expected)} payload types of the scenario"
+        )
 
     def _moments(self) -> Iterator[float]:
         for wave in self._waves:

@@ -1,4 +1,4 @@
-"""What readers ask about, and what they have to be answered: the same for all users of a process."""
+"""The global tag that readers request, with its moments and expected responses; shared by all users of a process."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,10 +17,13 @@ from loadtests.users.options import UNKNOWN
 
 
 class Subject:
-    """A tag, the moments that are asked about, and the checks of the answers."""
+    """A tag, a generator of moments, and the checks of its responses."""
 
     def __init__(self, options: Any) -> None:
-        """Of a large scenario the first time takes long; use `subject_of`, which lets other greenlets go on."""
+        """Load or generate the expected rows, which takes long for a large scenario.
+
+        `subject_of` does it in a thread.
+        """
         seeded = options.scenario != UNKNOWN
         self.tag: str = options.global_tag or options.scenario
         self._query = f"payloadiovs/?gtName={quote(self.tag)}"
@@ -35,35 +38,35 @@ class Subject:
         self.draw: Callable[[], Moment] = drawing(options.pattern, layout, last_major, fixed=fixed, seed=options.seed)
 
     def path(self, moment: Moment, *, as_objects: bool = False) -> str:
-        """The lookup at a moment."""
+        """The path of the lookup at a moment; `as_objects` adds shape=dict."""
         return f"{self._query}&majorIOV={moment.major}&minorIOV={moment.minor}{'&shape=dict' if as_objects else ''}"
 
     def check(self, moment: Moment, *, as_objects: bool = False) -> Check:
-        """What holds an answer against what it has to be."""
+        """A check that compares the response of a lookup with the expected rows."""
         return lambda reply: self.fault(moment, reply, as_objects=as_objects)
 
     def fault(self, moment: Moment, reply: Reply, *, as_objects: bool = False) -> str | None:
-        """What is wrong with an answer, or None; the number of its rows is noted."""
+        """A description of what is wrong with the response of a lookup, or None; sets `reply.rows`."""
         if self._expected is None:
             return _fault_of_form(moment, reply, as_objects=as_objects)
         fault = self._expected.fault(moment, reply.body, as_objects=as_objects)
-        # Each row has one bracket of its own, and no text in it has any, which is less work than parsing.
+        # Counting brackets is cheaper than parsing: each row has exactly one, and no value contains any.
         reply.rows = (
             reply.body.count(b"{" if as_objects else b"[") - (not as_objects) if fault is None else len(reply.json)
         )
         return fault
 
-    def named(self, reply: Reply) -> str | None:
-        """What is wrong with the list of tags, or None."""
+    def check_tag_list(self, reply: Reply) -> str | None:
+        """A description of what is wrong with the list of tags, or None."""
         return None if any(item["name"] == self.tag for item in reply.json) else f"no global tag {self.tag}"
 
 
 def _fault_of_form(moment: Moment, reply: Reply, *, as_objects: bool) -> str | None:
-    """Of real data it is known only that rows are ordered by payload type, and start no later than asked."""
+    """Check a response for unknown data: rows are sorted by payload type and do not start after the moment."""
     rows = [[row[column] for column in COLUMNS] for row in reply.json] if as_objects else reply.json
     names = [row[0] for row in rows]
     if names != sorted(set(names)):
-        return f"at {moment}: payload types are not in order, or twice"
+        return f"at {moment}: payload types are not sorted, or occur twice"
     for row in rows:
         if (row[4], row[5]) > moment:
             return f"at {moment}: {row} starts later"
@@ -73,16 +76,16 @@ def _fault_of_form(moment: Moment, reply: Reply, *, as_objects: bool) -> str | N
 
 
 _subjects: dict[tuple[Any, ...], Subject] = {}
-_making = Semaphore()
+_creating = Semaphore()
 
 
 def subject_of(options: Any) -> Subject:
-    """The subject of these options, made only once, in a thread, so that greenlets go on meanwhile."""
+    """The subject of these options, created once, in a thread, so that other greenlets are not blocked."""
     key = tuple(
         getattr(options, name)
         for name in ("scenario", "layout", "seed", "global_tag", "iov_mode", "pattern", "major", "minor")
     )
-    with _making:
+    with _creating:
         if key not in _subjects:
             _subjects.clear()
             _subjects[key] = gevent.get_hub().threadpool.apply(Subject, (options,))

@@ -8,10 +8,10 @@ class Broken(CheckedUser):
     """Fails after its first request, by an exception that nobody expects, and by another one in a request."""
 
     def job(self, calls):
-        calls.ask("GET", "globalTags", name="globalTags")
+        calls.request("GET", "globalTags", name="globalTags")
         if next(NUMBERS) % 2:
             raise RuntimeError("badly written")
-        calls.ask("GET", "globalTags", name="globalTags", headers={"no header\n": "at all"})
+        calls.request("GET", "globalTags", name="globalTags", headers={"no header\n": "at all"})
 
 
 NUMBERS = iter(range(1_000_000))

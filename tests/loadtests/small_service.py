@@ -80,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
                 for name, numbers in sorted(self.server.rows.items())
             ]
             old = 3 if kind == "is_stale" else 0
-            self.answer([tag.answer(writer, number - old) for writer, number in latest if number - old >= 0])
+            self.answer([tag.expected_row(writer, number - old) for writer, number in latest if number - old >= 0])
 
     def answer(self, said, status="200 OK", more=b""):
         body = json.dumps(said).encode()

@@ -67,7 +67,7 @@ def written_report(tmp_path_factory):
         figures={"tiny: answers/s": [100.0, 90.0], "p99: ms": [990.0]},
         raw=[{"threads": 1, "rate": 100.0}],
     )  # fmt: skip
-    facts = Table("What the figures belong to", ("", ""), [("cores", "2")])
+    facts = Table("Environment", ("", ""), [("cores", "2")])
     return campaign.write(directory / "out", "threads", "Load test: Threads", findings, facts)
 
 
@@ -97,7 +97,7 @@ def test_a_recording_of_nothing_but_jobs_that_were_not_started(tmp_path):
     run = a_run(tmp_path, [job(0, 0, NOT_SENT)])
     found = summaries.of(run)
     assert (found["requests"], found["mean_rate"], found["p50_ms"], found["ok_share"]) == (0, None, None, 0.0)
-    assert "of the jobs 1 were not started" in " ".join(runs.result_of(run).notes)
+    assert "1 jobs were not started" in " ".join(runs.result_of(run).notes)
 
 
 def test_the_page_is_whole_and_needs_nothing_else(written_report):
@@ -163,8 +163,8 @@ def test_what_programs_read(written_report):
             0.012,
             "The generator was not the bottleneck: at most 0.41 of a core by each process, latest start 12.0 ms",
         ),
-        (0.97, 8, 0, "may have been the bottleneck: a process took 0.97 of a core"),
-        (0.41, 500, 0, "may have been the bottleneck: its loop stood still for 500 ms"),
+        (0.97, 8, 0, "may have been the bottleneck: a process used 0.97 of a core"),
+        (0.41, 500, 0, "may have been the bottleneck: its event loop was blocked for 500 ms"),
         (0.41, 8, 0.3, "may have been the bottleneck: one start in a hundred was 300 ms late"),
     ],
 )
@@ -186,20 +186,19 @@ def test_the_counts_of_both_sides(tmp_path):
         "cdb_nginx_requests_total": 2603.0,
     }
     _, counts, times = verdict.sentences(Run("cached", recording, counters=counters))
-    assert "1,000 answers and nginx counted 1,003 requests, of which 400 reached the application" in counts
+    assert "1,000 responses and nginx counted 1,003 requests, of which 400 reached the application" in counts
     assert counts.endswith("The two sides agree.")
     assert (
-        "a client waited 12.0 ms, and the application was at work for 3.00 ms: most of the time was spent before"
-        in times
+        "a client waited 12.0 ms, and the application worked for 3.00 ms: most of the time was spent outside" in times
     )
     del counters["cdb_nginx_requests_total"]
     _, counts, _ = verdict.sentences(Run("lost", recording, counters=counters))
-    assert counts.startswith("Warning: the clients counted 1,000 answers and the application counted 400")
+    assert counts.startswith("Warning: the clients counted 1,000 responses and the application counted 400")
 
 
 def test_empty_answers_are_not_passed_over(tmp_path):
     empty = [request(place, 5, rows=0) for place in range(5)]
-    assert "Warning: all 5 answers to lookup were empty: this measures an empty answer." in (
+    assert "Warning: all 5 responses to lookup were empty: these figures are of empty responses." in (
         runs.notes_of(a_run(tmp_path, [*empty, request(1, 5, name="globalTags", rows=3)]))
     )
 

@@ -29,7 +29,7 @@ from loadtests.chaos.clients import (
 )
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.verdict import Row, judge, table
-from loadtests.chaos.wire import Asker, DroppedError, Reply
+from loadtests.chaos.wire import Client, DroppedError, Reply
 from tests.loadtests.small_service import DOCUMENT, SmallService
 from tests.programs import needs
 
@@ -81,7 +81,7 @@ def test_nobody_there_is_dropped_as_well():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         with pytest.raises(DroppedError):
-            Asker(probe.getsockname()[1], keeps=False).ask("GET", "globalTags")
+            Client(probe.getsockname()[1], keep_alive=False).request("GET", "globalTags")
 
 
 def test_an_idle_connection_that_was_closed_is_no_fault():
@@ -95,11 +95,11 @@ def test_an_idle_connection_that_was_closed_is_no_fault():
                     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
 
         threading.Thread(target=serve, daemon=True).start()
-        asker = Asker(server.getsockname()[1], keeps=True)
+        client = Client(server.getsockname()[1], keep_alive=True)
         for _ in range(3):
-            assert asker.ask("GET", "globalTags").json == []
+            assert client.request("GET", "globalTags").json == []
             time.sleep(0.1)
-        assert asker.reconnected == 2
+        assert client.reconnected == 2
 
 
 def test_a_504_counts_as_one_only_if_it_is_one_that_clients_can_try_again():

@@ -113,7 +113,7 @@ def test_growth_leaves_somebody_elses_tag_alone(on_service):
     stage = on_service()
     send(stage.url, "POST", "gt", {"name": growth.TAG, "status": "unlocked"})
     try:
-        with pytest.raises(ServiceError, match="there is a global tag load-growth already"):
+        with pytest.raises(ServiceError, match="the global tag load-growth already exists"):
             growth.run(stage)
         assert growth.TAG in [tag["name"] for tag in send(stage.url, "GET", "globalTags")]
     finally:
@@ -128,7 +128,7 @@ def test_what_was_not_inserted_is_missed(on_service):
     assert list(run.recording.requests.outcomes) == [WRONG] * 6
     repeated = Repeated()
     repeated.add("point", run)
-    assert not any(target.met for target in repeated.targets(["point"]) if target.name == "right answers")
+    assert not any(target.met for target in repeated.targets(["point"]) if target.name == "correct responses")
 
 
 def test_a_generator_that_starts_slowly_does_not_stop_early(url, tmp_path):

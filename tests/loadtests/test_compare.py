@@ -158,8 +158,8 @@ def test_the_files_and_the_terminal(reports, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (None, "can't be read: No such file"),
-        ("nonsense", "is no JSON"),
+        (None, "cannot be read: No such file"),
+        ("nonsense", "is not JSON"),
         ('{"format": 0}', "was not written by this version"),
         ("[]", "was not written by this version"),
     ],
@@ -175,7 +175,7 @@ def test_what_cannot_be_compared_is_said_in_one_line(reports, tmp_path, capsys, 
 
 def test_campaigns_that_ask_different_questions(reports, capsys):
     assert main(["compare", str(reports["before"]), str(reports["hammer"])]) == 1
-    assert capsys.readouterr().err == "load: different campaigns can't be compared: threads and hammer\n"
+    assert capsys.readouterr().err == "load: reports of different campaigns cannot be compared: threads and hammer\n"
 
 
 def test_a_campaign_that_failed_is_told():

@@ -54,10 +54,10 @@ def test_the_hammer_tells_what_became_of_each_cell(stage, monkeypatch):
 def test_requests_that_never_came_are_no_success(stage):
     requests = stage.runs[0].recording.requests
     cell = hammer.Cell("lookup", 4, 50)
-    assert hammer.Became.of(requests, [cell]).share(outcome.OK) == 100
+    assert hammer.Outcomes.of(requests, [cell]).share(outcome.OK) == 100
     without = requests.where(requests.names != cell.name)
-    assert hammer.Became.of(without, [cell]).row()[:2] == (4, "0.00")
-    assert hammer.Became.of(without, [cell]).row()[6] == "100.00"
+    assert hammer.Outcomes.of(without, [cell]).row()[:2] == (4, "0.00")
+    assert hammer.Outcomes.of(without, [cell]).row()[6] == "100.00"
 
 
 def test_a_storm_tells_what_nginx_answered_alone(stage):
@@ -86,7 +86,7 @@ def test_a_storm_tells_what_nginx_answered_alone(stage):
 def test_a_storm_tells_faults_by_their_names(tmp_path, fault, called):
     options = {"jobs": str(JOBS), "scenario": "tiny", "global-tag": "tiny", "patience": "20", **MOMENT}
     with fake(f"{fault} --every 10", tmp_path / "fake") as (url, log):
-        recording = burst.put(url, tmp_path / "recording", options)
+        recording = burst.run(url, tmp_path / "recording", options)
         server = noted(log)
     assert len(server) == JOBS == len(recording.requests)
     found = recording.requests.outcomes.tolist()
@@ -97,7 +97,7 @@ def test_a_storm_tells_faults_by_their_names(tmp_path, fault, called):
 
 def test_a_storm_of_nobody_is_told_as_that(tmp_path):
     options = {"jobs": "3", "scenario": "tiny", "global-tag": "tiny", "patience": "20", **MOMENT}
-    recording = burst.put("http://127.0.0.1:9", tmp_path, options)
+    recording = burst.run("http://127.0.0.1:9", tmp_path, options)
     assert recording.requests.outcomes.tolist() == [outcome.NO_RESPONSE] * 3
 
 

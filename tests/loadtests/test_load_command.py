@@ -40,7 +40,7 @@ def test_a_deployment_that_cannot_be_reached_ends_a_campaign_at_once(tmp_path, m
     ("fault", "said"),
     [
         ("error --status 404", "does not respond as a cdb service: GET gtstatus: status 404: "),
-        ("html", "does not respond as a cdb service: GET gtstatus: status 200, but no JSON: <html>"),
+        ("html", "does not respond as a cdb service: GET gtstatus: status 200, but not JSON: <html>"),
         ("silent", ": timed out"),
         ("close", ": Remote end closed connection without response"),
     ],
@@ -114,7 +114,7 @@ def test_a_quick_run_is_not_judged_but_fails_where_requests_do(tmp_path, monkeyp
     told = capsys.readouterr()
     said, path = told.out.splitlines()
     assert said == "It was quick. Not judged: a run with --quick is too small for verdicts."
-    assert ("requests without the right response: 1 (" in told.err) is bool(code)
+    assert ("requests without the correct response: 1 (" in told.err) is bool(code)
     assert not re.search(r'class="[^"]*\b(met|missed)\b|>(met|missed)<', Path(path).read_text())
     document = json.loads((Path(path).parent / campaign.FILE).read_text())
     assert (document["passed"], [target["met"] for target in document["targets"]]) == (None, [None, None])
@@ -125,7 +125,7 @@ def test_the_page_of_a_recording(tmp_path, capsys):
     assert command.main(["report", str(directory)]) == 0
     path = directory / "report.html"
     assert capsys.readouterr().out == f"{path}\n"
-    assert "100.00 % of 300 requests were answered rightly" in path.read_text()
+    assert "100.00 % of 300 requests got the correct response" in path.read_text()
     assert command.main(["report", str(tmp_path / "nowhere")]) == 1
     assert capsys.readouterr().err == f"load: no request was recorded in {tmp_path / 'nowhere'}\n"
 
@@ -147,7 +147,7 @@ def test_what_is_no_address_of_a_deployment(capsys, host):
     with pytest.raises(SystemExit) as ended:
         command.main(["campaign", "smoke", "--host", host])
     assert ended.value.code == 2
-    assert f"{host} is no address such as https://" in capsys.readouterr().err
+    assert f"--host: must be an address such as https://cdb.example.org (got {host})" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -196,4 +196,4 @@ def test_the_command_by_itself_starts_a_service_loads_it_and_reports(needs_packa
     assert (done.code, "Not judged: a run with --quick is too small" in done.output) == (0, True), done.output
     report = Path(done.output.strip().splitlines()[-1])
     assert report.name == "report.html"
-    assert "Does every kind of client get right answers?" in report.read_text()
+    assert "Does every kind of client get correct responses?" in report.read_text()

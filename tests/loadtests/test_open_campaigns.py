@@ -46,9 +46,7 @@ def target(findings, words):
 def test_saturation_ends_with_a_rate_that_held(stage):
     findings = saturation.run(stage(at_least="5"))
     # Whether other programs were in the way is not judged here, where other tests run at the same time.
-    assert [one.name for one in findings.targets if not one.met] in ([], ["tiny: verdicts that are void"]), (
-        findings.targets
-    )
+    assert [one.name for one in findings.targets if not one.met] in ([], ["tiny: void verdicts"]), findings.targets
     [held] = findings.figures["tiny: sustained jobs/s"]
     assert held == pytest.approx(target(findings, "rate that held").value)
     assert 5 <= held <= 25
@@ -161,7 +159,7 @@ def test_where_no_rate_holds_the_campaign_fails(tmp_path, failing):
     findings = saturation.run(formula)
     assert not findings.passed
     assert findings.summary == "tiny: no rate held"
-    assert target(findings, "wrong answers").met is not failing
+    assert target(findings, "wrong responses").met is not failing
 
 
 def line(second, took, uri="/api/cdb_rest/globalTags", status=200, upstream="0.010"):
@@ -200,9 +198,9 @@ def test_what_the_accounts_do_not_agree_about_is_a_failed_campaign(tmp_path, log
     assert (burst.until(50), burst.until(100)) == (pytest.approx(0.9), pytest.approx(0.9))
     findings = findings_of([burst], scenario="tiny", jobs=2, together=1, within=0.5)
     assert {one.name: one.value for one in findings.targets if not one.met} == {
-        "jobs that did not come to an end": 1,
-        "requests that were not answered rightly": 1,
-        "until all had ended": pytest.approx(0.9),
-        "answers by the client's count, less those in nginx's log": 1,
-        "requests that nginx passed on, less those that gunicorn counted": 2,
+        "jobs that did not end": 1,
+        "requests without the correct response": 1,
+        "time until all jobs had ended": pytest.approx(0.9),
+        "responses: difference between client and nginx's log": 1,
+        "requests passed on: difference between nginx and gunicorn": 2,
     }

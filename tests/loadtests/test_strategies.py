@@ -47,7 +47,7 @@ def test_listed_strategies_are_measured_and_missing_ones_noted():
     result = Result("strategies", "Strategies")
     with served({"payloadiovs_strategies/": listed, "payloadiovs_sql_lateral/": []}) as service:
         assert routes(service, result) == {OWN: "payloadiovs/", "sql_lateral": "payloadiovs_sql_lateral/"}
-    assert result.notes == ["Not there, so not measured: sql_group."]
+    assert result.notes == ["Not measured, because the service does not have them: sql_group."]
 
 
 def test_without_a_list_the_known_ones_are_tried():

@@ -1,4 +1,4 @@
-"""Cloning: over HTTP, the bare statement, without column and index; and what lookups notice of it."""
+"""The cost of cloning over HTTP, as a bare statement, and without column and index; and its effect on lookups."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from loadtests.service import Service, running
 TITLE = "Clone"
 CLONE = "bench-clone"
 CONNECTIONS = 4
-# Of a smaller clone most of the time is its commit, which the bare statement is spared, because it is rolled back.
+# The time of a smaller clone is mostly its commit, which the bare statement does not have, because it is rolled back.
 JUDGED_FROM = 100_000
 SERVICE, SAME = "service, over HTTP", "bare INSERT … SELECT into the same table"
 TARGETS = {
@@ -26,14 +26,14 @@ TARGETS = {
     "… and without the column": "bare.without_column",
 }
 INTRO = (
-    "A clone over HTTP, and the INSERT … SELECT of the same rows by SQL, into lists that are there already, rolled back "
-    "afterwards. The bare statement's time includes the checks of foreign keys that the service's commit makes. The other "
-    "tables show what column and index cost."
+    "A clone over HTTP, compared with INSERT … SELECT of the same rows by SQL into existing lists, which is rolled back. "
+    "The time of the bare statement includes the checks of foreign keys that the commit of the service makes. The other tables "
+    "show the cost of column and index."
 )
 
 
 def measure(rig: Rig) -> Result:
-    """By size; then lookups during a clone."""
+    """Measure clones of each size; then lookups during a clone."""
     result = Result("clone", TITLE, INTRO)
     rig.seed(*rig.sizes.clone_scenarios)
     rig.database.run(text_of("bare_tables"))
@@ -41,7 +41,7 @@ def measure(rig: Rig) -> Result:
         with running(rig.settings) as service:
             _delete(rig, service)
             for tag in rig.sizes.clone_scenarios:
-                # The largest tag takes minutes, and little of that by chance.
+                # The largest tag takes minutes, with little variation.
                 rounds = 1 if tag == "worst-case" else rig.sizes.clone_rounds
                 for number in range(1, rounds + 1):
                     rig.say(f"clone: {tag}, round {number} of {rounds}")
@@ -76,7 +76,7 @@ def _over_http(rig: Rig, service: Service, tag: str) -> dict[str, Any]:
 
 
 def _clone(service: Service, tag: str) -> tuple[float, float]:
-    """When it began and when it ended."""
+    """Clone the tag; returns begin and end by `time.perf_counter`."""
     with Client(service.port) as client:
         begin = time.perf_counter()
         client.write("POST", f"cloneGlobalTag/{tag}/{CLONE}")
@@ -84,7 +84,7 @@ def _clone(service: Service, tag: str) -> tuple[float, float]:
 
 
 def _delete(rig: Rig, service: Service) -> None:
-    """Remove the clone; also one of an earlier run that was interrupted, and mostly there is none."""
+    """Delete the clone, if it exists: an earlier run may have been interrupted."""
     with Client(service.port) as client:
         client.call("DELETE", f"deleteGlobalTag/{CLONE}")
     rig.database.run('VACUUM "PayloadIOV"')
@@ -101,9 +101,9 @@ def _bare(rig: Rig, tag: str, table: str) -> float:
 
 
 def _lookups_meanwhile(rig: Rig, service: Service, tag: str, result: Result) -> None:
-    """Lookups for at most as long as a clone takes, with nothing else going on, and with a clone."""
+    """Measure lookups without and with a concurrent clone, for at most the time of a clone."""
     known = [row["seconds"] for row in result.raw if row["tag"] == tag and row["what"] == SERVICE]
-    # Lookups slow the clone down, so it lasts longer than alone and covers the whole run.
+    # Lookups slow the clone down, so that it covers the whole run.
     seconds = max(1, min(rig.sizes.look_seconds, int(min(known))))
     rig.say(f"clone: lookups in {tag} during a clone")
     rig.warm_up(service, tag)
@@ -132,8 +132,8 @@ def _lookups_meanwhile(rig: Rig, service: Service, tag: str, result: Result) -> 
     title = f"Lookups in {tag}, {CONNECTIONS} connections, {seconds} s"
     result.tables.append(Table(title, tuple(keys.values()), shown))
     result.notes.append(
-        "Were lookups blocked by a clone, the longest would take about as long as the clone does. That they are somewhat "
-        "slower beside it is what any other work on the same cores would do to them."
+        "If a clone blocked lookups, the longest lookup would take about as long as the clone. Lookups are somewhat slower "
+        "during a clone, as during any other work on the same cores."
     )
     result.raw += [{"tag": tag, "what": f"lookups, {row['clone']} a clone", **row} for row in rows]
 

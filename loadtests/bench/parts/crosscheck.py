@@ -1,4 +1,4 @@
-"""The client's counts against the server's own log: a rig that miscounts would show here."""
+"""The client's counts compared with the server's access log, which would reveal a harness that counts incorrectly."""
 
 import json
 import re
@@ -15,14 +15,14 @@ TITLE = "Cross-check with the access log"
 CONNECTIONS = 8
 TAG = "tiny"
 INTRO = (
-    "A second service on the same database writes an access log. wrk asks for two tags, one of which is not there, and "
-    "counts the answers by status. When its time is over, each connection may have a request under way, which the server "
-    "answers and logs and wrk no longer counts: the log may have more lines, by at most the number of connections."
+    "A second service on the same database writes an access log. wrk requests two tags, one of which does not exist, and counts "
+    "the responses by status. When its time is over, each connection may have a request in progress, which the server logs and "
+    "wrk does not count: the log may have more lines, by at most the number of connections."
 )
 
 
 def measure(rig: Rig) -> Result:
-    """One run, counted on both sides."""
+    """Run wrk once and compare its counts with the log."""
     result = Result("crosscheck", TITLE, INTRO)
     rig.seed(TAG)
     log = rig.data / "access.log"
@@ -36,14 +36,17 @@ def measure(rig: Rig) -> Result:
             connections=CONNECTIONS,
             count_statuses=True,
         )
-    # It is read after the service has ended, so nothing is still on its way to the file.
+    # The service has ended, so the file is complete.
     logged = statuses_in(log) if log.exists() else None
     _show(result, load, logged)
     return result
 
 
 def statuses_in(log: Path) -> Counter[int]:
-    """Lookups in an access log by status; a line is JSON with `status`, or has the status after the quoted request."""
+    """The lookups in an access log by status.
+
+    A line is JSON with `status`, or has the status after the quoted request.
+    """
     found: Counter[int] = Counter()
     for line in log.read_text(errors="replace").splitlines():
         if "payloadiovs" not in line:
@@ -62,8 +65,8 @@ def _show(result: Result, load: Load, logged: Counter[int] | None) -> None:
         result.targets.append(Target(name, None, CONNECTIONS, at_most=True, note="no access log"))
     else:
         missing = sum(logged.values()) - load.requests
-        note = "" if missing >= 0 else "wrk counted answers that the log does not have"
-        # A log that lacks requests is no better than one that has too many.
+        note = "" if missing >= 0 else "wrk counted responses that are not in the log"
+        # A log that lacks requests must miss the target as well.
         value = missing if missing >= 0 else float(CONNECTIONS - missing)
         result.targets.append(Target(name, value, CONNECTIONS, at_most=True, note=note))
     statuses = sorted({*load.statuses, *(logged or {})})

@@ -1,4 +1,4 @@
-"""Streaming export against psql's COPY of the same rows, its memory, and what lookups notice of it."""
+"""Streaming export compared with psql's COPY of the same rows, its memory, and its effect on lookups."""
 
 import shutil
 import subprocess
@@ -22,13 +22,13 @@ CONNECTIONS = 4
 PSQL = "psql COPY to a file"
 HTTP = {"csv": "over HTTP to a file, CSV", "jsonl": "over HTTP to a file, JSON lines"}
 INTRO = (
-    "The whole of the largest tag by curl to a file, and the same rows by COPY in psql to a file, in turns. First byte: since "
-    "the request. Memory: the largest of gunicorn's workers, resident."
+    "The whole largest tag by curl to a file, and the same rows by COPY in psql to a file, alternately. First byte is the time "
+    "since the request. Memory is the resident memory of the largest gunicorn worker."
 )
 
 
 def measure(rig: Rig) -> Result:
-    """In rounds; then lookups beside an export."""
+    """Measure exports in rounds; then lookups during an export."""
     if shutil.which("curl") is None:
         raise MissingProgramError("curl is not installed (apt-get install curl)")
     result = Result("export", TITLE, INTRO)
@@ -51,7 +51,7 @@ def measure(rig: Rig) -> Result:
 
 
 def _psql(rig: Rig, tag: str, file: Path) -> float:
-    """Seconds."""
+    """Export the rows with psql; returns seconds."""
     tag_id = rig.database.value('SELECT id FROM "GlobalTag" WHERE name = %s', (tag,))
     always = {"tag_id": tag_id, "payload_type_id": None, "since": 0, "since_major": 0, "since_minor": 0, "until": 2**63}
     rows = named_sql.load("export_csv").replace("{rows}", named_sql.load("export_rows"))
@@ -68,7 +68,7 @@ def _psql(rig: Rig, tag: str, file: Path) -> float:
 
 
 def _over_http(service: Service, tag: str, form: str, file: Path) -> dict[str, Any]:
-    """Seconds, and memory in MiB."""
+    """Export the rows over HTTP; returns seconds, bytes, and the memory of a worker in MiB."""
     gunicorn = service.gunicorn()
     with usage.peak_of(lambda: usage.largest_worker(gunicorn)) as peak:
         begin = time.perf_counter()
@@ -84,7 +84,10 @@ def _over_http(service: Service, tag: str, form: str, file: Path) -> dict[str, A
 
 
 def _curl(service: Service, tag: str, form: str, file: Path) -> float:
-    """Seconds until the first byte of a whole export. Raises `RuntimeError` unless there is one."""
+    """Export to a file with curl; returns the seconds until the first byte.
+
+    Raises `RuntimeError` if the export fails.
+    """
     done = subprocess.run(
         ["curl", "--silent", "--show-error", "--fail", "--output", str(file), "--write-out", "%{time_starttransfer}",
          service.url(f"global-tags/{tag}/export?format={form}")],
@@ -96,7 +99,7 @@ def _curl(service: Service, tag: str, form: str, file: Path) -> float:
 
 
 def _lookups_beside(rig: Rig, service: Service, tag: str, result: Result) -> None:
-    """Lookups with nothing else going on, and beside exports, one after the other."""
+    """Measure lookups without other load, and during a series of exports."""
     rig.say(f"export: lookups in {tag} beside an export")
     url, seconds = service.lookup_url(tag), rig.sizes.look_seconds
     rows = [{"export": "without", **rig.load(service, url, connections=CONNECTIONS, seconds=seconds)}]
@@ -134,13 +137,13 @@ def _show(result: Result, tag: str) -> None:
     for row in result.raw:
         by_name.setdefault(row["what"], []).append(row)
     spreads = {what: Spread.of([row["seconds"] for row in rows]) for what, rows in by_name.items()}
-    answers = [row for row in result.raw if row["what"] != PSQL]
+    exports = [row for row in result.raw if row["what"] != PSQL]
     copied = spreads[PSQL].median
     result.targets += [
         Target(f"speed of exporting {tag} ÷ psql COPY", ratio(copied, spreads[HTTP["csv"]].median), 0.7, at_most=False),
-        Target("first byte", max(row["first_byte_seconds"] for row in answers), 1, at_most=True, unit="s"),
+        Target("first byte", max(row["first_byte_seconds"] for row in exports), 1, at_most=True, unit="s"),
         Target(
-            "peak memory of a worker", max(row["worker_peak_mib"] for row in answers), 100, at_most=True, unit="MiB"
+            "peak memory of a worker", max(row["worker_peak_mib"] for row in exports), 100, at_most=True, unit="MiB"
         ),
     ]
     rows = [

@@ -1,4 +1,4 @@
-"""How far the service is from what the database alone can do, on the same data in the same minutes."""
+"""The rate of the service compared with that of the database alone (the floor), on the same data at the same time."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ TITLE = "Distance to the floor"
 HTTP, FLOOR = "HTTP, the service's own lookup", "floor: pgbench calls the same function"
 STUDY_SIMPLE, STUDY_PREPARED = "study: LATERAL, planned each time", "study: LATERAL, prepared"
 LATERAL, ORDER_BY = "HTTP, sql_lateral", "HTTP, orm_orderby"
-# Keys of rows, and what the report calls them.
+# Keys of rows, and their columns in the report.
 COSTS = {
     "what": "what", "round": "round", "gunicorn_cpu_ms": "gunicorn CPU ms/answer",
     "postgres_cpu_ms": "PostgreSQL CPU ms/answer", "client_cpu_percent": "client CPU %",
@@ -26,17 +26,17 @@ COSTS = {
 }  # fmt: skip
 HTTP_CONNECTIONS = (2, 3, 4, 6, 8, 12)
 INTRO = (
-    "Answers a second for random moments: over HTTP with three gunicorn workers; by pgbench on the function that a "
-    "lookup calls (the floor: nothing that uses it can be faster); and by pgbench on the LATERAL query of the load "
-    "study (docs/load-tests.md), on its own table and index, which does not cover the answer. Planned each time is "
-    "what an application on Django sends. Each contender first shows at how many clients it is fastest; then they "
-    "take turns, in rounds, in alternating order. Bars are medians, whiskers the slowest and the fastest round."
+    "Responses per second for random moments: over HTTP with three gunicorn workers; by pgbench with the function that a lookup "
+    "calls (the floor: a service that uses it cannot be faster); and by pgbench with the LATERAL query of the load study "
+    "(docs/load-tests.md), on its own table and an index that does not cover the result. A Django application sends statements "
+    "that are planned each time. A search first finds the number of clients at which each contender is fastest; then all are "
+    "measured in rounds, in alternating order. Bars are medians, whiskers the slowest and the fastest round."
 )
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One way to ask, at so many clients at once; `run` returns a row with `rate`."""
+    """One way to execute lookups. `run` takes clients, seconds and seed, and returns a row with `rate`."""
 
     name: str
     run: Callable[[int, int, int], dict[str, Any]]
@@ -45,10 +45,10 @@ class Contender:
 
 
 def measure(rig: Rig) -> Result:
-    """Search for the best client counts, then take turns."""
+    """Search for the best number of clients of each contender, then measure them in rounds."""
     result = Result("floor", TITLE, INTRO)
     rig.seed(rig.sizes.largest)
-    _make_study_table(rig)
+    _create_study_table(rig)
     with running(rig.settings) as service:
         rig.warm_up(service, rig.sizes.largest)
         contenders = _contenders(rig, service, result)
@@ -64,8 +64,8 @@ def measure(rig: Rig) -> Result:
     return result
 
 
-def _make_study_table(rig: Rig) -> None:
-    """Copy the tag's rows, unless the copy is there from an earlier run and has the same rows by number and ids."""
+def _create_study_table(rig: Rig) -> None:
+    """Copy the rows of the tag, unless an earlier copy has the same number of rows and ids of lists."""
     compare = (
         'SELECT (SELECT (count(*), min(payload_list_id), max(payload_list_id)) FROM study."PayloadIOV") = '
         '(SELECT (count(*), min(list.id), max(list.id)) FROM "PayloadIOV" AS iov '
@@ -109,7 +109,7 @@ def _contenders(rig: Rig, service: Service, result: Result) -> list[Contender]:
     if "sql_lateral" in found:
         contenders.append(Contender(LATERAL, over_http(found["sql_lateral"]), counts, sizes.floor_seconds))
     if "orm_orderby" in found:
-        # It takes seconds an answer on large tags: two at once, and as long as some answers take.
+        # A lookup takes seconds in large tags: two clients, for the time of some lookups.
         seconds = max(sizes.floor_seconds, math.ceil(2.5 * _seconds_of(service, found["orm_orderby"], sizes.largest)))
         contenders.append(Contender(ORDER_BY, over_http(found["orm_orderby"]), (2,), seconds))
     return contenders
@@ -145,7 +145,7 @@ def _show(rig: Rig, result: Result, spreads: dict[str, Spread], best: dict[str, 
     rounds = [row for row in result.raw if row["phase"] == "round"]
     costs = [tuple(row.get(key) for key in COSTS) for row in rounds]
     result.tables.append(Table("What an answer costs, by round", tuple(COSTS.values()), costs))
-    # Slower by orders of magnitude, it would press the others together; the table has it.
+    # It is slower by orders of magnitude and would compress the others; the table has it.
     near = {name: spread for name, spread in spreads.items() if name != ORDER_BY}
     result.plots.append(plots.bars(f"{tag}: answers a second, medians of rounds", near, x="answers/s"))
     searched: dict[str, list[tuple[float, float]]] = {}

@@ -1,4 +1,4 @@
-"""How the cost of reading and writing grows with the database."""
+"""The cost of reading and writing as the database grows."""
 
 import json
 import random
@@ -7,7 +7,7 @@ from typing import Any
 
 from loadtests import wrk
 from loadtests.bench.rig import Rig
-from loadtests.client import LARGEST, Answer, Client, lookups
+from loadtests.client import LARGEST, Client, Response, lookups
 from loadtests.content.tags import sized_tag
 from loadtests.database import Database
 from loadtests.reporting import plots
@@ -21,23 +21,23 @@ NAME = "bench_growth"
 TYPES = 200
 TAGS = 1_000
 CONNECTIONS = 4
-# A copy of more than this takes many minutes and twice the disk.
+# A larger clone takes many minutes and twice the disk space.
 LARGEST_CLONE = 10_000_000
-# Between these the lookup is asked to stay nearly the same.
+# The target compares lookups in tags of these sizes, whose times should be nearly the same.
 SMALL, LARGE = 20_000, 5_000_000
 BESIDE = "lookup, in turns with other tags"
 VACUUM = 'VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"'
 INTRO = (
-    f"A database of its own, in which one tag of {TYPES} payload types after the other is made, each larger than the last. "
-    "After each, at the size that the database has then: lookups in the new tag, the list of all tags, attaching a closed IOV, "
-    "inserting a row in one call (both split a row that is there), and cloning the tag. Clones are deleted again. "
-    "A list with few IOVs often has none at a random moment yet, so small tags return fewer rows. At the end, "
-    "lookups in all tags take turns, so that a machine that is slower for a while slows all of them."
+    f"Tags of {TYPES} payload types are created one after the other in a separate database, each larger than the last. After "
+    "each, the following is measured: lookups in the new tag, the list of all tags, attaching a closed IOV, inserting a row with "
+    "one request (both split an existing row), and cloning the tag. Clones are deleted again. A list with few IOVs often begins "
+    "after a random moment, so that small tags return fewer rows. At the end, lookups in all tags alternate, so that a machine "
+    "that is slower for a while affects all of them."
 )
 
 
 def measure(rig: Rig) -> Result:
-    """Grow, measuring at each size."""
+    """Create the tags and measure at each size."""
     result = Result("growth", TITLE, INTRO)
     database = rig.database.create_sibling(NAME)
     settings = rig.settings.with_database(database.url)
@@ -68,8 +68,8 @@ def _write(rig: Rig, settings: Settings, iovs: int) -> None:
     write_sized(settings, _tag(iovs))
 
 
-def _tags(rig: Rig, service: Service, database: Database) -> list[Answer]:
-    """The list of all tags, filled up with empty ones to a certain number."""
+def _tags(rig: Rig, service: Service, database: Database) -> list[Response]:
+    """Add empty tags up to `TAGS` tags, and request the list of all tags repeatedly."""
     there = database.value('SELECT count(*) FROM "GlobalTag"')
     database.run(
         "INSERT INTO \"GlobalTag\" (name, status_id) SELECT 'empty-' || number, "
@@ -77,7 +77,7 @@ def _tags(rig: Rig, service: Service, database: Database) -> list[Answer]:
         (there + 1, TAGS),
     )
     database.run(VACUUM)
-    # Every thread opens its connection before anything is timed.
+    # Every thread opens its connection before the measurement.
     wrk.run(service.url("globalTags"), seconds=1, connections=service.workers * 4, mode="fixed")
     with Client(service.port) as client:
         return [client.call("GET", "globalTags") for _ in range(rig.sizes.growth_repeats)]
@@ -104,20 +104,20 @@ def _at_this_size(rig: Rig, service: Service, database: Database, iovs: int) -> 
 
 
 def _side_by_side(rig: Rig, service: Service, database: Database) -> list[dict[str, Any]]:
-    answers: dict[int, list[Answer]] = {iovs: [] for iovs in rig.sizes.growth}
+    responses: dict[int, list[Response]] = {iovs: [] for iovs in rig.sizes.growth}
     size = database.value('SELECT sum(iov_count)::bigint FROM "PayloadList"')
-    # What was cloned and deleted has taken the memory.
-    rig.warm_up(service, *(_tag(iovs) for iovs in answers))
+    # Cloning and deleting have displaced the data from memory.
+    rig.warm_up(service, *(_tag(iovs) for iovs in responses))
     with Client(service.port) as client:
         for number in range(rig.sizes.rounds):
-            for iovs, found in answers.items():
+            for iovs, found in responses.items():
                 path = f"payloadiovs/?gtName={_tag(iovs)}"
                 found += lookups(client, path, "random", calls=rig.sizes.growth_repeats, seconds=5, seed=number)
-    return [_row(BESIDE, size, found, iovs) for iovs, found in answers.items()]
+    return [_row(BESIDE, size, found, iovs) for iovs, found in responses.items()]
 
 
 class _Writes:
-    """New IOVs, each valid for one moment at a random place."""
+    """Writes of new IOVs, each valid for a single minor at a random moment."""
 
     def __init__(self, client: Client, tag: str, iovs: int) -> None:
         self._client = client
@@ -125,10 +125,10 @@ class _Writes:
         self._source = random.Random(f"growth/{iovs}")
         self._lists = json.loads(client.call("GET", f"gtPayloadLists/{tag}").body)
 
-    def attach(self) -> Answer:
-        """The attaching alone; the IOV is made before."""
+    def attach(self) -> Response:
+        """Create an IOV and attach it; returns the response to attaching."""
         major, minor = self._moment()
-        made = self._client.write(
+        created = self._client.write(
             "POST",
             "piov",
             {
@@ -141,11 +141,11 @@ class _Writes:
             },
         )
         payload_list = self._lists[self._source.choice(sorted(self._lists))]
-        body = {"payload_list": payload_list, "piov_id": json.loads(made.body)["id"]}
+        body = {"payload_list": payload_list, "piov_id": json.loads(created.body)["id"]}
         return self._client.write("PUT", "piov_attach", body)
 
-    def insert(self) -> Answer:
-        """One row in one call."""
+    def insert(self) -> Response:
+        """Insert an IOV with one request."""
         major, minor = self._moment()
         row = {
             "global_tag": self._tag,
@@ -161,26 +161,26 @@ class _Writes:
         return self._source.randint(0, LARGEST), self._source.randint(0, LARGEST)
 
 
-def _clone(client: Client, tag: str) -> Answer:
+def _clone(client: Client, tag: str) -> Response:
     cloned = client.write("POST", f"cloneGlobalTag/{tag}/{tag}-clone")
     client.write("DELETE", f"deleteGlobalTag/{tag}-clone")
     return cloned
 
 
-def _row(what: str, size: int | None, answers: list[Answer], iovs: int | None = None) -> dict[str, Any]:
-    walls = [answer.wall for answer in answers]
-    times = [answer.database for answer in answers if answer.database is not None]
+def _row(what: str, size: int | None, responses: list[Response], iovs: int | None = None) -> dict[str, Any]:
+    walls = [response.wall for response in responses]
+    times = [response.database for response in responses if response.database is not None]
     return {
         "what": what,
         "iovs_in_database": size,
         "iovs_per_type": iovs,
-        "answers": len(answers),
-        "rows": percentile([answer.rows for answer in answers], 50) if what.startswith("lookup") else None,
+        "answers": len(responses),
+        "rows": percentile([response.rows for response in responses], 50) if what.startswith("lookup") else None,
         "p50_ms": percentile(walls, 50),
         "p95_ms": percentile(walls, 95),
         "db_p50_ms": percentile(times, 50) if times else None,
-        "bytes_per_answer": len(answers[-1].body),
-        "errors": sum(answer.status != 200 for answer in answers),
+        "bytes_per_answer": len(responses[-1].body),
+        "errors": sum(response.status != 200 for response in responses),
     }
 
 
@@ -199,7 +199,7 @@ def _show_targets(result: Result, of_lookup: dict[int, float]) -> None:
     large = max(size for size in of_lookup if size <= 2 * LARGE)
     tags = [row["p50_ms"] for row in result.raw[-2:]]
     name = f"lookup p50 in a tag of {large:,} IOVs ÷ {small:,} IOVs, in turns"
-    remark = "" if large >= LARGE else "the larger tag is smaller than meant"
+    remark = "" if large >= LARGE else f"the larger tag has less than {LARGE:,} IOVs"
     result.targets.append(Target(name, ratio(of_lookup[large], of_lookup[small]), 1.3, at_most=True, note=remark))
     name = f"globalTags, {TAGS:,} tags, the largest of {max(of_lookup):,} IOVs ÷ all empty"
     result.targets.append(Target(name, ratio(tags[1], tags[0]), 3, at_most=True))

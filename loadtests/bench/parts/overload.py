@@ -1,4 +1,4 @@
-"""What is answered when more is asked than the service can do: from half of it to ten times as much."""
+"""The responses of the service under load from half of its capacity to ten times the capacity."""
 
 import json
 import time
@@ -17,20 +17,20 @@ from loadtests.service import Service, running
 from loadtests.wrk import run as run_wrk
 
 TITLE = "Overload"
-# nginx lets so many wait; all beyond are told to come again.
+# The number of requests that nginx queues; further requests get 504 (retry later).
 QUEUE = 10_200
-# Clients that ask again and again beside those that wait in the queue.
+# Clients in addition to those that wait in the queue.
 CLIENTS = 2000
 FACTORS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
-# Until as many wait as are going to.
+# The time until the queue has reached its length.
 SETTLE_SECONDS = 8
-# The last second's log has clients that went away because the run was over.
+# The log of the last second has clients that disconnected because the run was over.
 END_SECONDS = 1
 INTRO = (
-    "`make serve`, lookups at random moments in the largest tag. First the capacity: the most answers a second with a "
-    "fixed number of connections. Then clients that each pause for a random time offer a multiple of it. They do not wait for "
-    "each other, so what is offered does not shrink when the service is slow, except by those that wait in its queue. "
-    "Answers and their times are those of nginx's access log in the last part of each run, where the queue is as full as it gets."
+    "`make serve`, lookups at random moments in the largest tag. First the capacity is measured: the largest rate of responses "
+    "with a fixed number of connections. Then clients that pause for random times offer a multiple of it. They do not wait for "
+    "each other, so that a slow service does not reduce the offered rate, except for the clients in its queue. Responses and "
+    "their times are those in nginx's access log for the last part of each run, when the queue has reached its length."
 )
 COLUMNS = (
     "× capacity", "offered/s", "answered/s", "504/s", "other", "dropped", "p50 ms", "p99 ms", "504: p99 ms", "÷ most",
@@ -39,7 +39,7 @@ COLUMNS = (
 
 
 def measure(rig: Rig) -> Result:
-    """The capacity, then every multiple of it."""
+    """Measure the capacity, then every multiple of it."""
     result = Result("overload", TITLE, INTRO)
     tag = rig.sizes.largest
     rig.seed(tag)
@@ -49,9 +49,9 @@ def measure(rig: Rig) -> Result:
         capacity = max(
             run_wrk(url, seconds=rig.sizes.floor_seconds, connections=64, seed=number).rate for number in (1, 2, 3)
         )
-        rig.say(f"overload: capacity {capacity:.0f} answers a second")
+        rig.say(f"overload: capacity {capacity:.0f} responses per second")
         for factor in FACTORS:
-            rig.say(f"overload: {factor} times that")
+            rig.say(f"overload: {factor} × capacity")
             result.raw.append(_offer(rig, service, url, factor, capacity))
             _wait_until_idle(service)
     _show(result, capacity)
@@ -61,7 +61,7 @@ def measure(rig: Rig) -> Result:
 def _offer(rig: Rig, service: Service, url: str, factor: float, capacity: float) -> dict[str, Any]:
     seconds = rig.sizes.overload_seconds
     excess = factor - 1
-    # In overload the queue is full of clients that wait; the others share what is left to offer.
+    # Under overload, QUEUE clients wait in the queue, and the others offer the excess.
     clients = CLIENTS if excess <= 0 else QUEUE + CLIENTS
     pause = CLIENTS / (capacity * (factor if excess <= 0 else excess))
     with usage.peak_of(lambda: usage.largest_worker(service.application(), recursive=True)) as peak:
@@ -88,7 +88,7 @@ def _offer(rig: Rig, service: Service, url: str, factor: float, capacity: float)
 
 
 def _logged(log: Path, since: float, until: float) -> Iterator[dict[str, Any]]:
-    """The lookups in nginx's access log whose answers were sent in a span of time, in seconds since the epoch."""
+    """The lookups in nginx's access log whose responses were sent in a time span, given in seconds since the epoch."""
     with log.open(errors="replace") as lines:
         for line in lines:
             found = json.loads(line)
@@ -97,7 +97,7 @@ def _logged(log: Path, since: float, until: float) -> Iterator[dict[str, Any]]:
 
 
 def _wait_until_idle(service: Service) -> None:
-    """Until nobody of the last run waits any more."""
+    """Wait until the service is idle, so that no request of the last run is left in its queue; at most a minute."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         before = usage.family_cpu(service.application())
@@ -123,9 +123,7 @@ def _show(result: Result, capacity: float) -> None:
             "Offered against answered",
             {
                 "answered (200)": sorted(zip(offered, (row["answered_per_s"] for row in result.raw), strict=True)),
-                "told to come again (504)": sorted(
-                    zip(offered, (row["status_504_per_s"] for row in result.raw), strict=True)
-                ),
+                "refused (504)": sorted(zip(offered, (row["status_504_per_s"] for row in result.raw), strict=True)),
             },
             x="offered requests/s",
             y="requests/s",

@@ -1,4 +1,4 @@
-"""What a streaming replica takes off the primary: CPU of both for a lookup, in a tag that may change and in a frozen one."""
+"""The CPU that a streaming replica saves on the primary, per lookup, in a tag that may change and in a frozen one."""
 
 from loadtests import usage
 from loadtests.bench.parts.serving import FROZEN, make_tags
@@ -11,10 +11,10 @@ from loadtests.standby import Standby
 TITLE = "Read replicas"
 WITH, WITHOUT = "primary and replica", "primary alone"
 INTRO = (
-    "Two services are asked in turn, at random moments: one that knows of a streaming replica, and one that does not. "
-    "The replica is on the same machine, so nothing gets faster here; what counts is the primary's CPU for a lookup, since "
-    "that is what a second machine for the replica sets free. In a frozen tag the replica answers alone; in one that may change, "
-    "the primary is asked whether it has."
+    "Lookups at random moments, alternately on two services: one with a streaming replica and one without. The replica is on the "
+    "same machine, so that lookups do not become faster here. The figure that matters is the primary's CPU per lookup, which a "
+    "second machine for the replica would free. For a frozen tag only the replica is queried; for a tag that may change, the "
+    "primary is queried whether it has changed."
 )
 KEYS = ("tag", "what", "round", "answers_per_s", "p50_ms", "p99_ms", "errors")
 KEYS += ("primary_cpu_ms", "replica_cpu_ms", "gunicorn_cpu_ms")
@@ -23,7 +23,7 @@ COLUMNS += ("primary CPU ms/answer", "replica CPU ms/answer", "gunicorn CPU ms/a
 
 
 def measure(rig: Rig) -> Result:
-    """Random lookups in both tags, with and without the replica."""
+    """Measure random lookups in both tags, with and without the replica."""
     result = Result("replicas", TITLE, INTRO)
     rig.seed(rig.sizes.largest)
     tags = (rig.sizes.largest, FROZEN)

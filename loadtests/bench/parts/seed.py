@@ -1,4 +1,4 @@
-"""Seeding against a bare COPY of the same rows."""
+"""The time of seeding compared with a bare COPY of the same rows."""
 
 import re
 import time
@@ -18,14 +18,13 @@ SEEDING, INSIDE = "seed_scenario, the whole command", "seed_scenario, by its own
 SAME, BARE = "COPY into the same table", "COPY into a table without foreign key and triggers"
 VACUUM = "VACUUM (ANALYZE) after the COPY, which seed_scenario includes"
 INTRO = (
-    "seed_scenario into a fresh database; then the same rows, exported to a file, by one COPY into the emptied table with its "
-    "index, foreign key and triggers; then into a table that is alike but has no foreign key and no triggers. Each begins "
-    "after a checkpoint."
+    "seed_scenario into a new database; then the same rows, exported to a file, by one COPY into the truncated table with its "
+    "index, foreign key and triggers; then into the same table without foreign key and triggers. Each begins after a checkpoint."
 )
 
 
 def measure(rig: Rig) -> Result:
-    """In rounds, each in a fresh database."""
+    """Measure in rounds, each in a new database."""
     result = Result("seed", TITLE, INTRO)
     peaks = []
     for number in range(1, rig.sizes.seed_rounds + 1):
@@ -53,7 +52,7 @@ def _round(rig: Rig, database: Database, file: Path) -> tuple[dict[str, float], 
     if own := re.search(r"created in ([\d.]+) s", seeded.output):
         seconds[INSIDE] = float(own[1])
     with database.connect() as connection, file.open("w") as target:
-        # In the order in which they were written.
+        # In the order of insertion.
         order = f'COPY (SELECT {ROWS} FROM "PayloadIOV" ORDER BY id) TO STDOUT'
         connection.cursor().copy_expert(order, target)
     database.run('TRUNCATE "PayloadIOV"')
@@ -68,7 +67,7 @@ def _round(rig: Rig, database: Database, file: Path) -> tuple[dict[str, float], 
 
 
 def _copy(database: Database, table: str, file: Path) -> float:
-    """Seconds with the commit."""
+    """Copy the rows from the file; returns seconds, including the commit."""
     database.run("CHECKPOINT")
     with database.connect() as connection, file.open() as source:
         begin = time.perf_counter()
@@ -97,7 +96,7 @@ def _show(rig: Rig, result: Result, peak: float) -> None:
     result.tables.append(Table(rig.sizes.largest, columns, rows))
     together = ratio(spreads[SEEDING].median, copied + spreads[VACUUM].median)
     result.notes.append(
-        f"seed_scenario also vacuums and analyses. With that on both sides, the ratio is {together:.2f}: the stricter one is "
-        "among the targets."
+        f"seed_scenario also runs VACUUM and ANALYZE. With these on both sides the ratio is {together:.2f}; the target uses the "
+        "stricter ratio."
     )
     result.plots.append(plots.bars(f"{rig.sizes.largest}: seconds", spreads, x="seconds"))

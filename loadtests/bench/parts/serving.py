@@ -1,4 +1,4 @@
-"""What nginx, its cache and PgBouncer do for lookups, beside gunicorn alone on the same database."""
+"""The effect of nginx, its cache and PgBouncer on lookups, compared with gunicorn alone on the same database."""
 
 import json
 import time
@@ -18,16 +18,15 @@ MOMENT = "&majorIOV=1073741824&minorIOV=0"
 STORM_TIMEOUT_SECONDS = 120
 PAUSE_SECONDS = 2
 INTRO = (
-    "Both run side by side and are asked in turn. *Random* is the part of the work that no cache can take over: lookups at "
-    "random moments in the largest tag. In a *storm* all jobs start at once, each on a connection of its own, and ask for the "
-    "same moment of one tag: a frozen one, whose answer nginx may give by itself, and an unlocked one, of which it asks "
-    "the service each time whether its answer still holds. A storm lasts until the last job has its answer; times count "
-    "from its begin."
+    "Both services run side by side and are measured alternately. *Random* is the load that a cache cannot reduce: lookups at "
+    "random moments in the largest tag. In a *storm* all jobs start at once, each over its own connection, and send the same "
+    "lookup: in a frozen tag, for which nginx may serve the cached response, or in an unlocked tag, for which nginx revalidates "
+    "it with the service each time. A storm lasts until the last job has its response; times count from its begin."
 )
 
 
 def measure(rig: Rig) -> Result:
-    """Random lookups, then storms."""
+    """Measure random lookups, then storms."""
     result = Result("serving", TITLE, INTRO)
     rig.seed(rig.sizes.largest)
     with running(rig.settings) as alone, running(rig.settings, command="serve") as production:
@@ -39,7 +38,7 @@ def measure(rig: Rig) -> Result:
 
 
 def make_tags(service: Service, source: str) -> None:
-    """A frozen and an unlocked copy of a tag, if they are not there from an earlier run."""
+    """Create a frozen and an unlocked clone of a tag, unless they exist from an earlier run."""
     with Client(service.port) as client:
         there = {tag["name"]: tag["status"] for tag in json.loads(client.call("GET", "globalTags").body)}
         for name in (FROZEN, UNLOCKED):
@@ -96,11 +95,11 @@ def _storms(rig: Rig, result: Result, services: dict[str, Service]) -> None:
                 }  # fmt: skip
                 result.raw.append(row)
                 rows.append(tuple(row[key] for key in STORM_KEYS))
-                # What is left in the kernel's queues from one storm must not meet the next one.
+                # The kernel's queues must be empty before the next storm.
                 time.sleep(PAUSE_SECONDS)
     result.tables.append(Table(f"Storms of {rig.sizes.jobs:,} jobs", STORM_COLUMNS, rows))
     dropped = sum(row["dropped"] for row in result.raw if row["phase"] == "storm" and row["what"] == WITH)
-    result.targets.append(Target("storms: jobs without an answer (make serve)", dropped, 0, at_most=True))
+    result.targets.append(Target("storms: jobs without a response (make serve)", dropped, 0, at_most=True))
 
 
 STORM_KEYS = (

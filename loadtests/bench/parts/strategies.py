@@ -1,4 +1,4 @@
-"""Ways to answer the lookup x scenarios x patterns: database time alone, and whole answers."""
+"""The lookup strategies by scenario and pattern: database time, and whole responses."""
 
 import json
 import math
@@ -6,28 +6,28 @@ from typing import Any
 
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.bench.rig import Rig
-from loadtests.client import Answer, Client, lookups
+from loadtests.client import Client, Response, lookups
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile
 from loadtests.reporting.result import Result, Table
 from loadtests.service import Service, ServiceError, manage, running
 
 TITLE = "Strategies"
-# The names that the service is expected to list, for those that are there without being listed.
+# The names to try if the service does not list its strategies.
 KNOWN = (
     "orm_orderby", "orm_max", "sql_distinct", "sql_group", "sql_lateral_pair", "sql_lateral_row", "sql_lateral_asc",
     "sql_lateral",
 )  # fmt: skip
 OWN = "the service's own"
-# Tags from this number of IOVs on do not stay in memory by themselves; and answers that take longer are not asked for in vain.
+# Larger tags do not stay in memory and are warmed up, unless a single lookup takes longer than SLOW_MILLISECONDS.
 LARGE, SLOW_MILLISECONDS = 500_000, 100
 PATTERNS = ("first", "random", "last")
 INTRO = (
-    "Database time is what the service says about itself (Server-Timing) in calls one after the other by one client. Whole "
-    "answers are measured by wrk with several connections at once. Patterns: first is the moment (0, 0), random is "
-    "uniform in 0…2^31-1, last is (2^31-1, 2^31-1). Before all data nothing is valid, so first returns no rows."
+    "Database time is the value that the service reports in Server-Timing, for sequential requests of one client. Whole "
+    "responses are measured by wrk with several connections. Patterns: first is the moment (0, 0), random is uniform in "
+    "0…2^31-1, last is (2^31-1, 2^31-1). At the first moment nothing is valid, so that first returns no rows."
 )
-# What is shown of a verdict on a plan; all of it where it has none of these.
+# The columns of the verdicts on plans; if a verdict has none of these, all are shown.
 VERDICT = (
     "strategy", "scan", "index", "condition", "rows_read", "rows_removed", "heap_fetches", "buffers", "rows", "planning_ms",
     "execution_ms",
@@ -43,7 +43,7 @@ KEYS = (
 
 
 def measure(rig: Rig) -> Result:
-    """Every combination, bounded in time."""
+    """Measure every combination for a limited time."""
     result = Result("strategies", TITLE, INTRO)
     rig.seed(*rig.sizes.strategy_scenarios)
     has_indexes = _indexes(rig, "create", result)
@@ -66,21 +66,21 @@ def measure(rig: Rig) -> Result:
 
 
 def routes(service: Service, result: Result) -> dict[str, str]:
-    """The route of each strategy by its name; what is missing is noted in the result."""
+    """The route of each strategy by name; missing ones are noted in the result."""
     found = {OWN: "payloadiovs/"}
     with Client(service.port) as client:
         listed = client.call("GET", "payloadiovs_strategies/")
         if listed.status == 200:
             names = [entry["name"] for entry in json.loads(listed.body)]
         else:
-            result.notes.append("The service lists no strategies; those that are known were tried one by one.")
+            result.notes.append("The service does not list its strategies; the known names were tried one by one.")
             names = list(KNOWN)
         for name in names:
             route = f"payloadiovs_{name}/"
             if client.call("GET", f"{route}?gtName=none&majorIOV=0&minorIOV=0").body.find(b"route_not_found") < 0:
                 found[name] = route
     if missing := [name for name in names if name not in found]:
-        result.notes.append(f"Not there, so not measured: {', '.join(missing)}.")
+        result.notes.append(f"Not measured, because the service does not have them: {', '.join(missing)}.")
     return found
 
 
@@ -89,23 +89,23 @@ def _combination(rig: Rig, service: Service, route: str, scenario: str, pattern:
     with Client(service.port) as client:
         quick = max(one.wall for one in lookups(client, path, pattern, calls=2, seconds=0)) < SLOW_MILLISECONDS
         if quick and pattern == "random" and SCENARIOS[scenario].iovs >= LARGE:
-            # The strategies before it have filled the memory with what they read.
+            # Earlier strategies have displaced its data from memory.
             rig.settle(service.url(path), connections=8)
-        answers = lookups(client, path, pattern, calls=rig.sizes.calls, seconds=rig.sizes.calls_seconds)
-    row = {"scenario": scenario, "pattern": pattern, **_database(answers)}
+        responses = lookups(client, path, pattern, calls=rig.sizes.calls, seconds=rig.sizes.calls_seconds)
+    row = {"scenario": scenario, "pattern": pattern, **_database(responses)}
     if pattern in rig.sizes.http_patterns:
         alone = row["wall_p50_ms"] / 1000
-        # Slow answers get as much time as a few of them take; fewer at once, so that they do not wait for each other.
+        # Slow lookups get the time of a few of them, with fewer connections, so that they do not wait for each other.
         connections = 8 if alone < 0.5 else 2
         seconds = min(max(rig.sizes.strategy_seconds, math.ceil(2.5 * alone)), rig.sizes.longest_seconds)
         row |= rig.load(service, service.url(path), connections=connections, seconds=seconds, mode=pattern)
     return row
 
 
-def _database(answers: list[Answer]) -> dict[str, Any]:
-    walls = [answer.wall for answer in answers]
-    times = [answer.database for answer in answers if answer.database is not None]
-    row = {"calls": len(answers), "rows": max(answer.rows for answer in answers)}
+def _database(responses: list[Response]) -> dict[str, Any]:
+    walls = [response.wall for response in responses]
+    times = [response.database for response in responses if response.database is not None]
+    row = {"calls": len(responses), "rows": max(response.rows for response in responses)}
     for share in (50, 95, 99):
         row[f"db_p{share}_ms"] = percentile(times, share) if times else None
     return row | {f"wall_p{share}_ms": percentile(walls, share) for share in (50, 95, 99)}
@@ -116,12 +116,12 @@ def _indexes(rig: Rig, action: str, result: Result) -> bool:
         manage(rig.settings, "strategy_indexes", action)
         return True
     except ServiceError as error:
-        result.notes.append(f"The strategies' own indexes are not there ({error}).")
+        result.notes.append(f"The indexes of the strategies are missing ({error}).")
         return False
 
 
 def _verdicts(rig: Rig, result: Result) -> None:
-    """The plans of the strategies as the service itself judges them."""
+    """Add the verdicts of `manage.py explain_lookup` on the plans of the strategies."""
     try:
         output = manage(rig.settings, "explain_lookup", "--global-tag", rig.sizes.largest, "--json").output
         result.tables.append(verdicts_table(json_in(output)))
@@ -130,14 +130,14 @@ def _verdicts(rig: Rig, result: Result) -> None:
 
 
 def json_in(output: str) -> Any:
-    """The JSON document at the end of what a command printed, after lines of another kind. Raises `ValueError`."""
+    """The JSON document at the end of a command's output, after other lines. Raises `ValueError` if there is none."""
     lines = output.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith(("[", "{"))]
     return json.loads("\n".join(lines[starts[0] :] if starts else []))
 
 
 def verdicts_table(document: Any) -> Table:
-    """A table of a list of objects, or of the first such list in an object. Raises `ValueError` where there is none."""
+    """A table of a list of objects, or of the first such list in an object. Raises `ValueError` if there is none."""
     candidates = [document, *(document.values() if isinstance(document, dict) else [])]
     for rows in candidates:
         if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
@@ -150,7 +150,7 @@ def verdicts_table(document: Any) -> Table:
 def _show(rig: Rig, result: Result) -> None:
     if not any(row["db_p50_ms"] is not None for row in result.raw):
         result.notes.append(
-            "Database time is not available: answers have no Server-Timing. The plots show whole answers instead."
+            "Database time is not available: responses have no Server-Timing. The plots show whole responses instead."
         )
     rows = [tuple(row.get(key) for key in KEYS) for row in result.raw]
     result.tables.insert(0, Table("All combinations", COLUMNS, rows))
@@ -180,7 +180,7 @@ def _show(rig: Rig, result: Result) -> None:
 
 
 def _by_size(rows: list[dict[str, Any]]) -> list[plots.Plot]:
-    """Where there is more than one scenario: how each strategy's time grows with the number of IOVs."""
+    """A plot of each strategy's time against the number of IOVs, if there is more than one scenario."""
     key, what = ("db_p50_ms", "database time") if rows[0]["db_p50_ms"] is not None else ("wall_p50_ms", "answer")
     series: dict[str, list[tuple[float, float]]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Answers a second against the number of gunicorn processes and of client connections."""
+"""Responses per second against the number of gunicorn processes and of client connections."""
 
 from loadtests.bench.rig import Rig
 from loadtests.reporting import plots
@@ -7,8 +7,8 @@ from loadtests.service import running
 
 TITLE = "Workers and connections"
 INTRO = (
-    "The service is started anew with each number of gunicorn workers (four threads each). Lookups at random moments. "
-    "Once all cores are busy, more connections only wait: the rate stays and the answer's time grows in proportion."
+    "The service is started with each number of gunicorn workers (four threads each). Lookups are at random moments. Once all "
+    "cores are busy, more connections only wait: the rate is constant and the response time grows in proportion."
 )
 KEYS = (
     "workers", "connections", "answers_per_s", "p50_ms", "p95_ms", "p99_ms", "errors", "gunicorn_cpu_ms", "postgres_cpu_ms",
@@ -21,7 +21,7 @@ COLUMNS = (
 
 
 def measure(rig: Rig) -> Result:
-    """Every pair of numbers."""
+    """Measure every pair of numbers."""
     result = Result("workers", TITLE, INTRO)
     tag = rig.sizes.worker_scenario
     rig.seed(tag)

@@ -1,1 +1,1 @@
-"""An app with one more migration of the service's tables, as a next release may bring, and settings with it."""
+"""An app with an additional migration of the service's tables, as a later release may have, and its settings."""

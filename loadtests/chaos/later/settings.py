@@ -1,4 +1,4 @@
-"""The service's settings, with one app more."""
+"""The service's settings with one additional app."""
 
 from cdb.settings import *  # noqa: F403
 from cdb.settings import INSTALLED_APPS

@@ -1,4 +1,4 @@
-"""A column more, for which PostgreSQL locks the table against everybody."""
+"""Add a column, for which PostgreSQL takes an exclusive lock on the table."""
 
 from django.db import migrations
 
