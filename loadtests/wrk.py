@@ -1,4 +1,4 @@
-"""Running wrk, an HTTP load generator in C, and reading its counts and times."""
+"""Running wrk, an HTTP load generator written in C, and reading its counts and response times."""
 
 import json
 import os
@@ -20,7 +20,11 @@ class MissingProgramError(Exception):
 
 @dataclass(frozen=True)
 class Load:
-    """The result of one run of wrk. Response times are in milliseconds; bytes include headers."""
+    """The result of one run of wrk.
+
+    Response times (`p50` to `max`) are in milliseconds. `bytes` includes the headers of the responses. `cpu_seconds`
+    and `wall_seconds` are those of the wrk process.
+    """
 
     requests: int
     seconds: float
@@ -32,7 +36,7 @@ class Load:
     # Responses with a status of 400 or above.
     refused: int
     timeouts: int
-    # Errors of connecting, reading and writing.
+    # Errors while connecting, reading or writing.
     broken: int
     cpu_seconds: float
     wall_seconds: float
@@ -45,12 +49,12 @@ class Load:
 
     @property
     def errors(self) -> int:
-        """Error responses, timeouts and broken connections together."""
+        """The sum of the error responses, timeouts and connection errors."""
         return self.refused + self.timeouts + self.broken
 
     @property
     def client_share(self) -> float:
-        """The share of the capacity of all cores that wrk used."""
+        """The CPU time of wrk as a share (0 to 1) of the capacity of all cores that this process may use."""
         return self.cpu_seconds / (self.wall_seconds * len(os.sched_getaffinity(0)))
 
 
@@ -71,15 +75,19 @@ def run(
     other_url: str | None = None,
     pause_milliseconds: float = 0,
 ) -> Load:
-    """Put load on `url` for some seconds.
+    """Send GET requests to `url` for `seconds` seconds, on `connections` concurrent connections.
 
-    With `mode` first, random or last, a moment is appended to `url`; with fixed it is used as it is. Every
-    tenth request goes to `other_url`, if given. With a pause, each connection waits before each request for a
-    random time with that mean. Raises `RuntimeError` with the output of wrk if it fails.
+    `mode` is the moment that is appended to the URL of each request: "first" (major and minor 0), "last" (both
+    2^31 - 1), "random" (both from 0 to 2^31 - 1, from a generator with `seed`) or "fixed" (none: `url` is used as it
+    is). Every tenth request goes to `other_url`, if given, except in mode "fixed". With `pause_milliseconds`, a
+    connection waits before each request for a random time with this mean. `count_statuses` fills `Load.statuses`, which
+    costs CPU time of wrk.
+
+    Raises `MissingProgramError`, or `RuntimeError` with the output of wrk if wrk fails.
     """
     check_installed()
     parts = urlsplit(url)
-    # One thread sends more requests than the service can handle; more threads would take CPU time from the service.
+    # One thread can send more requests than the service can handle. More threads would take CPU time from the service.
     command = [
         "wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s",
         "--timeout", f"{TIMEOUT_SECONDS}s", "--script", str(SCRIPT), f"{parts.scheme}://{parts.netloc}",

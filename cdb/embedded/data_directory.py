@@ -89,9 +89,15 @@ class DataDirectory:
         unfinished = self.directory / f"unfinished-{uuid.uuid4().hex}"
         # Collation by byte order, which is the same with every C library.
         postgres_binaries.run(
-            "initdb", "--username", USER, "--auth", "trust", "--encoding", "UTF8", "--locale-provider", "builtin",
-            "--builtin-locale", "C.UTF-8", "--locale", "C", "--pgdata", str(unfinished),
-        )  # fmt: skip
+            "initdb",
+            f"--username={USER}",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--locale=C",
+            f"--pgdata={unfinished}",
+        )
         unfinished.rename(self.data)
         for leftover in self.directory.glob("unfinished-*"):
             shutil.rmtree(leftover, ignore_errors=True)

@@ -15,8 +15,16 @@ from cdb.serving import postgresql
 
 # Commands that use no database. Starting the embedded server for them would only take time.
 WITHOUT_DATABASE = {
-    "help", "version", "check", "capacity", "reload", "spectacular", "startapp", "startproject", "diffsettings",
-}  # fmt: skip
+    "help",
+    "version",
+    "check",
+    "capacity",
+    "reload",
+    "spectacular",
+    "startapp",
+    "startproject",
+    "diffsettings",
+}
 HELP_FLAGS = {"-h", "--help", "--version"}
 
 

@@ -143,13 +143,22 @@ def _add_gunicorn_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pool", choices=list(pools()))
     parser.add_argument("--bind", nargs="+", required=True, help="addresses to listen on, each HOST:PORT or unix:PATH")
     parser.add_argument(
-        "--workers", action=Number, kind=int, least=0, metavar="N",
+        "--workers",
+        action=Number,
+        kind=int,
+        least=0,
+        metavar="N",
         help="number of worker processes (default, and 0: as for `make serve`, by CDB_WORKERS)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--graceful", action=Duration, unit="s", kind=int, least=0, metavar="TIME",
+        "--graceful",
+        action=Duration,
+        unit="s",
+        kind=int,
+        least=0,
+        metavar="TIME",
         help="maximum time for requests in progress when gunicorn is stopped (default, and 0: 30s)",
-    )  # fmt: skip
+    )
 
 
 def _add_nginx_options(parser: argparse.ArgumentParser) -> None:
@@ -167,38 +176,66 @@ def _add_nginx_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trust", nargs="*", action="extend", default=[], help="networks of trusted proxies")
     parser.add_argument(
-        "--processes", action=Number, kind=int, least=0, metavar="N",
+        "--processes",
+        action=Number,
+        kind=int,
+        least=0,
+        metavar="N",
         help="number of nginx processes (default, and 0: one for each core, at least four)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--threads", action=Number, kind=int, least=1, metavar="N",
+        "--threads",
+        action=Number,
+        kind=int,
+        least=1,
+        metavar="N",
         help="total number of threads that serve lookups, divided by the number of nginx instances",
-    )  # fmt: skip
+    )
 
 
 def _add_pgbouncer_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--listen", default="*", help="TCP addresses to listen on (default: all)")
     for name in pools():
         parser.add_argument(
-            f"--{name}-connections", action=Number, kind=int, least=0, metavar="N",
+            f"--{name}-connections",
+            action=Number,
+            kind=int,
+            least=0,
+            metavar="N",
             help=f"number of connections of the pool {name} to PostgreSQL (default, and 0: its number of threads)",
-        )  # fmt: skip
+        )
 
 
 def _add_postgresql_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--directory", type=Path, required=True, help="directory for postgresql.conf")
     parser.add_argument(
-        "--memory", action=Size, unit="MiB", kind=int, least=1, required=True, metavar="SIZE",
+        "--memory",
+        action=Size,
+        unit="MiB",
+        kind=int,
+        least=1,
+        required=True,
+        metavar="SIZE",
         help="memory that PostgreSQL may use",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--disk", action=Size, unit="MiB", kind=int, least=0, metavar="SIZE",
+        "--disk",
+        action=Size,
+        unit="MiB",
+        kind=int,
+        least=0,
+        metavar="SIZE",
         help="size of its disk (default, and 0: that of the disk of --directory)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--connections", action=Number, kind=int, least=1, required=True, metavar="N",
+        "--connections",
+        action=Number,
+        kind=int,
+        least=1,
+        required=True,
+        metavar="N",
         help="maximum number of connections (max_connections)",
-    )  # fmt: skip
+    )
     parser.set_defaults(only_write=True)
 
 

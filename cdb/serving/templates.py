@@ -1,4 +1,4 @@
-"""The configuration templates in deploy/, whose placeholders are replaced by values."""
+"""Configuration files from the templates in deploy/: replacing the placeholders, and writing the files."""
 
 import os
 import re
@@ -12,12 +12,14 @@ COMMENT = re.compile(r"\s*[#;]")
 
 
 def source(name: str) -> str:
-    """The text of `deploy/<name>`, with its placeholders."""
+    """The text of the template `deploy/<name>`, with its placeholders."""
     return (DEPLOY / name).read_text()
 
 
 def fill(name: str, values: dict[str, object]) -> str:
-    """The text of `deploy/<name>` with each `@NAME@` outside of comments replaced by its value.
+    """The text of the template `deploy/<name>` with each placeholder `@NAME@` replaced by the value of `NAME`.
+
+    Lines that begin with `#` or `;` are comments and are not changed.
 
     Raises `KeyError` for a placeholder without a value.
     """
@@ -28,9 +30,9 @@ def fill(name: str, values: dict[str, object]) -> str:
 
 
 def write(path: Path, text: str, owner: tuple[int, int] | None = None) -> None:
-    """Write a file that only its owner can read. The file is replaced atomically.
+    """Write a file that only its owner can read and write. An existing file is replaced atomically.
 
-    `owner` is the user id and group id of the owner, by default those of this process.
+    `owner` is the user id and group id of the file, by default those of this process.
     """
     unfinished = path.with_name(f"{path.name}.new")
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

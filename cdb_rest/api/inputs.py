@@ -116,9 +116,12 @@ class InsertInput(Input):
         attributes.pop("comment", None)
         end = END_OF_TIME if isinstance(until, str) else until
         return attributes | {
-            "major_iov": since.major, "minor_iov": since.minor, "major_iov_end": end.major, "minor_iov_end": end.minor,
+            "major_iov": since.major,
+            "minor_iov": since.minor,
+            "major_iov_end": end.major,
+            "minor_iov_end": end.minor,
             "since_only": until == "next",
-        }  # fmt: skip
+        }
 
 
 def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:

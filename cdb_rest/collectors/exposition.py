@@ -1,4 +1,4 @@
-"""The response to a Prometheus scrape, within a bounded time even if a source does not respond."""
+"""The response to a Prometheus scrape. A source of metrics that does not respond delays it only up to a timeout."""
 
 import logging
 import platform
@@ -20,13 +20,13 @@ from cdb_rest.metrics.slots import here
 
 logger = logging.getLogger(__name__)
 
-# Sources that have not responded by then are left out.
+# The time that all sources together have. The metrics of a source that has not responded by then are left out.
 TIMEOUT_SECONDS = 2.5
 PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 class Source:
-    """A source of metrics that is read in a separate thread, so that a source that hangs does not block the scrape."""
+    """A source of metrics. It is read in a separate thread, so that a source that hangs does not block the scrape."""
 
     def __init__(self, name: str, read: Callable[[], list[Metric]]) -> None:
         self.name = name
@@ -35,14 +35,18 @@ class Source:
         self._found: list[Metric] = []
 
     def begin(self) -> None:
-        """Start reading, unless the last read is still running."""
+        """Start to read the source, unless the previous read is still running."""
         if not self._thread.is_alive():
             self._found = []
             self._thread = threading.Thread(target=self._run, name=f"scrape-{self.name}", daemon=True)
             self._thread.start()
 
     def end(self, deadline: float) -> list[Metric]:
-        """The metrics that were read by the deadline (of `monotonic`), and whether the source responded."""
+        """The metrics of the source, after the gauge `cdb_<name>_up`; only the gauge if the source did not respond.
+
+        Waits for the read until `deadline`, a value of `time.monotonic()`. The gauge is 1 if the read returned metrics
+        in time, otherwise 0.
+        """
         self._thread.join(max(0.0, deadline - monotonic()))
         found = [] if self._thread.is_alive() else self._found
         up = GaugeMetricFamily(
@@ -66,7 +70,7 @@ _one_at_a_time = threading.Lock()
 
 
 class _Collected(Collector):
-    """The metrics that are not counted but read."""
+    """The metrics that are read at each scrape. The others are recorded in `metrics.counts`."""
 
     def collect(self) -> Iterator[Metric]:
         yield _build()
@@ -81,12 +85,12 @@ class _Collected(Collector):
 
 
 def text() -> bytes:
-    """All metrics in the text format of Prometheus."""
+    """All metrics in the text format of Prometheus, of all processes that share a directory of metrics."""
     registry = counts.REGISTRY
     with _one_at_a_time:
         collected = CollectorRegistry(auto_describe=False)
         collected.register(_Collected())
-        # First, because reading the processes removes the gauges of those that have ended.
+        # These are read first, because that removes the gauges of processes that have ended.
         read = generate_latest(collected)
         if here.directory:
             registry = CollectorRegistry(auto_describe=False)
@@ -96,7 +100,7 @@ def text() -> bytes:
 
 @cache
 def _build() -> Metric:
-    # A container image may not contain the file.
+    # A container image may lack this file.
     version = tomllib.loads(PROJECT.read_text())["project"]["version"] if PROJECT.exists() else "unknown"
     return InfoMetricFamily(
         "cdb_build",

@@ -1,4 +1,4 @@
-"""Reads: the choice between the primary and its replicas, and queries in one round trip."""
+"""Reading from the database: the choice between the primary and its replicas, and queries in one round trip."""
 
 import itertools
 import threading
@@ -18,13 +18,15 @@ _monitors: list[threading.Thread] = []
 
 
 def choose_replica() -> Replica | None:
-    """The next replica in rotation (round robin), or None if the primary must be used.
+    """The next replica in rotation (round robin), or None if the caller must not choose one.
 
-    None also inside a `reading` block, where the replica is chosen already.
+    The result is None if no replica is in rotation, so that the primary is used. It is also None inside a block of
+    `Replica.reading`, because the queries of this thread go to a replica already. Starts the threads that monitor the
+    replicas if this process has none yet.
     """
     if not REPLICAS or is_reading_from_one():
         return None
-    # Threads do not survive a fork.
+    # Threads do not survive a fork, so each process starts the monitors at its first read.
     if not _monitors or not _monitors[0].is_alive():
         _start_monitors()
     ready = [replica for replica in REPLICAS if replica.is_in_rotation]
@@ -34,10 +36,11 @@ def choose_replica() -> Replica | None:
 def fetch_all(
     statement: str, parameters: Mapping[str, Any], note_start: Callable[[], None] | None = None
 ) -> list[tuple[Any, ...]]:
-    """The rows of a query in one round trip: Django's health check of the connection would be a second one.
+    """The rows of a query, in one round trip. Django's health check of the connection would be a second one.
 
-    If the connection turns out to be lost, the query is sent again on a new one, which is safe because it only reads.
-    `note_start` is called each time before the query is sent on an open connection.
+    If the query fails because the connection is lost, it is sent once more on a new connection. This is safe, because
+    the query only reads. Inside a transaction it is not repeated. `note_start` is called before each attempt, when the
+    connection is open. Raises `django.db.Error`.
     """
     connection.health_check_done = True  # type: ignore[attr-defined]  # the types lack it
     try:

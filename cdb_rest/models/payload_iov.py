@@ -59,12 +59,21 @@ class PayloadIOV(models.Model):
                 F("comb_iov").desc(nulls_last=True),
                 name="payload_iov_lookup",
                 include=[
-                    "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "extra",
+                    "payload_url",
+                    "checksum",
+                    "size",
+                    "major_iov",
+                    "minor_iov",
+                    "major_iov_end",
+                    "minor_iov_end",
+                    "extra",
                 ],
             ),
             models.CheckConstraint(
                 name="payload_iov_not_negative",
-                condition=Q(major_iov__gte=0, minor_iov__gte=0, major_iov_end__gte=0, minor_iov_end__gte=0, size__gte=0),
+                condition=Q(
+                    major_iov__gte=0, minor_iov__gte=0, major_iov_end__gte=0, minor_iov_end__gte=0, size__gte=0
+                ),
             ),
             models.CheckConstraint(
                 name="payload_iov_end_not_before_start",
@@ -72,7 +81,7 @@ class PayloadIOV(models.Model):
                 | Q(major_iov_end=F("major_iov"), minor_iov_end__gte=F("minor_iov")),
             ),
             models.CheckConstraint(name="payload_iov_revision_is_digits", condition=Q(extra__regex=r"^[0-9]+$")),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"{self.payload_url} [{self.major_iov},{self.minor_iov} to {self.major_iov_end},{self.minor_iov_end}]"

@@ -100,8 +100,10 @@ def delete_payload_iov(
     check_tag(found.global_tag, Action.REMOVE_IOV)
     iov = PayloadIOV.objects.filter(
         payload_list=found,
-        comb_iov=start.combined, major_iov_end=end.major, minor_iov_end=end.minor,
-    ).first()  # fmt: skip
+        comb_iov=start.combined,
+        major_iov_end=end.major,
+        minor_iov_end=end.minor,
+    ).first()
     if iov is None:
         until = "an open end" if end == END_OF_TIME else end
         raise PayloadIOVNotFoundError(f"from exactly {start} to {until} in payload list {name}")

@@ -1,4 +1,4 @@
-"""Single requests to the API, with which a campaign prepares and cleans up its data."""
+"""Single requests to the API, by which a campaign prepares and cleans up its data."""
 
 import http.client
 import json
@@ -9,12 +9,12 @@ from typing import Any
 from loadtests.service import PREFIX, ServiceError
 
 TIMEOUT_SECONDS = 600
-# The timeout of the request that checks whether there is a service.
+# The timeout of the request of `check_reachable`.
 CONNECT_SECONDS = 10
 
 
 def check_reachable(url: str) -> None:
-    """Raise `ServiceError` with a one-line message unless a cdb service responds at `url`."""
+    """Raise `ServiceError` with a one-line message unless a conditions database service responds at `url`."""
     try:
         send(url, "GET", "gtstatus", timeout=CONNECT_SECONDS)
     except (OSError, http.client.HTTPException) as error:
@@ -32,10 +32,13 @@ def send(
     also: tuple[int, ...] = (),
     timeout: float = TIMEOUT_SECONDS,
 ) -> Any:
-    """Send a request to a route of the API at `url` and return the parsed response.
+    """Send a request to the API of the service at `url` and return the parsed JSON of the response.
 
-    Raises `ServiceError` with the text of the response if its status is neither 200 nor one of `also`, or if it
-    is not JSON.
+    `path` is relative to the prefix of the API. `body` is sent as JSON. `also` lists the error statuses that are
+    accepted in addition to the successful ones (2xx). `timeout` is in seconds.
+
+    Raises `ServiceError` with the start of the response if another status is returned or the body is not JSON, and
+    `OSError` or `http.client.HTTPException` if the service does not respond.
     """
     content = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310

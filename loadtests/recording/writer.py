@@ -1,7 +1,7 @@
-"""Writing a recording: one row for each request, and one row per second about the generator process itself.
+"""Writing a recording: one row for each request, and one row per second about the load generator process itself.
 
 Each process writes two files into the directory of the recording, `requests-<host>-<pid>.csv` and
-`generator-<host>-<pid>.csv`, and creates an empty file `complete-<host>-<pid>.csv` when it ends normally.
+`generator-<host>-<pid>.csv`. When the test ends normally, it creates an empty file `complete-<host>-<pid>.csv`.
 """
 
 import csv
@@ -17,24 +17,28 @@ from loadtests.recording import clock
 from loadtests.recording.rows import Request, Sample
 
 SAMPLE_SECONDS = 1.0
-# The interval of the measurement of the event loop's lag. A late tick means that requests and responses were
-# handled late too.
+# The interval at which the lag of the event loop is measured. A late tick means that requests and responses were
+# handled late, too.
 TICK_SECONDS = 0.05
 
 
 class Writer:
-    """Writes the files of this process into a directory, which is created, until it is closed."""
+    """Writes the files of this process into a directory, until `close` is called.
+
+    The directory is created if it does not exist. The caller keeps `users` and `in_progress` up to date: the numbers of
+    users and of jobs in progress for the rows about the process.
+    """
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         name = f"{socket.gethostname()}-{os.getpid()}.csv"
-        # Buffered by line, so that the recording is complete even if the process is killed.
+        # Buffered by line, so that no written row is lost if the process is killed.
         self._requests, self._samples = (
             (directory / f"{kind}-{name}").open("w", buffering=1, newline="", encoding="utf-8")
             for kind in ("requests", "generator")
         )
         self._complete = directory / f"complete-{name}"
-        # An earlier test of the web UI had the same files, which are overwritten.
+        # With the web UI, a process can run several tests. Each overwrites the last one's files in the same directory.
         self._complete.unlink(missing_ok=True)
         self._request_rows, self._sample_rows = csv.writer(self._requests), csv.writer(self._samples)
         self._request_rows.writerow(Request._fields)
@@ -44,11 +48,11 @@ class Writer:
         self._sampling = gevent.spawn(self._sample)
 
     def add(self, request: Request) -> None:
-        """Write the row of a request."""
+        """Write the row of one request or job."""
         self._request_rows.writerow(request)
 
     def close(self) -> None:
-        """Stop sampling, close the files and mark the recording as complete."""
+        """Stop sampling, close the files and mark the recording of this process as complete."""
         self._sampling.kill()
         self._requests.close()
         self._samples.close()

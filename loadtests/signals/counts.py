@@ -1,14 +1,14 @@
-"""The metrics of the service as columns: values of gauges, rates of counters."""
+"""The metrics of the service as columns of a table: the values of gauges and the rates of counters."""
 
 import time
 from collections.abc import Mapping
 
 from loadtests import metrics
 
-# Routes that monitoring and this harness request; they are not part of the load.
+# Routes that monitoring and this test harness request. They are not part of the load.
 WATCHING = ("/metrics", "/health/live", "/health/ready")
 TIMEOUT_SECONDS = 4
-# Column, metric, and the label whose value is appended to the name of the column.
+# Column, metric, and the label whose value is appended to the name of the column (None: no label).
 GAUGES = (
     ("in_progress", "cdb_requests_in_progress", "pool"),
     ("thread_limit", "cdb_threads", "pool"),
@@ -29,7 +29,7 @@ BY_STATE = (("pgbouncer.clients", "cdb_pgbouncer_clients"), ("pgbouncer.servers"
 
 
 class Counts:
-    """Columns from /metrics of the service at `url`, local or remote."""
+    """Reads columns from /metrics of the service at `url`, which may be on another machine."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -37,20 +37,24 @@ class Counts:
         self._when = 0.0
 
     def read(self) -> dict[str, float]:
-        """The current gauges, and the rates per second since the last call (none at the first call).
+        """The current gauges, and the rates per second since the last successful call. The first one has no rates.
 
         Gauges: `in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`,
-        `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`, `nginx.connections`. Rates:
-        `answers.<status>`, `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started` and `.finished`,
-        `nginx.requests` and `.dropped`. Since the last call as well: `queue_ms.<pool>`, the mean wait for a
-        thread. Empty if /metrics cannot be read.
+        `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`, `nginx.connections`.
+
+        Rates: `answers.<status>` (responses, except those of the routes `WATCHING`), `errors.<code>`,
+        `refusals.<pool>`, `lookups.reached`, `lookups.started`, `lookups.finished`, `nginx.requests`, `nginx.dropped`.
+
+        `queue_ms.<pool>` is the mean time in milliseconds that requests waited for a thread since the last successful
+        call. Columns whose metric the service does not have are missing. The result is empty if /metrics cannot be
+        read.
         """
         samples, now = metrics.read(self._url, TIMEOUT_SECONDS), time.monotonic()
         if not samples:
             return {}
         columns = dict(_gauges(samples))
         if self._before:
-            # The counters of a restarted service begin at zero again.
+            # The counters of a restarted service begin at zero again, so a negative difference counts as zero.
             rises = {name: max(0.0, value - self._before.get(name, 0.0)) for name, value in samples.items()}
             columns |= _rates(rises, now - self._when) | _queueing(rises)
         self._before, self._when = samples, now
@@ -82,7 +86,7 @@ def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | Non
 
 
 def _queueing(rises: Mapping[str, float]) -> dict[str, float]:
-    """The mean time in milliseconds that requests waited for a thread, for those that got one since the last call."""
+    """For each pool, the mean milliseconds that requests waited for a thread, from the increases of the metrics."""
     waited = metrics.by_label(rises, "cdb_queue_seconds_sum", "pool")
     counted = metrics.by_label(rises, "cdb_queue_seconds_count", "pool")
     return {f"queue_ms.{pool}": 1000 * waited.get(pool, 0.0) / count for pool, count in counted.items() if count}

@@ -1,4 +1,4 @@
-"""The options of the users and shapes, on locust's command line and in its web UI."""
+"""The options of users and load shapes, on locust's command line and in its web UI."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,16 +21,18 @@ PAUSE: dict[str, Any] = {"action": Duration, "unit": "s", "brief": True, "least"
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: LocustArgumentParser) -> None:
-    """Add the options. The UI shows them in this order, except those with `shown=False`.
+    """Add the options to locust's command line and web UI.
 
-    Its label is `Name (help)` and must fit into one line.
+    The web UI shows them in this order, except those with `shown=False`. There, the label of an option is
+    `Name (help)`, so the help text must be short enough for one line.
     """
     group = parser.add_argument_group(
         "conditions database", "A TIME is a plain number, or one with a unit: 500ms, 30s, 10min."
     )
 
     def add(*flags: str, shown: bool = True, **arguments: Any) -> None:
-        # locust sets this attribute only for options of the parser itself, which --help would show without a heading.
+        # locust sets this attribute only for options of the parser itself. The options are in a group nevertheless,
+        # because --help would show them without a heading otherwise.
         group.add_argument(*flags, **arguments).include_in_web_ui = shown
 
     _add_data(add)
@@ -72,7 +74,7 @@ def _add_jobs(add: Callable[..., None]) -> None:
         "--start-jobs",
         choices=(CLOSED, OPEN, POISSON),
         default=CLOSED,
-        help="start of jobs, for each user; the first waits for responses, which hides overload",
+        help="when each user starts jobs; 'after the last one' hides overload",
     )
     add(
         "--jobs-per-second", type=float, default=1.0, help="rate of each user, for jobs at a constant rate or at random"
@@ -85,7 +87,7 @@ def _add_jobs(add: Callable[..., None]) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="tags of all Indecisive users together; 0: until the test ends",
+        help="total of the tags of all Indecisive users; 0: until the test ends",
     )
     add("--indecision", **PAUSE, default=1.0, help="seconds after which Indecisive users delete a tag")
 
@@ -113,7 +115,7 @@ def _add_shapes(add: Callable[..., None]) -> None:
         choices=tuple(PLANS),
         default=None,
         shown=False,
-        help="course of the number of users, with --users as the peak; without it: --users at --spawn-rate",
+        help="number of users over time, with --users as the peak; without it: --users at --spawn-rate",
     )
     add(
         "--scale",
@@ -135,5 +137,5 @@ def _add_shapes(add: Callable[..., None]) -> None:
         type=float,
         default=1.0,
         metavar="PERCENT",
-        help="shape Ramp: ends when more requests fail",
+        help="shape Ramp: ends when a larger percentage of requests fails",
     )

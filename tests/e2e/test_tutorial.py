@@ -30,11 +30,11 @@ def without_ids_and_times(value):
 
 
 def test_every_command_prints_what_the_tutorial_shows(service):
-    assert len(STEPS) + 2 == TEXT.count("```sh\n") and "export API=http://127.0.0.1:8000/api/cdb_rest\n" in TEXT
+    assert len(STEPS) + 2 == TEXT.count("```sh\n") and "export CDB_URL=http://127.0.0.1:8000\n" in TEXT
     for command, kind, shown in STEPS:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
-            env=service.environment | {"API": service.url.rstrip("/")}, capture_output=True, text=True, timeout=60,
+            env=service.environment | {"CDB_URL": f"http://127.0.0.1:{service.port}"}, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         assert done.returncode == 0, (command, done.stderr)
         if kind == "json":

@@ -29,7 +29,8 @@ LONGEST_LABEL = 95
 def address(load_service):
     """The address of the web UI of `make locust` for the service."""
     port = free_port()
-    words = ["locust", f"HOST=http://127.0.0.1:{load_service.port}", f"WEB_PORT={port}"]
+    # ARGS may come from the make that runs the tests.
+    words = ["locust", f"HOST=http://127.0.0.1:{load_service.port}", f"WEB_PORT={port}", "ARGS="]
     process = subprocess.Popen(["make", *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     found = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 60

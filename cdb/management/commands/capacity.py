@@ -24,26 +24,55 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         here = memory_megabytes() / 1024
         parser.add_argument(
-            "--cores", action=Number, kind=int, least=1, most=10_000, default=cores_here(), metavar="N",
+            "--cores",
+            action=Number,
+            kind=int,
+            least=1,
+            most=10_000,
+            default=cores_here(),
+            metavar="N",
             help="cores of the machine (default: those of this one, %(default)s)",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--memory", action=Size, unit="GiB", above=0, most=2**20, default=here, metavar="SIZE",
+            "--memory",
+            action=Size,
+            unit="GiB",
+            above=0,
+            most=2**20,
+            default=here,
+            metavar="SIZE",
             help=f"memory of the machine (default: that of this one, {here:.1f}GiB)",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--service-time-ms", action=Duration, unit="ms", above=0, most=10**9, metavar="TIME",
+            "--service-time-ms",
+            action=Duration,
+            unit="ms",
+            above=0,
+            most=10**9,
+            metavar="TIME",
             default=round(1000 * SERVICE_SECONDS, 1),
             help="CPU time of a lookup in all programs, from nginx to PostgreSQL (default: %(default)sms, as measured)",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--users", action=Number, kind=int, least=0, most=10**9, default=1000, metavar="N",
+            "--users",
+            action=Number,
+            kind=int,
+            least=0,
+            most=10**9,
+            default=1000,
+            metavar="N",
             help="number of jobs that send one request after the other (default: %(default)s)",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--think-time", action=Duration, unit="s", least=0, most=10**9, default=120, metavar="TIME",
+            "--think-time",
+            action=Duration,
+            unit="s",
+            least=0,
+            most=10**9,
+            default=120,
+            metavar="TIME",
             help="time between a response and the next request of the same user (default: %(default)ss)",
-        )  # fmt: skip
+        )
         parser.add_argument(
             "--json", action="store_true", help="print a JSON object, with times in seconds and memory in MiB"
         )

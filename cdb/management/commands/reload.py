@@ -20,9 +20,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--timeout", action=Duration, unit="s", above=0, default=600, metavar="TIME",
+            "--timeout",
+            action=Duration,
+            unit="s",
+            above=0,
+            default=600,
+            metavar="TIME",
             help="maximum time to wait (default: 10min)",
-        )  # fmt: skip
+        )
 
     def handle(self, *, timeout: float, **options: Any) -> None:
         begin = time.monotonic()

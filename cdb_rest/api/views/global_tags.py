@@ -78,7 +78,7 @@ class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
 
 
 class NestedGlobalTagListView(_CreatesGlobalTag):
-    """All global tags with all their payload lists and IOVs, which may be large; with `page`, one page with counts."""
+    """All global tags with all their payload lists and IOVs; with `page`, one page with counts."""
 
     @extend_schema(
         summary="List global tags with their contents",
@@ -107,7 +107,7 @@ class GlobalTagByIdView(APIView):
 
 
 class GlobalTagByNameView(APIView):
-    """One global tag with all its payload lists and IOVs, which may be large; with `light`, only with their numbers."""
+    """One global tag with all its payload lists and IOVs; with `light`, only with their numbers."""
 
     @extend_schema(
         summary="Get a global tag",

@@ -51,7 +51,7 @@ class PayloadIOVInsertView(StrictView):
 
     A payload becomes valid inside its interval; outside of it nothing changes. `until` is the end: a moment, `"open"`, or
     `"next"` for the start of the next IOV. The payload type must exist. If the tag has no payload list of that type, one is
-    created. The response lists for each payload the other IOVs that are cut or detached.
+    created. The response lists for each payload the other IOVs that are cut.
     """
 
     takes_rows = True

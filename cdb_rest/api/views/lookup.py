@@ -13,8 +13,8 @@ from cdb_rest.lookup.model import COLUMNS
 
 QUERY = [
     required("gtName", TEXT, "Name of the global tag.", "tiny"),
-    required("majorIOV", NUMBER, "First half of the moment.", 5),
-    required("minorIOV", NUMBER, "Second half of the moment.", 0),
+    required("majorIOV", NUMBER, "Major part of the moment.", 5),
+    required("minorIOV", NUMBER, "Minor part of the moment.", 0),
     OpenApiParameter("shape", str, enum=["list", "dict"], description="Rows as arrays (default) or as objects."),
     OpenApiParameter("strict", str, enum=["0", "1"], description="1 leaves out IOVs that ended before the moment."),
 ]

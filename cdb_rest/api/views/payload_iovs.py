@@ -22,12 +22,12 @@ from cdb_rest.parsing.fields import read_body
 from cdb_rest.parsing.parameters import parse_moment, parse_number
 from cdb_rest.services import payload_iovs
 
-# A string, because JavaScript rounds the largest number, which means an open end.
+# A string, because JavaScript would round the largest number, which stands for an open end.
 DIGITS = {"type": "string", "pattern": "^[0-9]{1,19}$"}
 
 
 class PayloadIOVListView(APIView):
-    """All payload IOVs, ordered by id, which may be large; with `page`, one page of them."""
+    """All payload IOVs, ordered by id; with `page`, one page of them. Without `page`, the response may be large."""
 
     @extend_schema(
         summary="List payload IOVs",
@@ -50,14 +50,19 @@ class PayloadIOVListView(APIView):
         examples=[
             request_example(
                 {
-                    "payload_url": "pixel/run5.root", "checksum": "9e107d9d", "size": 1024,
-                    "major_iov": 5, "minor_iov": 0, "major_iov_end": 6, "minor_iov_end": 0,
+                    "payload_url": "pixel/run5.root",
+                    "checksum": "9e107d9d",
+                    "size": 1024,
+                    "major_iov": 5,
+                    "minor_iov": 0,
+                    "major_iov_end": 6,
+                    "minor_iov_end": 0,
                 }
             )
         ],
-    )  # fmt: skip
+    )
     def post(self, request: Request) -> Response:
-        """The IOV is in no payload list until it is attached to one. A missing end is open."""
+        """Create a payload IOV. It is in no payload list until it is attached to one. Without an end, it is open."""
         created = payload_iovs.create_payload_iov(**read_body(request, PayloadIOVInput))
         return Response(document_of(PayloadIOVDocument, created))
 
@@ -80,8 +85,15 @@ class PayloadIOVByIdView(APIView):
 
 
 class PayloadIOVAttachView(APIView):
-    """The payload becomes valid inside its interval; outside of it nothing changes. Other IOVs in the interval are cut or
-    detached, and the response lists them. In a locked tag, an IOV may only fill a gap; otherwise the response is 409."""
+    """Attach a payload IOV to a payload list. If it is in another list, it is detached from there first.
+
+    The payload becomes valid inside its interval; outside of it nothing changes. Other IOVs in the interval are
+    trimmed, moved, split or detached, and the response lists them. If the IOV is in this list already, nothing changes.
+
+    In a locked tag, the IOV must not overlap existing ones, except that an open IOV may start after the start of an
+    open last one. Otherwise the response is 409. It is also 409 if the tag is frozen, or if the IOV is in another list
+    whose tag is not unlocked.
+    """
 
     @extend_schema(
         summary="Attach a payload IOV to a payload list",
@@ -98,18 +110,21 @@ class PayloadIOVAttachView(APIView):
 
 
 class PayloadIOVDeleteView(APIView):
-    """Delete the IOV of the tag and payload type with exactly this start and end; without an end, an open one. The IOV before
-    it is then valid up to its own end."""
+    """Delete the payload IOV of the global tag and payload type that has exactly this start and end.
+
+    Without an end, the open IOV with this start is deleted. If the deleted IOV hid a part of the IOV before it, that
+    part becomes valid. If the tag is not unlocked, the response is 409.
+    """
 
     @extend_schema(
         summary="Delete a payload IOV",
         parameters=[
             in_path("global_tag", "Name of the global tag.", "tiny"),
             in_path("payload_type", "Name of the payload type.", "Pixel_Alignment"),
-            in_path("major", "First half of the start.", "137", DIGITS),
-            in_path("minor", "Second half of the start.", "6129", DIGITS),
-            in_path("major_end", f"First half of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
-            in_path("minor_end", f"Second half of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
+            in_path("major", "Major part of the start.", "137", DIGITS),
+            in_path("minor", "Minor part of the start.", "6129", DIGITS),
+            in_path("major_end", f"Major part of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
+            in_path("minor_end", f"Minor part of the end; {OPEN} if it is open.", str(OPEN), DIGITS),
         ],
         request=None,
         responses={200: Statement},

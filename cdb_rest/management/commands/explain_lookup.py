@@ -20,9 +20,18 @@ from cdb_rest.strategies.verdicts import Verdict
 # Major and minor of the load study's moments are below this (docs/load-tests.md).
 MOMENT_LIMIT = 2**31
 HEADER = (
-    "strategy", "scan", "index", "condition", "rows read", "removed", "heap fetches", "buffers", "rows", "planning",
+    "strategy",
+    "scan",
+    "index",
+    "condition",
+    "rows read",
+    "removed",
+    "heap fetches",
+    "buffers",
+    "rows",
+    "planning",
     "execution",
-)  # fmt: skip
+)
 
 
 class Command(BaseCommand):
@@ -47,13 +56,23 @@ class Command(BaseCommand):
             "(default: %(default)s)",
         )
         moment.add_argument(
-            "--moment", nargs=2, action=Number, kind=int, least=0, most=OPEN, metavar=("MAJOR", "MINOR"),
+            "--moment",
+            nargs=2,
+            action=Number,
+            kind=int,
+            least=0,
+            most=OPEN,
+            metavar=("MAJOR", "MINOR"),
             help="this moment",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--seed", action=Number, kind=int, default=1, metavar="N",
+            "--seed",
+            action=Number,
+            kind=int,
+            default=1,
+            metavar="N",
             help="number that the random moment is derived from (default: %(default)s)",
-        )  # fmt: skip
+        )
         parser.add_argument("--plan", action="store_true", help="also print the plans as text")
         parser.add_argument(
             "--json", action="store_true", help="print a JSON array of the verdicts with their complete plans instead"
@@ -107,12 +126,20 @@ def _moment(pattern: str, seed: int) -> Moment:
 def _table(verdicts: list[Verdict]) -> str:
     rows = [
         (
-            one.strategy, one.kind, one.index, one.condition, f"{one.rows_read:,}", f"{one.rows_removed:,}",
-            f"{one.heap_fetches:,}", f"{one.buffers:,}", f"{one.rows:,}", f"{one.planning_ms:.1f} ms",
+            one.strategy,
+            one.kind,
+            one.index,
+            one.condition,
+            f"{one.rows_read:,}",
+            f"{one.rows_removed:,}",
+            f"{one.heap_fetches:,}",
+            f"{one.buffers:,}",
+            f"{one.rows:,}",
+            f"{one.planning_ms:.1f} ms",
             f"{one.execution_ms:.1f} ms",
         )
         for one in verdicts
-    ]  # fmt: skip
+    ]
     advice = [f"{one.strategy}: {one.advice}" for one in verdicts if one.missing_index]
     return "\n".join([table(HEADER, rows), *advice])
 

@@ -39,13 +39,22 @@ class Command(BaseCommand):
             "sequential: starts at majors 0, 1, 2..., open ends (default: %(default)s)",
         )
         parser.add_argument(
-            "--seed", action=Number, kind=int, default=1, metavar="N",
+            "--seed",
+            action=Number,
+            kind=int,
+            default=1,
+            metavar="N",
             help="seed of the random payloads and intervals (default: %(default)s)",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--clones", action=Number, kind=int, least=0, default=0, metavar="N",
+            "--clones",
+            action=Number,
+            kind=int,
+            least=0,
+            default=0,
+            metavar="N",
             help="also clone the tag, as NAME-clone-1 to NAME-clone-N (default: %(default)s)",
-        )  # fmt: skip
+        )
         parser.add_argument(
             "--reset", action="store_true", help="delete the tag and its clones first if they exist, after confirmation"
         )

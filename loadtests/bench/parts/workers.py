@@ -1,4 +1,4 @@
-"""Responses per second against the number of gunicorn processes and of client connections."""
+"""Responses per second and response times for each number of gunicorn workers and of client connections."""
 
 from loadtests.bench.rig import Rig
 from loadtests.reporting import plots
@@ -21,7 +21,7 @@ COLUMNS = (
 
 
 def measure(rig: Rig) -> Result:
-    """Measure every pair of numbers."""
+    """Measure each combination of a number of workers and a number of connections."""
     result = Result("workers", TITLE, INTRO)
     tag = rig.sizes.worker_scenario
     rig.seed(tag)
