@@ -102,6 +102,9 @@ def _end_when_idle(environment: Environment) -> None:
     runner = environment.runner
     # Until then a master has no reports from its workers and counts no users.
     together.all_there.wait()
+    # The master waits for their reports for a limited time. On a busy machine, worker processes may need longer.
+    while isinstance(runner, MasterRunner) and (runner.clients.ready or runner.clients.spawning):
+        gevent.sleep(CHECK_INTERVAL_SECONDS)
     while runner.user_count:
         gevent.sleep(CHECK_INTERVAL_SECONDS)
     if environment.web_ui:
