@@ -20,13 +20,8 @@ import psutil
 
 from cdb.env import ROOT
 from cdb.processes import metrics_directory
+from loadtests.service import free_port
 from tests.postgres import DIRECTORY
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _after_first_start(settings: dict[str, str]) -> Path:
