@@ -62,40 +62,21 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
     Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError`, `TagFrozenError` or
     `ConcurrentChangeError`.
     """
-    moving = PayloadList.objects.filter(name=payload_list).values_list("id", "global_tag_id").first()
-    if moving is None:
-        raise PayloadListNotFoundError(payload_list)
-    target_id = GlobalTag.objects.filter(name=global_tag).values_list("id", flat=True).first()
-    if target_id is None:
-        raise GlobalTagNotFoundError(global_tag)
-    list_id, source_id = moving
-    # The exclusive lock, because the set of the tag's lists changes.
-    tags = lock_global_tags({target_id, source_id} - {None})
-    target = tags.get(target_id)
-    if target is None:
-        raise GlobalTagNotFoundError(global_tag)
-    attached = {found.id: found for found in _lists_of_type(target_id, list_id).select_for_update()}
-    moved = attached.pop(list_id, None)
-    if moved is None:
-        raise PayloadListNotFoundError(payload_list)
-    if moved.global_tag_id != source_id:
-        raise ConcurrentChangeError(
-            f"Payload list {payload_list} was attached elsewhere at the same moment; try again."
-        )
-    if source_id == target_id:
-        return _get(list_id)
-    check_tag(tags.get(source_id), Action.REMOVE_LIST)
-    check_tag(target, Action.REMOVE_LIST if attached else Action.ADD_LIST)
+    source, target, moved, replaced = _lock_for_attachment(payload_list, global_tag)
+    if source == target:
+        return _get(moved.id)
+    check_tag(source, Action.REMOVE_LIST)
+    check_tag(target, Action.REMOVE_LIST if replaced else Action.ADD_LIST)
     changes = Changes()
-    if source_id is not None:
-        changes.of_tag(source_id).before.add_list(moved)
-    for replaced in attached.values():
-        changes.of_tag(target_id).before.add_list(replaced)
-    changes.of_tag(target_id).after.add_list(moved)
-    PayloadList.objects.filter(id__in=attached).update(global_tag=None, updated=Now())
-    PayloadList.objects.filter(id=list_id).update(global_tag=target, updated=Now())
+    if source is not None:
+        changes.of_tag(source.id).before.add_list(moved)
+    for one in replaced:
+        changes.of_tag(target.id).before.add_list(one)
+    changes.of_tag(target.id).after.add_list(moved)
+    PayloadList.objects.filter(id__in=[one.id for one in replaced]).update(global_tag=None, updated=Now())
+    PayloadList.objects.filter(id=moved.id).update(global_tag=target, updated=Now())
     changes.record(ChangeAction.ATTACH_LIST, origin)
-    return _get(list_id)
+    return _get(moved.id)
 
 
 @write
@@ -113,6 +94,35 @@ def delete_payload_list(*, name: str, origin: Origin = UNKNOWN) -> None:
         changes.of_tag(found.global_tag_id).before.add_list(found)
     found.delete()
     changes.record(ChangeAction.DELETE_LIST, origin)
+
+
+def _lock_for_attachment(
+    payload_list: str, global_tag: str
+) -> tuple[GlobalTag | None, GlobalTag, PayloadList, list[PayloadList]]:
+    """Lock what attaching the list changes: its present tag, the new tag, the list, and the lists that it replaces.
+
+    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError` or `ConcurrentChangeError`.
+    """
+    found = PayloadList.objects.filter(name=payload_list).values_list("id", "global_tag_id").first()
+    if found is None:
+        raise PayloadListNotFoundError(payload_list)
+    list_id, source_id = found
+    target_id = GlobalTag.objects.filter(name=global_tag).values_list("id", flat=True).first()
+    if target_id is None:
+        raise GlobalTagNotFoundError(global_tag)
+    # The exclusive lock, because the set of the tag's lists changes.
+    tags = lock_global_tags({target_id, source_id} - {None})
+    if target_id not in tags:
+        raise GlobalTagNotFoundError(global_tag)
+    lists = {one.id: one for one in _lists_of_type(target_id, list_id).select_for_update()}
+    moved = lists.pop(list_id, None)
+    if moved is None:
+        raise PayloadListNotFoundError(payload_list)
+    if moved.global_tag_id != source_id:
+        raise ConcurrentChangeError(
+            f"Payload list {payload_list} was attached elsewhere at the same moment; try again."
+        )
+    return tags.get(source_id), tags[target_id], moved, list(lists.values())
 
 
 def _get(list_id: int) -> PayloadList:
