@@ -1,17 +1,11 @@
-"""A pytest plugin that lists skipped tests with their reasons at the end of a run, and prepares the next `--last-failed`.
-
-With `--no-skips`, a skipped test fails the run.
+"""A pytest plugin that lists skipped tests with their reasons at the end of a run. With `--no-skips`, they fail the run.
 
 It is loaded with ``-p tests.skips``.
 """
 
-import re
 from collections import Counter
 
 import pytest
-
-# xdist appends the group of a test to its id.
-GROUP = re.compile(r"@[^\]@]+$")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,21 +14,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    _remember_without_groups(session.config)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     # The reporter of the controller has the tests of all workers of xdist; a worker has none.
     if reporter and session.config.getoption("no_skips") and exitstatus == pytest.ExitCode.OK and _reasons(reporter):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def _remember_without_groups(config: pytest.Config) -> None:
-    """Let `--last-failed` find tests of groups: it compares ids before and after xdist has appended the group."""
-    if config.cache and not hasattr(config, "workerinput"):
-        failed = config.cache.get("cache/lastfailed", {})
-        if failed:
-            config.cache.set("cache/lastfailed", failed | {GROUP.sub("", nodeid): True for nodeid in failed})
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

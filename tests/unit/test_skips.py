@@ -1,13 +1,8 @@
 """The block at the end of a test run that lists the skipped tests, and `--no-skips`."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
-
-from cdb.env import ROOT
 
 TESTS = """
 import pytest
@@ -29,24 +24,6 @@ BLOCK = [
     "    1  no module here",
     "    1  only root may mount",
 ]
-
-
-@pytest.fixture
-def play(tmp_path):
-    """Runs pytest with the plugin on a text of tests. Returns its exit status and its lines."""
-
-    def run(tests, *arguments):
-        (tmp_path / "test_some.py").write_text(tests)
-        (tmp_path / "pytest.ini").write_text("[pytest]\n")
-        ended = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "xdist.plugin", "-p", "tests.skips", *arguments],
-            # The plugins of other packages are slow to load.
-            cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-            capture_output=True, text=True,
-        )  # fmt: skip
-        return ended.returncode, ended.stdout.splitlines()
-
-    return run
 
 
 def block(lines):
@@ -84,25 +61,3 @@ def test_no_skips_keeps_the_status_of_a_run_that_ended_otherwise(play):
     failing = TESTS + "\ndef test_fails():\n    raise KeyboardInterrupt\n"
     status, _ = play(failing, "--no-skips")
     assert status == 2
-
-
-def test_last_failed_repeats_tests_of_groups_as_well(play):
-    tests = """
-import pytest
-
-@pytest.mark.xdist_group("some")
-@pytest.mark.parametrize("name", ["a b", "c@d"])
-def test_in_a_group(name):
-    assert False
-
-def test_alone():
-    assert False
-
-def test_passes():
-    pass
-"""
-    options = ("-n", "2", "--dist", "loadgroup", "-q")
-    status, lines = play(tests, *options)
-    assert status == 1 and "3 failed, 1 passed" in lines[-1]
-    status, lines = play(tests, *options, "--last-failed", "--last-failed-no-failures=none")
-    assert status == 1 and "3 failed" in lines[-1] and "passed" not in lines[-1]
