@@ -1,5 +1,6 @@
 """Commands of the documentation, pasted into a shell as they are."""
 
+import json
 import os
 import re
 import shutil
@@ -53,6 +54,32 @@ def test_the_examples_of_the_api(fresh, tmp_path):
     assert file.read_text().startswith("payload_type,payload_url,")
     paste(service, commands("operations.md", "## Moving tags")[0], tmp_path)
     assert JobClient(service.port).get("globalTag/restored?light")["payload_iov_count"] == 1
+
+
+# Members whose values differ from one database to the next.
+CHANGING = {"id", "created", "updated", "payload_list"}
+
+
+def without_changing(value):
+    if isinstance(value, dict):
+        return {name: without_changing(one) for name, one in value.items() if name not in CHANGING}
+    return [without_changing(one) for one in value] if isinstance(value, list) else value
+
+
+@needs("curl")
+def test_each_command_of_the_tutorial_prints_what_the_page_shows(fresh, tmp_path):
+    service = fresh().start()
+    page = (ROOT / "docs" / "tutorial.md").read_text()
+    # A command with its output. The first two have none: they start the service and set its address.
+    steps = re.findall(r"```sh\n((?:(?!```).)*)```\n\n```(json|text)\n(.*?)```", page, re.DOTALL)
+    assert len(steps) + 2 == page.count("```sh\n") and "export CDB_URL=http://127.0.0.1:8000\n" in page
+    for command, kind, shown in steps:
+        printed = paste(service, command, tmp_path)
+        if kind == "json":
+            assert without_changing(json.loads(printed)) == without_changing(json.loads(shown)), command
+        else:
+            # The page has no spaces at the ends of lines.
+            assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines(), command
 
 
 @needs("curl")
