@@ -79,7 +79,7 @@ format: setup-dev ## format the code
 	@.venv/bin/ruff format .
 
 docs: setup-dev ## build the documentation site into site/, without network access
-	@DJANGO_SETTINGS_MODULE=cdb.settings .venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs site $(ARGS)
+	@.venv/bin/python -m sphinx --quiet --fail-on-warning --keep-going docs site $(ARGS)
 	@echo "The documentation is in site/index.html."
 
 reference: setup-dev ## write the generated pages of the documentation (docs/settings.md)

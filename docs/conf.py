@@ -1,14 +1,13 @@
 """The configuration of Sphinx, which builds the documentation site: `make docs`."""
 
+import os
 import re
 import shutil
-import sys
+from io import StringIO
 from pathlib import Path
 
 import drf_spectacular_sidecar
 from sphinx.application import Sphinx
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 project = "cdb"
 html_title = "cdb"
@@ -17,7 +16,6 @@ extensions = ["myst_parser"]
 html_theme = "furo"
 # Sections can be linked by their headings, as on GitHub.
 myst_heading_anchors = 4
-myst_links_external_new_tab = True
 html_copy_source = False
 # Pygments does not know all of nginx's syntax.
 suppress_warnings = ["misc.highlighting_failure"]
@@ -42,13 +40,14 @@ def add_openapi(app: Sphinx, _error: Exception | None) -> None:
     import django
     from django.core.management import call_command
 
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
     django.setup()
     files = Path(app.outdir) / "openapi"
     files.mkdir(exist_ok=True)
-    call_command("spectacular", format="openapi-json", file=str(files / "openapi.json"))
-    # As a script, because browsers let no page read files by itself when it is opened from the file system.
-    description = (files / "openapi.json").read_text()
-    (files / "openapi.js").write_text(f"const description = {description};\n")
+    description = StringIO()
+    call_command("spectacular", format="openapi-json", stdout=description)
+    # As a script, because a page that is opened from the file system may not load JSON files.
+    (files / "openapi.js").write_text(f"const description = {description.getvalue()};\n")
     for name in ("swagger-ui.css", "swagger-ui-bundle.js"):
         shutil.copy(SWAGGER_UI / name, files / name)
 

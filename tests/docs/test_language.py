@@ -20,8 +20,8 @@ REPLACED = {
     r"\b([Ww]hoever|[Ss]omebody|[Nn]obody|[Aa]nybody)\b": "the actor: client, worker, operator",
     r"\bbefell\b": "what happened to",
 }
-# Names that something outside relies on, and the user `nobody` of Unix.
-ALLOWED = re.compile(r'"KeptAnswer"|kept_answer_(key|created)|KeptAnswer_id_seq|user nobody|getpwnam\("nobody"\)')
+# Names in the database, and the Unix user `nobody`.
+ALLOWED = re.compile(r'"KeptAnswer"|kept_answer_(key|created)|KeptAnswer_id_seq|user `?nobody`?|getpwnam\("nobody"\)')
 PLACES = ("cdb", "cdb_rest", "deploy", "sql", "README.md", "CONTRIBUTING.md", "Makefile", "docs/*.md")
 
 

@@ -1,6 +1,5 @@
 """The documentation site that `make docs` builds: without warnings and without files of other hosts."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ from cdb.env import ROOT
 def build(source, site):
     return subprocess.run(
         [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", source, site],
-        cwd=ROOT, env=os.environ | {"DJANGO_SETTINGS_MODULE": "cdb.settings"}, capture_output=True, text=True,
+        cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
 
 
