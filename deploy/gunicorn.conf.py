@@ -119,6 +119,11 @@ def on_starting(server: Any) -> None:
         raise SystemExit(f"cdb: {error}") from error
 
 
+def post_fork(server: Any, worker: Any) -> None:
+    """Give a worker the queue in which it stores signals until it has handlers of its own."""
+    worker.early_signals = server.SIG_QUEUE
+
+
 def when_ready(server: Any) -> None:
     """Before the first worker is forked: warn if the database allows too few connections, and freeze all objects.
 

@@ -2,10 +2,12 @@
 
 import logging
 import selectors
+import signal
 import sys
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from queue import SimpleQueue
 from socket import MSG_DONTWAIT, SHUT_WR, socket
 from time import monotonic
 from typing import Any
@@ -37,6 +39,21 @@ class BufferingWorker(RespondingWorker):
     A request that has waited for a thread for `CDB_QUEUE_TIMEOUT_SECONDS` since it was complete gets a 504 response. A
     separate thread pool sends it if all other threads are busy.
     """
+
+    # Set by `post_fork` in deploy/gunicorn.conf.py.
+    early_signals: SimpleQueue[int] | None = None
+
+    def init_signals(self) -> None:
+        """Install the handlers of signals, and handle the signals to end that arrived since the fork.
+
+        Until then, the handler that was inherited from the master only queues a signal, and gunicorn would lose it: the
+        master would wait for this worker until its graceful timeout.
+        """
+        super().init_signals()
+        while self.early_signals and not self.early_signals.empty():
+            number = self.early_signals.get()
+            if number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGINT):
+                signal.raise_signal(number)
 
     def run(self) -> None:
         """Run the main loop until the worker is stopped."""
