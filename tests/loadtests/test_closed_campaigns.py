@@ -23,9 +23,9 @@ pytestmark = pytest.mark.xdist_group("closed-campaigns")
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory):
+def stage(open_directory):
     """With a database in which the tags are that quick campaigns ask about."""
-    stage = Stage(tmp_path_factory.mktemp("load") / "data", quick=True)
+    stage = Stage(open_directory / "data", quick=True)
     stage.data.mkdir()
     with stage.running_database():
         stage.seed("tiny", *(sized_tag("sized", types, 10) for types in types_iovs.QUICK_TYPES))

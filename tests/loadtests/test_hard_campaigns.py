@@ -16,9 +16,8 @@ JOBS = 60
 
 
 @pytest.fixture(scope="module")
-def stage(needs_packages, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("hard")
-    stage = Stage(directory / "data", output=directory, quick=True, options={"scenario": "tiny"})
+def stage(needs_packages, open_directory):
+    stage = Stage(open_directory / "data", output=open_directory, quick=True, options={"scenario": "tiny"})
     stage.data.mkdir()
     with stage.running_database():
         yield stage
