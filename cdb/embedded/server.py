@@ -8,17 +8,20 @@ The server listens only on a Unix socket, in a directory that only its owner and
 no password, and instances with different data directories do not conflict.
 """
 
+import contextlib
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg2
 
 from cdb.embedded import locks, postgres_binaries
-from cdb.embedded.data_directory import DATABASE, DataDirectory, server_options
+from cdb.embedded.data_directory import DATABASE, RESTORED, DataDirectory, server_options
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.env import ROOT, ConfigurationError
 
@@ -35,25 +38,21 @@ class EmbeddedPostgres:
 
     def __init__(self, directory: Path, options: dict[str, str] | None = None) -> None:
         self.directory = directory
-        self._data_directory = DataDirectory(directory)
-        self.data = self._data_directory.data
+        self.log = directory / "server.log"
+        self.data_directory = DataDirectory(directory)
+        self.data = self.data_directory.data
         self._use_lock: int | None = None
-        self._process = PostgresProcess(
-            data=self.data,
-            log=directory / "server.log",
-            socket_directory=self.socket_directory,
-            options=server_options(directory) | (options or {}),
-        )
+        self._process = self.process(self.data, options or {})
 
     @property
     def socket_directory(self) -> Path:
         """The directory of the server's socket."""
-        return self._data_directory.sockets
+        return self.data_directory.sockets
 
     @property
     def url(self) -> str:
         """The libpq URL of the service's database on this server."""
-        return self._data_directory.url_of(DATABASE)
+        return self.data_directory.url_of(DATABASE)
 
     def acquire(self) -> None:
         """Start the server unless it runs, and register this process as one of its users.
@@ -62,15 +61,16 @@ class EmbeddedPostgres:
         """
         postgres_binaries.check_installed()
         try:
-            self._data_directory.create()
+            self.data_directory.create()
             with locks.control(self.directory):
                 self._use_lock = locks.open_file(self.directory / locks.USERS)
                 fcntl.flock(self._use_lock, fcntl.LOCK_SH)
-                self._data_directory.initialise()
+                self.data_directory.initialise()
                 if not self._process.is_running():
+                    self._remove_unfinished()
                     self._process.start()
                 self._ensure_guard()
-                self._data_directory.create_database()
+                self.data_directory.create_database()
         except BaseException as error:
             self.release()
             if isinstance(error, OSError | psycopg2.Error):
@@ -110,6 +110,37 @@ class EmbeddedPostgres:
             deadline = time.monotonic() + GUARD_SECONDS
             while is_last and not locks.try_lock(guard, fcntl.LOCK_SH) and time.monotonic() < deadline:
                 time.sleep(PAUSE_SECONDS)
+
+    @contextlib.contextmanager
+    def unused(self) -> Iterator[None]:
+        """Inside the block no process can use the server, which does not run.
+
+        Raises `ConfigurationError` if a process uses it.
+        """
+        postgres_binaries.check_installed()
+        self.data_directory.create()
+        with locks.control(self.directory), locks.opened(self.directory / locks.USERS) as users:
+            if not locks.try_lock(users, fcntl.LOCK_EX):
+                raise ConfigurationError(f"the database in {self.directory} is in use; stop the service first")
+            # A server whose last user was killed may still run.
+            self._process.stop()
+            self._remove_unfinished()
+            yield
+
+    def process(self, data: Path, options: dict[str, str]) -> PostgresProcess:
+        """A server of its own on the data in `data`, with the socket of this one. `options` override the default settings."""
+        return PostgresProcess(
+            data=data,
+            log=self.log,
+            socket_directory=self.socket_directory,
+            options=server_options(self.directory) | options,
+        )
+
+    def _remove_unfinished(self) -> None:
+        """Remove what a restoration that was killed has left. Its server, which has the same socket, may still be stopping."""
+        for data in self.directory.glob(f"{RESTORED}*"):
+            self.process(data, {}).stop()
+            shutil.rmtree(data)
 
     def stop(self) -> None:
         """Stop the server if it runs. The caller must ensure that no process uses it."""

@@ -20,6 +20,8 @@ WITHOUT_DATABASE = {
     "check",
     "capacity",
     "reload",
+    # It needs the server to be stopped.
+    "restore",
     "spectacular",
     "startapp",
     "startproject",

@@ -53,7 +53,7 @@ def start(command: Sequence[str], **more: Any) -> Child:
         command,
         # The terminal's Ctrl-C must reach only this process, which then stops its children in order.
         start_new_session=True,
-        preexec_fn=_end_with_parent,
+        preexec_fn=end_with_parent,
         **more,
     )
 
@@ -98,8 +98,8 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(os.fspath(self._address))
 
 
-def _end_with_parent() -> None:
-    """Make the kernel (Linux) send SIGTERM to this child when its parent dies."""
+def end_with_parent() -> None:
+    """Make the kernel (Linux) send SIGTERM to this child when its parent dies. It runs in the child."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl:
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -33,6 +33,7 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.TagLockedError: 409,
     errors.TagFrozenError: 409,
     errors.StatusChangeRefusedError: 409,
+    errors.NameRetiredError: 409,
     errors.OverlapError: 409,
     errors.PayloadTypeInUseError: 409,
     errors.PayloadListNotEmptyError: 409,

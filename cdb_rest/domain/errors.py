@@ -122,6 +122,21 @@ class StatusChangeRefusedError(CdbError):
     code = "status_change_refused"
 
 
+class NameRetiredError(CdbError):
+    """A tag of this name was frozen before the database was restored, and HTTP caches may still have its responses.
+
+    Use another name.
+    """
+
+    code = "name_retired"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Global tag {name} cannot be frozen: a tag of this name was frozen before the database was restored, and HTTP "
+            "caches may have responses for it. Clone it under another name."
+        )
+
+
 class OverlapError(CdbError):
     """The interval overlaps that of another IOV of the same list, or has the same start."""
 

@@ -5,7 +5,7 @@ The names of tables and columns are those of nopayloaddb, so that SQL that was p
 
 from cdb_rest.models.change import ChangeAction, GlobalTagChange
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
-from cdb_rest.models.internal import DatabaseProperty, IdempotencyRecord
+from cdb_rest.models.internal import DatabaseProperty, IdempotencyRecord, Restoration
 from cdb_rest.models.payload_iov import PAYLOAD_COLUMNS, PayloadIOV
 from cdb_rest.models.payload_list import PayloadList, PayloadType
 
@@ -20,4 +20,5 @@ __all__ = [
     "PayloadIOV",
     "PayloadList",
     "PayloadType",
+    "Restoration",
 ]

@@ -19,6 +19,7 @@ class ChangeAction(models.TextChoices):
     BULK = "bulk"
     INSERT = "insert"
     REPAIR = "repair"
+    RESTORE = "restore"
     DELETE = "delete"
 
 

@@ -1,9 +1,9 @@
-"""Internal tables: idempotency records, and properties that are fixed when the database is created."""
+"""Internal tables: idempotency records, properties that are fixed when the database is created, and restorations."""
 
 from django.db import models
 from django.db.models.functions import Now
 
-from cdb_rest.domain.names import NAME_LENGTH, TEXT_LENGTH
+from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 
 class IdempotencyRecord(models.Model):
@@ -34,3 +34,25 @@ class DatabaseProperty(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Restoration(models.Model):
+    """One restoration of the database to an earlier state.
+
+    Changes that were lost had revisions, and responses with them may be in HTTP caches and in the records of jobs. So
+    later changes have revisions from `first_revision` on, which no change had before. `retired_names` are the names of
+    global tags that were frozen before and are not frozen in the restored state: caches keep responses for a frozen tag
+    without revalidation, so no tag with such a name can be frozen until they have expired.
+    """
+
+    created = models.DateTimeField(db_default=Now(), editable=False)
+    first_revision = models.BigIntegerField()
+    retired_names = models.JSONField(default=list)
+    comment = models.CharField(max_length=COMMENT_LENGTH, blank=True)
+
+    class Meta:
+        db_table = "Restoration"
+        constraints = [models.UniqueConstraint(fields=["first_revision"], name="restoration_first_revision")]
+
+    def __str__(self) -> str:
+        return f"{self.created}: revisions from {self.first_revision}"

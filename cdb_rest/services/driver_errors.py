@@ -30,6 +30,10 @@ CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
         "Another payload list of this type was attached at the same moment; try again.",
     ),
     "global_tag_change_revision": (ConcurrentChangeError, "The tag was changed at the same moment; try again."),
+    "restoration_first_revision": (
+        ConcurrentChangeError,
+        "Another restoration was recorded at the same moment; try again.",
+    ),
     "kept_answer_key": (ConcurrentChangeError, "The idempotency key was used at the same moment; try again."),
     "payload_iov_lookup": (OverlapError, "An IOV of the payload list starts at the same moment."),
     "payload_iov_not_negative": (InvalidInputError, "Moments and sizes must not be negative."),

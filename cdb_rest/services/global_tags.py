@@ -12,6 +12,7 @@ from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV
 from cdb_rest.services import payload_columns
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.locks import check_tag, lock_global_tag, lock_global_tags_shared
+from cdb_rest.services.restorations import check_not_retired
 from cdb_rest.services.transactions import write
 
 APPLY_DEFERRED_COUNTS = named_sql.load("apply_deferred_counts")
@@ -34,7 +35,7 @@ def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
 def create_global_tag(
     *, name: str, status: str, author: str = "", description: str = "", origin: Origin = UNKNOWN
 ) -> GlobalTag:
-    """Create an empty tag. Raises `StatusNotFoundError` or `NameTakenError`."""
+    """Create an empty tag. Raises `StatusNotFoundError`, `NameTakenError` or `NameRetiredError`."""
     tag, changes = add_global_tag(name=name, status=status, author=author, description=description)
     changes.record(ChangeAction.CREATE, origin)
     return _get(tag.id)
@@ -43,8 +44,10 @@ def create_global_tag(
 def add_global_tag(*, name: str, status: str, author: str, description: str) -> tuple[GlobalTag, Changes]:
     """Create an empty tag as part of a larger write. Returns the tag, and its changes, which the caller must record.
 
-    Raises `StatusNotFoundError` or `NameTakenError`.
+    Raises `StatusNotFoundError`, `NameTakenError` or `NameRetiredError`.
     """
+    if status == Status.FROZEN:
+        check_not_retired(name)
     tag = GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
     changes = Changes()
     changes.of_tag(tag.id).after.facts["status"] = status
@@ -82,12 +85,15 @@ def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> G
 def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> GlobalTag:
     """Change the status of a tag.
 
-    Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError` or `StatusChangeRefusedError`.
+    Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError`, `StatusChangeRefusedError` or
+    `NameRetiredError`.
     """
     tag = lock_global_tag(name)
     new, old = _status(status), tag.status
     check_status_change(tag=tag.name, old=old.name, new=new.name)
     if new != old:
+        if new.name == Status.FROZEN:
+            check_not_retired(tag.name)
         GlobalTag.objects.filter(id=tag.id).update(status=new)
         changes = Changes()
         changes.of_tag(tag.id).before.facts["status"] = old.name

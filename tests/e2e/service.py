@@ -24,7 +24,7 @@ from loadtests.service import free_port
 from tests.postgres import DIRECTORY
 
 
-def _after_first_start(settings: dict[str, str]) -> Path:
+def after_first_start(settings: dict[str, str]) -> Path:
     """A data directory as the first start with these settings leaves it, made once for all processes of a test run."""
     directory = DIRECTORY / "prepared" / "-".join(settings.values())
     directory.parent.mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ class Service:
     def start(self) -> "Service":
         if not self.is_first_start and not self.data.exists():
             self.data.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run(["cp", "--archive", _after_first_start(self.database), self.data], check=True)
+            subprocess.run(["cp", "--archive", after_first_start(self.database), self.data], check=True)
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", self.command],
             cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,

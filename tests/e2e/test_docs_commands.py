@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 import urllib.request
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -54,6 +55,48 @@ def test_the_examples_of_the_api(fresh, tmp_path):
     assert file.read_text().startswith("payload_type,payload_url,")
     paste(service, commands("operations.md", "## Moving tags")[0], tmp_path)
     assert JobClient(service.port).get("globalTag/restored?light")["payload_iov_count"] == 1
+
+
+def test_the_commands_of_the_guide_to_backups(fresh, new_directory, tmp_path):
+    service = fresh().start()
+    directory = new_directory()
+    directory.chmod(0o711)
+
+    def commands_below(heading, until=""):
+        replaced = {
+            "/backup/": f"{directory}/",
+            "/srv/cdb-new": f"{directory}/new",
+            "DIR=/tmp/practice": f"DIR={directory}/practice",
+            "2026-11-23T14:05:00Z": until,
+        }
+        for text in commands("backup.md", heading):
+            for old, new in replaced.items():
+                text = text.replace(old, new)
+            yield text
+
+    [backup] = commands_below("## Back up the embedded PostgreSQL")
+    paste(service, backup, tmp_path)
+    daily = re.findall(r"manage.py (backup --.*) /backup/cdb\n", (ROOT / "docs" / "backup.md").read_text())
+    assert len(daily) == 2
+    for options in daily:
+        assert service.manage(*options.split(), f"{directory}/cdb").returncode == 0
+    # The second one uses the variables of the first one.
+    paste(service, "\n".join(commands_below("## A logical dump")), tmp_path)
+    moved = fresh("moved")
+    moved.data, moved.environment["CDB_DATA_DIR"] = directory / "new", str(directory / "new")
+    moved.start()
+    assert JobClient(moved.port).get(LOOKUP) == JobClient(service.port).get(LOOKUP)
+    time.sleep(0.01)
+    until = datetime.now(UTC).isoformat()
+    assert JobClient(service.port).call("POST", "pt", {"name": "Later"})[0] in (200, 201)
+    assert service.stop() == 0
+    last, earlier, practice = commands_below("## Restore it", until)
+    for text, is_there in ((last, True), (earlier, False)):
+        assert "Restored from" in paste(service, text, tmp_path)
+        service.start()
+        assert ("Later" in {one["name"] for one in JobClient(service.port).get("pt")}) == is_there
+        assert service.stop() == 0
+    assert "Restored from" in paste(service, practice, tmp_path)
 
 
 # Members whose values differ from one database to the next.

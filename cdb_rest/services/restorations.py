@@ -1,0 +1,63 @@
+"""Restorations of the database: revisions and names that lost changes have used are not used again."""
+
+import time
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import connection
+from django.db.models.functions import Now
+
+from cdb_rest.domain.errors import NameRetiredError
+from cdb_rest.domain.origin import Origin
+from cdb_rest.domain.status import Status
+from cdb_rest.models import ChangeAction, GlobalTag, Restoration
+from cdb_rest.services.change_log import Changes
+from cdb_rest.services.transactions import write
+
+
+@write
+def record_restoration(*, frozen_before: Collection[str] | None, origin: Origin) -> Restoration:
+    """Record that the database was restored to an earlier state. Call it before anything else writes.
+
+    `frozen_before` are the names that `find_frozen_names` returned before the restoration, or None if they are not known.
+    Each tag that is not frozen gets a new revision, so that its validators differ from those of all lost states.
+    """
+    frozen = set(_frozen())
+    restoration = Restoration.objects.create(
+        # Milliseconds: more than the lost changes of a tag can have counted up since the previous restoration.
+        first_revision=time.time_ns() // 1_000_000,
+        retired_names=sorted(set(frozen_before or ()) - frozen),
+        comment=origin.comment,
+    )
+    changes = Changes()
+    # Frozen tags have not changed since they were frozen.
+    for tag_id in GlobalTag.objects.exclude(status__name=Status.FROZEN).values_list("id", flat=True):
+        changes.of_tag(tag_id)
+    changes.record(ChangeAction.RESTORE, origin)
+    restoration.refresh_from_db()
+    return restoration
+
+
+def find_frozen_names() -> set[str]:
+    """The names of tags for which HTTP caches may have responses that they do not revalidate.
+
+    These are the names of frozen tags, and those that an earlier restoration has retired. The database may have no tables
+    yet, or those of an earlier version of the service.
+    """
+    tables = connection.introspection.table_names()
+    names = set(_frozen()) if GlobalTag._meta.db_table in tables else set()
+    if Restoration._meta.db_table in tables:
+        names.update(*Restoration.objects.values_list("retired_names", flat=True))
+    return names
+
+
+def _frozen() -> Iterable[str]:
+    return GlobalTag.objects.filter(status__name=Status.FROZEN).values_list("name", flat=True)
+
+
+def check_not_retired(tag: str) -> None:
+    """Raise `NameRetiredError` if caches may have responses for another frozen tag of this name, which was lost."""
+    max_age = timedelta(seconds=settings.CDB_FROZEN_MAX_AGE_SECONDS)
+    if Restoration.objects.filter(retired_names__contains=[tag], created__gt=Now() - max_age).exists():
+        raise NameRetiredError(tag)
