@@ -111,9 +111,14 @@ def race(seed: int) -> dict[str, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__.split(":")[0] + ".")
     parser.add_argument(
-        "--minutes", action=Duration, unit="min", above=0, default=10, metavar="TIME",
+        "--minutes",
+        action=Duration,
+        unit="min",
+        above=0,
+        default=10,
+        metavar="TIME",
         help="how long to play (default: 10min)",
-    )  # fmt: skip
+    )
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of all random choices; default: the time")
     arguments = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")

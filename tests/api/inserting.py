@@ -5,9 +5,13 @@ PATH = "payload-iovs/insert"
 
 def body(**changes):
     return {
-        "global_tag": "tag", "payload_type": "Gain", "payload_url": "new.root", "checksum": "ab12", "since": [5, 0],
+        "global_tag": "tag",
+        "payload_type": "Gain",
+        "payload_url": "new.root",
+        "checksum": "ab12",
+        "since": [5, 0],
         "until": "open",
-    } | changes  # fmt: skip
+    } | changes
 
 
 def rows(api):

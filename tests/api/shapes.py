@@ -10,9 +10,19 @@ LIST = ["id", "name", "global_tag", "payload_type", "created"]
 NESTED_LIST = ["id", "name", "global_tag", "payload_type", "payload_iov", "created"]
 CUTS = ["trimmed", "moved", "split", "detached"]
 IOV = [
-    "id", "payload_url", "checksum", "size", "major_iov", "minor_iov", "comb_iov", "major_iov_end", "minor_iov_end",
-    "payload_list", "revision", "inserted",
-]  # fmt: skip
+    "id",
+    "payload_url",
+    "checksum",
+    "size",
+    "major_iov",
+    "minor_iov",
+    "comb_iov",
+    "major_iov_end",
+    "minor_iov_end",
+    "payload_list",
+    "revision",
+    "inserted",
+]
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 

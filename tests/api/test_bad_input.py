@@ -35,8 +35,20 @@ NASTY_VALUES = [
     "a\x00b", "a\nb", " a", "a ", "\u0661", "1_0", [], [1], {}, {"a": 1}, "'; DROP TABLE", "%s", "%(a)s", "\U0001f600" * 80,
 ]  # fmt: skip
 NASTY_PARTS = [
-    "x" * 81, "x" * 5_000, "%00", "a%00b", "%FF", "%ED%A0%80", "%F0%9F%98%80", "%0A", "..", "'", "%25s", "-1", str(2**63),
-]  # fmt: skip
+    "x" * 81,
+    "x" * 5_000,
+    "%00",
+    "a%00b",
+    "%FF",
+    "%ED%A0%80",
+    "%F0%9F%98%80",
+    "%0A",
+    "..",
+    "'",
+    "%25s",
+    "-1",
+    str(2**63),
+]
 FORMS = {
     "gt": {"name": "n", "status": "unlocked", "author": "a", "description": "d"},
     "gtstatus": {"name": "n"},
@@ -65,8 +77,11 @@ def contents():
 @pytest.mark.parametrize(("method", "path"), WRITES)
 def test_bad_bodies(api, payload_list, method, path):
     may_be_taken = {
-        ("bulk_piov", "array"), ("payload-iovs/insert", "array"), ("gtstatus", "byte order mark"), ("pt", "byte order mark"),
-    }  # fmt: skip
+        ("bulk_piov", "array"),
+        ("payload-iovs/insert", "array"),
+        ("gtstatus", "byte order mark"),
+        ("pt", "byte order mark"),
+    }
     for name, body in BODIES.items():
         before = contents()
         answer = api(method, path, raw=body)

@@ -96,9 +96,15 @@ def test_a_name_that_is_used_again_names_its_answers_anew(api, tag):
 @pytest.mark.django_db(transaction=True)
 def test_questions_with_different_answers_have_different_names(api, tag):
     queries = [
-        LOOKUP, LOOKUP + "&strict=1", LOOKUP + "&shape=dict", LOOKUP.replace("5", "0"), LOOKUP.replace("=0", "=1"),
-        "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag",
-    ]  # fmt: skip
+        LOOKUP,
+        LOOKUP + "&strict=1",
+        LOOKUP + "&shape=dict",
+        LOOKUP.replace("5", "0"),
+        LOOKUP.replace("=0", "=1"),
+        "globalTag/tag",
+        "globalTag/tag?light",
+        "gtPayloadLists/tag",
+    ]
     named = [api.get(query).headers["ETag"] for query in queries]
     assert len(set(named)) == len(named)
     # What decides nothing gives no other name.
@@ -166,8 +172,14 @@ def test_the_status_decides_how_long_an_answer_may_be_kept(api, tag, settings, s
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "path",
-    ["payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0", "payloadiovs/", "globalTag/nobody", "gtPayloadLists/nobody", "x"],
-)  # fmt: skip
+    [
+        "payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0",
+        "payloadiovs/",
+        "globalTag/nobody",
+        "gtPayloadLists/nobody",
+        "x",
+    ],
+)
 def test_errors_are_not_kept(api, tag, path):
     answer = api.get(path, if_none_match='"1"')
     assert answer.status in (400, 404) and answer.headers["Cache-Control"] == "no-store"

@@ -25,10 +25,17 @@ def filled(api, build):
     for name in ("Gain", "Noise"):
         api.post("pt", {"name": name}).ok()
     for since in (0, 10):
-        api.post("payload-iovs/insert", {
-            "global_tag": "tag", "payload_type": "Gain", "payload_url": f"gain{since}", "checksum": "", "since": [since, 0],
-            "until": "open",
-        }).ok()  # fmt: skip
+        api.post(
+            "payload-iovs/insert",
+            {
+                "global_tag": "tag",
+                "payload_type": "Gain",
+                "payload_url": f"gain{since}",
+                "checksum": "",
+                "since": [since, 0],
+                "until": "open",
+            },
+        ).ok()
     return {
         "gain": api.get("gtPayloadLists/tag").ok()["Gain"],
         "spare": api.post("pl", {"payload_type": "Gain"}).ok()["name"],
@@ -139,11 +146,13 @@ def test_a_change_shows_the_rows_before_and_after(api, filled):
     api.put("piov_attach", {"payload_list": filled["gain"], "piov_id": filled["iov"]}).ok()
     change = api.get(f"global-tags/tag/changes/{revision()}").ok()
     assert [(row["payload_url"], row["major_iov_end"]) for row in change["before"]["payload_iovs"]] == [
-        ("gain0", 10), ("gain10", 2**63 - 1),
-    ]  # fmt: skip
+        ("gain0", 10),
+        ("gain10", 2**63 - 1),
+    ]
     assert [(row["payload_url"], row["major_iov_end"]) for row in change["after"]["payload_iovs"]] == [
-        ("gain0", 5), ("loose", 2**63 - 1),
-    ]  # fmt: skip
+        ("gain0", 5),
+        ("loose", 2**63 - 1),
+    ]
     assert (
         list(change["after"]["payload_iovs"][0])
         and change["after"]["payload_iovs"][0]["payload_list"] == filled["gain"]

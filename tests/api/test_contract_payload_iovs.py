@@ -78,8 +78,11 @@ def test_bulk_is_all_or_nothing_and_names_the_wrong_rows(api, world):
     wrong = [taken, row | {"payload_list": "nothing"}, row, row, row | {"major_iov": 5, "major_iov_end": 4}]
     error = api.post("bulk_piov", wrong).error(409, "iov_overlap")
     assert [(problem["row"], problem["code"]) for problem in error["rows"]] == [
-        (0, "iov_overlap"), (1, "payload_list_not_found"), (3, "invalid_input"), (4, "invalid_input"),
-    ]  # fmt: skip
+        (0, "iov_overlap"),
+        (1, "payload_list_not_found"),
+        (3, "invalid_input"),
+        (4, "invalid_input"),
+    ]
     strangers = [row | {"payload_list": name} for name in ("nothing", "nobody")]
     error = api.post("bulk_piov", [row, *strangers]).error(404, "payload_list_not_found")
     assert [(problem["row"], problem["code"]) for problem in error["rows"]] == [

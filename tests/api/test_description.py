@@ -13,9 +13,17 @@ from cdb_rest.api.urls import views_and_paths
 from cdb_rest.models import GlobalTagStatus
 
 GROUPS = [
-    "Lookup", "Global tags", "Payload types", "Payload lists", "Payload IOVs", "Inserting", "Change log", "Export", "Settings",
+    "Lookup",
+    "Global tags",
+    "Payload types",
+    "Payload lists",
+    "Payload IOVs",
+    "Inserting",
+    "Change log",
+    "Export",
+    "Settings",
     "Legacy paths",
-]  # fmt: skip
+]
 DESCRIPTION = json.loads(dump(SchemaGenerator().get_schema(public=True)))
 OPERATIONS = {
     f"{method.upper()} {path.removeprefix('/api/cdb_rest/')}": operation

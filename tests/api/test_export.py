@@ -16,8 +16,16 @@ from cdb_rest.services.export import TAKE_SLOT, Form, Selection, export
 pytestmark = pytest.mark.django_db(transaction=True)
 
 COLUMNS = [
-    "payload_type", "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "revision",
-]  # fmt: skip
+    "payload_type",
+    "payload_url",
+    "checksum",
+    "size",
+    "major_iov",
+    "minor_iov",
+    "major_iov_end",
+    "minor_iov_end",
+    "revision",
+]
 ALWAYS = Interval(Moment(0, 0), AFTER_ALL)
 NASTY = 'a "quoted", \\ \\. \\n back\nline\r\ttab \x01\x02 é 𝄞'
 

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([10**9, 2**53 + 1, OPEN - 1, OPEN]))
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
 ENDS = st.one_of(MOMENTS, st.just(Moment(OPEN, OPEN)))
-LISTS = st.lists(
-    st.lists(st.tuples(MOMENTS, ENDS), max_size=6, unique_by=lambda row: row[0]), min_size=1, max_size=3
-)  # fmt: skip
+LISTS = st.lists(st.lists(st.tuples(MOMENTS, ENDS), max_size=6, unique_by=lambda row: row[0]), min_size=1, max_size=3)
 
 
 @settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))

@@ -25,10 +25,18 @@ GOOD = "gtName=tag&majorIOV=5&minorIOV=0"
 
 def environ(path="payloadiovs/", query=GOOD, **variables):
     return {
-        "REQUEST_METHOD": "GET", "PATH_INFO": PREFIX + path, "QUERY_STRING": query, "HTTP_HOST": "localhost",
-        "SERVER_NAME": "localhost", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "SCRIPT_NAME": "",
-        "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(), "wsgi.errors": io.StringIO(),
-    } | variables  # fmt: skip
+        "REQUEST_METHOD": "GET",
+        "PATH_INFO": PREFIX + path,
+        "QUERY_STRING": query,
+        "HTTP_HOST": "localhost",
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "SCRIPT_NAME": "",
+        "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(),
+        "wsgi.errors": io.StringIO(),
+    } | variables
 
 
 class LongWay:

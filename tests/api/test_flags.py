@@ -22,8 +22,13 @@ def effect(api, flag, value):
     """Whether the flag is on, by what it does."""
     if flag == "dry_run":
         row = {
-            "global_tag": "tag", "payload_type": "Gain", "payload_url": "x", "checksum": "", "since": [7, 0], "until": "open",
-        }  # fmt: skip
+            "global_tag": "tag",
+            "payload_type": "Gain",
+            "payload_url": "x",
+            "checksum": "",
+            "since": [7, 0],
+            "until": "open",
+        }
         before = PayloadIOV.objects.count()
         api.post(f"payload-iovs/insert?dry_run{value}", row).ok()
         return PayloadIOV.objects.count() == before

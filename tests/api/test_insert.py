@@ -18,8 +18,11 @@ def test_one_call_makes_the_list_and_the_row(api, empty_tag):
     assert answer["dry_run"] is False and answer["refused"] is None and answer["revisions"] == {"tag": 1}
     assert row["payload_list"] == made.name == f"Gain_{made.id}" and row["list_created"]
     assert row["added"] == {
-        "id": PayloadIOV.objects.get().id, "payload_url": "new.root", "since": [5, 0], "until": [9, 1],
-    }  # fmt: skip
+        "id": PayloadIOV.objects.get().id,
+        "payload_url": "new.root",
+        "since": [5, 0],
+        "until": [9, 1],
+    }
     assert row["trimmed"] == row["moved"] == row["split"] == row["detached"] == []
     assert api.get("payloadiovs/?gtName=tag&majorIOV=6&minorIOV=0").ok() == [
         ["Gain", "new.root", "ab12", 7, 5, 0, 9, 1, "3"]

@@ -107,9 +107,17 @@ def test_one_object_may_have_few_values_and_rows_many(db, api, settings):
 
 def test_the_largest_bulk_fits(settings):
     row = {
-        "payload_url": "file," * 4, "payload_list": "list_1", "checksum": "c", "size": 1, "revision": "1", "major_iov": 1,
-        "minor_iov": 1, "major_iov_end": 2, "minor_iov_end": 2, "comment": "one, two",
-    }  # fmt: skip
+        "payload_url": "file," * 4,
+        "payload_list": "list_1",
+        "checksum": "c",
+        "size": 1,
+        "revision": "1",
+        "major_iov": 1,
+        "minor_iov": 1,
+        "major_iov_end": 2,
+        "minor_iov_end": 2,
+        "comment": "one, two",
+    }
     assert len(parse(json.dumps([row] * settings.CDB_MAX_BULK_ROWS).encode(), Rows())) == settings.CDB_MAX_BULK_ROWS
 
 

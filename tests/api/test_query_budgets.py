@@ -15,9 +15,14 @@ pytestmark = pytest.mark.django_db
 
 # What stands for the names in a path; where two routes call theirs alike, by the path.
 NAMES = {
-    "name": "tag0", "revision": "1", "tag_id": "{tag_id}", "list_id": "{list_id}", "iov_id": "{iov_id}",
-    "user_settings/<str:name>": "CDB_IOV_MODE", "payload-lists/by-name/<str:name>": "{list_name}",
-}  # fmt: skip
+    "name": "tag0",
+    "revision": "1",
+    "tag_id": "{tag_id}",
+    "list_id": "{list_id}",
+    "iov_id": "{iov_id}",
+    "user_settings/<str:name>": "CDB_IOV_MODE",
+    "payload-lists/by-name/<str:name>": "{list_name}",
+}
 
 
 def example_of(path):

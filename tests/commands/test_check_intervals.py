@@ -52,9 +52,16 @@ def test_faults_are_found_and_repaired_and_no_answer_changes(api, build):
     payload_list = spoil(build)
     build.iov(build.list(None), (0, 0), (0, 0), url="in no tag")
     GlobalTagChange.objects.create(
-        global_tag="tag", revision=5, created="2026-01-01T00:00Z", actor="a", action="bulk", payload_iovs_before=0,
-        payload_iovs_after=0, before={}, after={},
-    )  # fmt: skip
+        global_tag="tag",
+        revision=5,
+        created="2026-01-01T00:00Z",
+        actor="a",
+        action="bulk",
+        payload_iovs_before=0,
+        payload_iovs_after=0,
+        before={},
+        after={},
+    )
     before = answers(api)
     ok, printed = check()
     assert not ok and "--repair" in printed

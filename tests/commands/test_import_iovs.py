@@ -37,8 +37,10 @@ def test_a_tag_comes_back_under_another_name(build):
     assert find_incorrect_counts() == [] and find_faults(global_tag="target") == []
     changes = GlobalTagChange.objects.filter(global_tag="target").order_by("revision")
     assert [(one.action, one.payload_iovs_after, one.comment) for one in changes] == [
-        ("create", 0, "moved here"), ("bulk", 2, "moved here"), ("bulk", 1, "moved here"),
-    ]  # fmt: skip
+        ("create", 0, "moved here"),
+        ("bulk", 2, "moved here"),
+        ("bulk", 1, "moved here"),
+    ]
     assert made.revision == 3 and changes[1].actor.startswith("import_iovs (")
     lists = {one.payload_type.name: one.name for one in PayloadList.objects.filter(global_tag=made)}
     assert changes[1].after["payload_lists"] == {"Gain": lists["Gain"]}
@@ -205,8 +207,11 @@ def test_rows_go_into_a_list_that_has_some_by_the_interval_rule(build):
     assert "into global tag tag; new payload types: 0, new payload lists: 0" in said
     rows = PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov")
     assert [(row.payload_url, row.major_iov, row.major_iov_end) for row in rows] == [
-        ("stored", 0, 1), ("until next", 1, OPEN), ("inside", 4, 6), ("stored", 6, 10),
-    ]  # fmt: skip
+        ("stored", 0, 1),
+        ("until next", 1, OPEN),
+        ("inside", 4, 6),
+        ("stored", 6, 10),
+    ]
     assert find_incorrect_counts() == [] and find_faults(global_tag="tag") == []
 
 

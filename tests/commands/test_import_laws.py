@@ -49,10 +49,12 @@ def either_way(monkeypatch, settings):
 def answers(tag, moments, mode):
     """Which payloads are valid at these moments, and the rows that lookups answer without asking for that."""
     return [
-        [[row[:4] + row[8:] for row in _rows(LookupQuery(tag, Moment(*moment), only_valid, False, mode))]
-         for only_valid in (True, False)]
+        [
+            [row[:4] + row[8:] for row in _rows(LookupQuery(tag, Moment(*moment), only_valid, False, mode))]
+            for only_valid in (True, False)
+        ]
         for moment in moments
-    ]  # fmt: skip
+    ]
 
 
 def _rows(query):
@@ -84,10 +86,18 @@ def test_what_the_service_wrote_comes_back_byte_for_byte(either_way, writes, mod
     for number, (kind, start, end, until) in enumerate(writes):
         end = end if until == "closed" else Moment(OPEN, OPEN)
         row = {
-            "global_tag": "source", "payload_type": kind, "payload_url": f"{number}", "checksum": "" if number % 2 else "a",
-            "size": number, "extra": None if number % 3 else "0", "since_only": until == "next",
-            "major_iov": start.major, "minor_iov": start.minor, "major_iov_end": end.major, "minor_iov_end": end.minor,
-        }  # fmt: skip
+            "global_tag": "source",
+            "payload_type": kind,
+            "payload_url": f"{number}",
+            "checksum": "" if number % 2 else "a",
+            "size": number,
+            "extra": None if number % 3 else "0",
+            "since_only": until == "next",
+            "major_iov": start.major,
+            "minor_iov": start.minor,
+            "major_iov_end": end.major,
+            "minor_iov_end": end.minor,
+        }
         try:
             insert_payloads(rows=[row])
         except CdbError:
@@ -150,14 +160,20 @@ SOME_ROWS = st.lists(
 
 
 @example(
-    stored=[(Moment(5, 0), Moment(OPEN, OPEN))], rows=[(Moment(n, 0), Moment(OPEN, OPEN)) for n in (7, 8, 9, 10)],
-    status="locked", mode=Mode.CONTINUOUS, size=2,
-)  # fmt: skip
+    stored=[(Moment(5, 0), Moment(OPEN, OPEN))],
+    rows=[(Moment(n, 0), Moment(OPEN, OPEN)) for n in (7, 8, 9, 10)],
+    status="locked",
+    mode=Mode.CONTINUOUS,
+    size=2,
+)
 @settings(PROPERTY, max_examples=examples(150))
 @given(
-    stored=SOME_ROWS, rows=SOME_ROWS, status=st.sampled_from(["unlocked", "locked", "online"]),
-    mode=st.sampled_from(Mode), size=st.sampled_from([1, 2, 3, 100]),
-)  # fmt: skip
+    stored=SOME_ROWS,
+    rows=SOME_ROWS,
+    status=st.sampled_from(["unlocked", "locked", "online"]),
+    mode=st.sampled_from(Mode),
+    size=st.sampled_from([1, 2, 3, 100]),
+)
 def test_an_import_is_taken_or_refused_as_by_bulk_and_leaves_the_same(either_way, stored, rows, status, mode, size):
     either_way(mode, (size, 0))
     # In discrete mode the ends are the last moments inside.
@@ -183,10 +199,16 @@ def test_an_import_is_taken_or_refused_as_by_bulk_and_leaves_the_same(either_way
 
 def bulk_row(payload_list, start, end):
     return {
-        "payload_list": payload_list.name, "payload_url": f"u{start}".replace(", ", " "), "checksum": "", "size": 0,
-        "extra": None, "major_iov": start.major, "minor_iov": start.minor, "major_iov_end": end.major,
+        "payload_list": payload_list.name,
+        "payload_url": f"u{start}".replace(", ", " "),
+        "checksum": "",
+        "size": 0,
+        "extra": None,
+        "major_iov": start.major,
+        "minor_iov": start.minor,
+        "major_iov_end": end.major,
         "minor_iov_end": end.minor,
-    }  # fmt: skip
+    }
 
 
 def succeeds(error, call):

@@ -102,6 +102,9 @@ def browser():
 def small(fresh):
     """A service with two threads, whose queue nobody stays in for longer than a second."""
     return fresh(
-        CDB_WORKERS="1", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="1", CDB_LOCK_TIMEOUT_SECONDS="30",
+        CDB_WORKERS="1",
+        CDB_THREADS="2",
+        CDB_QUEUE_TIMEOUT_SECONDS="1",
+        CDB_LOCK_TIMEOUT_SECONDS="30",
         CDB_LOOKUP_TIMEOUT_SECONDS="30",
-    ).start()  # fmt: skip
+    ).start()

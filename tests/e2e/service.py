@@ -70,10 +70,15 @@ class Service:
             subprocess.run(["cp", "--archive", after_first_start(self.database), self.data], check=True)
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", self.command],
-            cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
             # As a shell does with what it starts in the background.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-        )  # fmt: skip
+        )
         self.lines = []
         ready = threading.Event()
 

@@ -149,6 +149,9 @@ def test_what_can_not_be_done_is_one_clear_line(backed, fresh, new_directory):
     for command in ("backup", "restore"):
         done = subprocess.run(
             [sys.executable, "manage.py", command, str(backed.directory)],
-            cwd=ROOT, env=backed.service.environment | {"DATABASE_URL": server.url}, capture_output=True, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=backed.service.environment | {"DATABASE_URL": server.url},
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 1 and done.stderr.startswith("CommandError: DATABASE_URL is set"), done.stderr

@@ -81,9 +81,13 @@ class Backed:
         """What `read` and `finish` got: the names before and those in between."""
         found = []
         restore(
-            self.server, self.backups, until=until, timeline=timeline,
-            read=self._names, finish=lambda before: found.append((before, self._names())),
-        )  # fmt: skip
+            self.server,
+            self.backups,
+            until=until,
+            timeline=timeline,
+            read=self._names,
+            finish=lambda before: found.append((before, self._names())),
+        )
         return found[0]
 
     def _names(self):

@@ -62,9 +62,15 @@ def gunicorn(small, new_directory):
 
     def start(url, **settings):
         environment = {
-            "PATH": os.defpath, "CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(new_directory()), "PORT": str(free_port()),
-            "DATABASE_URL": url, "CDB_WORKERS": "2", "CDB_THREADS": "4", **settings,
-        }  # fmt: skip
+            "PATH": os.defpath,
+            "CDB_ENV_FILE": os.devnull,
+            "CDB_DATA_DIR": str(new_directory()),
+            "PORT": str(free_port()),
+            "DATABASE_URL": url,
+            "CDB_WORKERS": "2",
+            "CDB_THREADS": "4",
+            **settings,
+        }
         command = [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py"]
         started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True))
         client = JobClient(int(environment["PORT"]))

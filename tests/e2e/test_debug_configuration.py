@@ -26,9 +26,12 @@ print(json.dumps({
 
 def run(code, directory, **variables):
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=env.ROOT, capture_output=True, text=True,
+        [sys.executable, "-c", code],
+        cwd=env.ROOT,
+        capture_output=True,
+        text=True,
         env={"PATH": "/usr/bin:/bin", "CDB_ENV_FILE": "/dev/null", "CDB_DATA_DIR": str(directory)} | variables,
-    )  # fmt: skip
+    )
 
 
 def parts(directory, **variables):
@@ -51,8 +54,11 @@ def test_debug_adds_the_toolbar_around_the_same_service(tmp_path):
     assert found["apps"] == [*without["apps"], "debug_toolbar"]
     first, *rest = without["middleware"]
     assert found["middleware"] == [
-        first, "debug_toolbar.middleware.DebugToolbarMiddleware", "cdb_rest.middleware.browser_pages.BrowserPages", *rest,
-    ]  # fmt: skip
+        first,
+        "debug_toolbar.middleware.DebugToolbarMiddleware",
+        "cdb_rest.middleware.browser_pages.BrowserPages",
+        *rest,
+    ]
     assert found["renderers"] == without["renderers"]
     assert found["urls"] == ["^__debug__/", *without["urls"]]
 

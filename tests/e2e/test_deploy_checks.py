@@ -14,9 +14,13 @@ GOOD_KEY = "0123456789" * 6
 
 def manage(directory, *arguments, **variables):
     return subprocess.run(
-        [sys.executable, "manage.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60,
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
         env={"PATH": os.defpath, "CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(directory)} | variables,
-    )  # fmt: skip
+    )
 
 
 def deploy_check(directory, **variables):

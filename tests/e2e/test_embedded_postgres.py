@@ -53,8 +53,12 @@ def test_a_command_that_started_the_server_does_not_take_it_away_from_the_servic
     service = fresh(SCENARIO="none")
     command = subprocess.Popen(
         [sys.executable, "manage.py", "shell", "-c", "import sys; print('up', flush=True); sys.stdin.read()"],
-        cwd=ROOT, env=service.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=service.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert any(line == "up\n" for line in command.stdout)
     service.start()
     command.stdin.close()

@@ -54,9 +54,12 @@ OPERATIONS = {
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_no_request_gets_a_5xx_a_redirect_or_anything_but_json(fuzzed, label, mode):
     @settings(
-        max_examples=examples(15), derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
+        max_examples=examples(15),
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(OPERATIONS[label].as_strategy(generation_mode=mode))
     def play(case):
         response = case.call(base_url=f"http://127.0.0.1:{fuzzed.port}", allow_redirects=False)

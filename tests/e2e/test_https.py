@@ -49,10 +49,12 @@ def _start_front(directory, port, service_port):
     (directory / "cdb.passwords").write_text(f"expert:{hashed}")
     [shown] = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)
     replaced = {
-        "listen 443 ssl": f"listen 127.0.0.1:{port} ssl", "127.0.0.1:8000": f"127.0.0.1:{service_port}",
-        "/etc/ssl/certs/cdb.pem": f"{directory}/cdb.pem", "/etc/ssl/private/cdb.key": f"{directory}/cdb.key",
+        "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
+        "127.0.0.1:8000": f"127.0.0.1:{service_port}",
+        "/etc/ssl/certs/cdb.pem": f"{directory}/cdb.pem",
+        "/etc/ssl/private/cdb.key": f"{directory}/cdb.key",
         "/etc/nginx/cdb.passwords": f"{directory}/cdb.passwords",
-    }  # fmt: skip
+    }
     for old, new in replaced.items():
         assert old in shown
         shown = shown.replace(old, new)

@@ -53,9 +53,14 @@ def writer(connect):
 
 def begin(service, *arguments):
     return subprocess.Popen(
-        [sys.executable, "manage.py", *arguments], cwd=ROOT, env=service.environment,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=service.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def value(connection, query):

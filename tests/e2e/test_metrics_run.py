@@ -14,9 +14,13 @@ from tests.e2e.test_overload import occupied
 @pytest.fixture(scope="module")
 def small(new_directory):
     running = Service(
-        new_directory() / "data", CDB_WORKERS="1", CDB_THREADS="2", CDB_QUEUE_TIMEOUT_SECONDS="1",
-        CDB_LOCK_TIMEOUT_SECONDS="30", CDB_LOOKUP_TIMEOUT_SECONDS="30",
-    ).start()  # fmt: skip
+        new_directory() / "data",
+        CDB_WORKERS="1",
+        CDB_THREADS="2",
+        CDB_QUEUE_TIMEOUT_SECONDS="1",
+        CDB_LOCK_TIMEOUT_SECONDS="30",
+        CDB_LOOKUP_TIMEOUT_SECONDS="30",
+    ).start()
     yield running
     running.stop()
 

@@ -58,8 +58,12 @@ def migrate(service, *arguments, program=("manage.py",)):
     """`manage.py migrate`, started, with a migration that the service does not know yet."""
     return subprocess.Popen(
         [sys.executable, *program, "migrate", "--settings", "loadtests.chaos.later.settings", *arguments],
-        cwd=ROOT, env=service.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=service.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_a_migration_steps_back_from_a_long_reader_and_goes_through_after_it(lookups):

@@ -39,7 +39,7 @@ def test_unescaped_utf_8_reaches_the_service(served):
         (b"CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
         (request(b"GET", b"globalTag/a%zz"), 400),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused_is_json_whoever_refuses_it(served, sent, status):
     found, headers, body = raw(served.port, sent)
     assert found == status, body

@@ -64,10 +64,15 @@ def prometheus(watched, new_directory):
     (directory / "prometheus.yml").write_text(text.replace("scrape_timeout: 10s", "scrape_timeout: 1s"))
     log = (directory / "log").open("w")
     process = subprocess.Popen(
-        ["prometheus", f"--config.file={directory}/prometheus.yml", f"--storage.tsdb.path={directory}/data",
-         f"--web.listen-address=127.0.0.1:{port}"],
-        stdout=log, stderr=log,
-    )  # fmt: skip
+        [
+            "prometheus",
+            f"--config.file={directory}/prometheus.yml",
+            f"--storage.tsdb.path={directory}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ],
+        stdout=log,
+        stderr=log,
+    )
     try:
         found = Prometheus(port)
         JobClient(watched.port).call("POST", "cloneGlobalTag/tiny/frozen", None)

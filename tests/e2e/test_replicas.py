@@ -177,8 +177,11 @@ def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks
 
 
 def test_a_replica_of_another_database_is_not_read_from(pair, service, fresh):
-    misled = fresh(DATABASE_URL=f"postgresql://cdb@/cdb?host={service.data}/postgres/socket", SCENARIO="none",
-                   DATABASE_REPLICA_URLS=pair.standby.url).start()  # fmt: skip
+    misled = fresh(
+        DATABASE_URL=f"postgresql://cdb@/cdb?host={service.data}/postgres/socket",
+        SCENARIO="none",
+        DATABASE_REPLICA_URLS=pair.standby.url,
+    ).start()
     client = JobClient(misled.port)
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline:

@@ -171,9 +171,13 @@ def test_the_documentation_page_is_served_with_all_its_assets_by_us(service):
 def test_a_signal_while_it_starts_stops_all_too(first_start, seconds):
     service = first_start()
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "run"], cwd=ROOT, env=service.environment, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "manage.py", "run"],
+        cwd=ROOT,
+        env=service.environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
     process.terminate()
@@ -187,9 +191,13 @@ def test_a_signal_while_it_starts_stops_all_too(first_start, seconds):
 def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(first_start, seconds):
     service = first_start()
     service.process = subprocess.Popen(
-        [sys.executable, "manage.py", "run"], cwd=ROOT, env=service.environment, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [sys.executable, "manage.py", "run"],
+        cwd=ROOT,
+        env=service.environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     with contextlib.suppress(subprocess.TimeoutExpired):
         service.process.wait(seconds)
     service.kill_everything()

@@ -14,11 +14,23 @@ from tests.e2e.service import raw
 PASSWORD = "correct horse battery"
 LOOKUP = "/api/cdb_rest/payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 DATA = [
-    LOOKUP, LOOKUP + "&shape=dict", "/api/cdb_rest/payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0", "/api/cdb_rest/globalTags",
-    "/api/cdb_rest/globalTag/tiny", "/api/cdb_rest/global-tags/tiny/export", "/health/live", "/health/ready", "/nothing",
-    "/api/schema/", "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui.css", "/admin/nothing%00",
-    "/", "/api/cdb_rest", "/api/cdb_rest/", "/favicon.ico",
-]  # fmt: skip
+    LOOKUP,
+    LOOKUP + "&shape=dict",
+    "/api/cdb_rest/payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0",
+    "/api/cdb_rest/globalTags",
+    "/api/cdb_rest/globalTag/tiny",
+    "/api/cdb_rest/global-tags/tiny/export",
+    "/health/live",
+    "/health/ready",
+    "/nothing",
+    "/api/schema/",
+    "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui.css",
+    "/admin/nothing%00",
+    "/",
+    "/api/cdb_rest",
+    "/api/cdb_rest/",
+    "/favicon.ico",
+]
 PAGES = ["/", "/api/docs/", "/admin/login/", "/admin/"]
 
 

@@ -135,8 +135,10 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
     service = fresh(SCENARIO="none")
     as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": [], "cwd": "/"}
     environment = service.environment | {
-        "CDB_DATA_DIR": str(home / "data"), "HOME": str(home), "PYTHONPATH": sysconfig.get_path("purelib"),
-    }  # fmt: skip
+        "CDB_DATA_DIR": str(home / "data"),
+        "HOME": str(home),
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+    }
     # Our own interpreter may be out of reach of other accounts.
     for python in (sys.executable, "/usr/bin/python3"):
         with contextlib.suppress(OSError):
@@ -147,9 +149,13 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
         pytest.skip("other users cannot read the installed packages")
     log = (home / "log").open("w+")
     process = subprocess.Popen(
-        [python, "manage.py", "serve"], stdout=log, stderr=log, start_new_session=True, env=environment,
+        [python, "manage.py", "serve"],
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        env=environment,
         **(as_user | {"cwd": project}),
-    )  # fmt: skip
+    )
     try:
         deadline = time.monotonic() + 60
         while "Stop:" not in (home / "log").read_text():

@@ -32,9 +32,14 @@ def test_every_request_is_answered_in_time_and_all_is_well_afterwards(service):
     warm(service)
     files = open_files(service)
     calls = [
-        ("GET", LOOKUP), ("GET", "globalTags"), ("GET", "globalTag/tiny"), ("GET", "pt?page=1"), ("GET", "gt"),
-        ("POST", "pt", {"name": "Frozen"}), ("POST", "cloneGlobalTag/tiny/other"),
-    ]  # fmt: skip
+        ("GET", LOOKUP),
+        ("GET", "globalTags"),
+        ("GET", "globalTag/tiny"),
+        ("GET", "pt?page=1"),
+        ("GET", "gt"),
+        ("POST", "pt", {"name": "Frozen"}),
+        ("POST", "cloneGlobalTag/tiny/other"),
+    ]
 
     def call(number):
         method, path, *body = calls[number % len(calls)]

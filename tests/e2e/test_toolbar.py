@@ -21,10 +21,18 @@ TAG = f"{PREFIX}globalTag/tiny-moderate"
 # What browsers send.
 PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 PATHS = [
-    LOOKUP, IN_THE_OPEN, TAG,
-    f"{TAG}?light", PREFIX, "/health/live", "/health/ready", "/api/schema/", "/nowhere", f"{PREFIX}globalTag/%00",
+    LOOKUP,
+    IN_THE_OPEN,
+    TAG,
+    f"{TAG}?light",
+    PREFIX,
+    "/health/live",
+    "/health/ready",
+    "/api/schema/",
+    "/nowhere",
+    f"{PREFIX}globalTag/%00",
     *(PREFIX + re.sub("<.*?>", "1", path) for route in ROUTES + STRATEGY_ROUTES for path in route.paths),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")

@@ -43,11 +43,15 @@ def insert(client):
     def make(first):
         rows = [
             {
-                "global_tag": "vanishing", "payload_type": "Vanishing", "payload_url": f"file{number}", "checksum": "",
-                "since": [number, 0], "until": "next",
+                "global_tag": "vanishing",
+                "payload_type": "Vanishing",
+                "payload_url": f"file{number}",
+                "checksum": "",
+                "since": [number, 0],
+                "until": "next",
             }
             for number in range(first, first + 500)
-        ]  # fmt: skip
+        ]
         body = json.dumps(rows).encode()
         head = (
             f"POST /api/cdb_rest/payload-iovs/insert HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"

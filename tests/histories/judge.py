@@ -119,9 +119,16 @@ class Judge:
         state = {}
         for tag in GlobalTag.objects.select_related("status"):
             iovs = PayloadIOV.objects.filter(payload_list__global_tag=tag).values_list(
-                "payload_list__name", "major_iov", "minor_iov",
-                "payload_url", "checksum", "size", "major_iov_end", "minor_iov_end", "extra",
-            )  # fmt: skip
+                "payload_list__name",
+                "major_iov",
+                "minor_iov",
+                "payload_url",
+                "checksum",
+                "size",
+                "major_iov_end",
+                "minor_iov_end",
+                "extra",
+            )
             state[tag.name] = {
                 "revision": tag.revision,
                 "status": tag.status.name,

@@ -102,11 +102,15 @@ class Race:
         comment = self._note(Write(wanted))
         body = [
             {
-                "global_tag": tag, "payload_type": kind, "payload_url": row.label, "checksum": "c", "since": row.start,
+                "global_tag": tag,
+                "payload_type": kind,
+                "payload_url": row.label,
+                "checksum": "c",
+                "since": row.start,
                 "until": "next" if since_only else wire_end(row.end, self._discrete),
             }
             for tag, kind, row, since_only in wanted
-        ]  # fmt: skip
+        ]
         headers = {"CDB-Comment": comment, "Idempotency-Key": f"{self.prefix}-{comment}"}
         first = self._try(client, comment, "POST", "payload-iovs/insert", body, headers)
         if first and chance.random() < 0.3:
@@ -224,9 +228,13 @@ class Race:
     def _columns(self, row):
         end = wire_end(row.end, self._discrete)
         return {
-            "payload_url": row.label, "checksum": "c", "major_iov": row.start[0], "minor_iov": row.start[1],
-            "major_iov_end": end[0], "minor_iov_end": end[1],
-        }  # fmt: skip
+            "payload_url": row.label,
+            "checksum": "c",
+            "major_iov": row.start[0],
+            "minor_iov": row.start[1],
+            "major_iov_end": end[0],
+            "minor_iov_end": end[1],
+        }
 
     def _attachment(self, tag, kind, iov_id, comment):
         return {"payload_list": self._lists[tag, kind], "piov_id": iov_id, "comment": comment}

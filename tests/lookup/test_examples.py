@@ -43,9 +43,16 @@ def test_rows_have_the_published_columns_in_the_published_order(ask, build):
     row = ["Gain", 'a"b\\ü.root', "c" * 32, 77, 1, 2, 3, 4, "0042"]
     assert ask(1, 2).ok() == [row]
     keys = [
-        "payload_type_name", "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end",
+        "payload_type_name",
+        "payload_url",
+        "checksum",
+        "size",
+        "major_iov",
+        "minor_iov",
+        "major_iov_end",
+        "minor_iov_end",
         "revision",
-    ]  # fmt: skip
+    ]
     (found,) = ask(1, 2, shape="dict").ok()
     assert found == dict(zip(keys, row, strict=True))
     assert list(found) == keys

@@ -70,8 +70,12 @@ def moments_of_interest(lists):
 
 
 CASES = {
-    "lists": LISTS, "extra": MOMENTS, "only_valid": st.booleans(), "as_objects": st.booleans(), "mode": st.sampled_from(Mode),
-}  # fmt: skip
+    "lists": LISTS,
+    "extra": MOMENTS,
+    "only_valid": st.booleans(),
+    "as_objects": st.booleans(),
+    "mode": st.sampled_from(Mode),
+}
 
 
 @settings(max_examples=examples(60))

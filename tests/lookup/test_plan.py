@@ -6,9 +6,14 @@ from django.db import connection, transaction
 from cdb_rest import named_sql
 
 PARAMETERS = {
-    "tag_id": "bigint", "major": "bigint", "minor": "bigint", "moment": "numeric",
-    "only_valid": "boolean", "inclusive": "boolean", "as_objects": "boolean",
-}  # fmt: skip
+    "tag_id": "bigint",
+    "major": "bigint",
+    "minor": "bigint",
+    "moment": "numeric",
+    "only_valid": "boolean",
+    "inclusive": "boolean",
+    "as_objects": "boolean",
+}
 
 
 def nodes(plan):

@@ -6,25 +6,42 @@ from cdb_rest.strategies.verdicts import Scan, judge, scans
 
 IOVS = {"Relation Name": "PayloadIOV", "Parallel Aware": False}
 INDEX_ONLY = IOVS | {
-    "Node Type": "Index Only Scan", "Scan Direction": "Forward", "Index Name": "payload_iov_lookup", "Actual Rows": 1.0,
-    "Actual Loops": 100, "Index Cond": "((payload_list_id = list.id) AND (comb_iov <= $4))", "Heap Fetches": 3,
-}  # fmt: skip
+    "Node Type": "Index Only Scan",
+    "Scan Direction": "Forward",
+    "Index Name": "payload_iov_lookup",
+    "Actual Rows": 1.0,
+    "Actual Loops": 100,
+    "Index Cond": "((payload_list_id = list.id) AND (comb_iov <= $4))",
+    "Heap Fetches": 3,
+}
 BACKWARD = INDEX_ONLY | {
     "Scan Direction": "Backward",
     "Index Name": "payload_iov_strategy_ascending",
     "Heap Fetches": 0,
 }
 FILTERING = IOVS | {
-    "Node Type": "Index Scan", "Scan Direction": "Forward", "Index Name": "payload_iov_strategy_moment", "Actual Rows": 1.0,
-    "Actual Loops": 100, "Index Cond": "(payload_list_id = list.id)", "Filter": "((major_iov < 577090037) OR (...))",
+    "Node Type": "Index Scan",
+    "Scan Direction": "Forward",
+    "Index Name": "payload_iov_strategy_moment",
+    "Actual Rows": 1.0,
+    "Actual Loops": 100,
+    "Index Cond": "(payload_list_id = list.id)",
+    "Filter": "((major_iov < 577090037) OR (...))",
     "Rows Removed by Filter": 3655,
-}  # fmt: skip
+}
 PARALLEL = IOVS | {
-    "Node Type": "Seq Scan", "Parallel Aware": True, "Actual Rows": 44834.33, "Actual Loops": 3,
-    "Filter": "(comb_iov <= 577090037.0000000000271041745)", "Rows Removed by Filter": 121832,
-}  # fmt: skip
+    "Node Type": "Seq Scan",
+    "Parallel Aware": True,
+    "Actual Rows": 44834.33,
+    "Actual Loops": 3,
+    "Filter": "(comb_iov <= 577090037.0000000000271041745)",
+    "Rows Removed by Filter": 121832,
+}
 BITMAP = IOVS | {
-    "Node Type": "Bitmap Heap Scan", "Actual Rows": 2.0, "Actual Loops": 100, "Recheck Cond": "...",
+    "Node Type": "Bitmap Heap Scan",
+    "Actual Rows": 2.0,
+    "Actual Loops": 100,
+    "Recheck Cond": "...",
     "Plans": [
         {
             "Node Type": "BitmapOr",
@@ -34,7 +51,7 @@ BITMAP = IOVS | {
             ],
         }
     ],
-}  # fmt: skip
+}
 NEVER = FILTERING | {"Actual Rows": 0.0, "Actual Loops": 0, "Rows Removed by Filter": 0}
 
 
@@ -42,9 +59,11 @@ def plan(*nodes, hit=10, read=2):
     """A whole plan around some nodes, with nodes beside them that read other tables."""
     other = {"Node Type": "Seq Scan", "Relation Name": "PayloadList", "Filter": "...", "Rows Removed by Filter": 7}
     root = {
-        "Node Type": "Sort", "Shared Hit Blocks": hit, "Shared Read Blocks": read,
+        "Node Type": "Sort",
+        "Shared Hit Blocks": hit,
+        "Shared Read Blocks": read,
         "Plans": [other, {"Node Type": "Nested Loop", "Plans": list(nodes)}],
-    }  # fmt: skip
+    }
     return {"Plan": root, "Planning Time": 0.25, "Execution Time": 1.24}
 
 

@@ -35,10 +35,21 @@ TABLES = {
     "PayloadType": ["id", "name", "description", "created"],
     "PayloadList": ["id", "name", "description", "global_tag_id", "payload_type_id", "created", "updated"],
     "PayloadIOV": [
-        "id", "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end",
-        "payload_list_id", "extra", "created", "updated", "comb_iov",
+        "id",
+        "payload_url",
+        "checksum",
+        "size",
+        "major_iov",
+        "minor_iov",
+        "major_iov_end",
+        "minor_iov_end",
+        "payload_list_id",
+        "extra",
+        "created",
+        "updated",
+        "comb_iov",
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.django_db
@@ -133,5 +144,12 @@ def test_the_lookup_index_covers_what_the_lookup_returns():
     assert "(payload_list_id, comb_iov DESC NULLS LAST)" in definition
     included = definition.split("INCLUDE (")[1].rstrip(")").split(", ")
     assert set(included) == {
-        "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "extra"
-    }  # fmt: skip
+        "payload_url",
+        "checksum",
+        "size",
+        "major_iov",
+        "minor_iov",
+        "major_iov_end",
+        "minor_iov_end",
+        "extra",
+    }

@@ -52,11 +52,21 @@ class Service:
         path, _, query = url.partition("?")
         said: list[Any] = []
         environ = {
-            "REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query, "HTTP_HOST": "localhost",
-            "SERVER_NAME": "localhost", "SERVER_PORT": "80", "SERVER_PROTOCOL": "HTTP/1.1", "SCRIPT_NAME": "",
-            "CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": "application/json", "REMOTE_ADDR": "192.0.2.7",
-            "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(body), "wsgi.errors": io.StringIO(),
-        } | variables  # fmt: skip
+            "REQUEST_METHOD": method,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "HTTP_HOST": "localhost",
+            "SERVER_NAME": "localhost",
+            "SERVER_PORT": "80",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "SCRIPT_NAME": "",
+            "CONTENT_LENGTH": str(len(body)),
+            "CONTENT_TYPE": "application/json",
+            "REMOTE_ADDR": "192.0.2.7",
+            "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": io.StringIO(),
+        } | variables
         pieces = self.application(environ, lambda status, headers, *_: said.append((status, headers)))
         try:
             content = b"".join(pieces)

@@ -82,8 +82,10 @@ def test_an_exception_in_a_view_is_recorded_once(ask, monkeypatch, build):
     service, written = ask()
     assert service("GET", LOOKUP, HTTP_X_REQUEST_ID="job-7")[0] == 500
     assert [record["event"] for record in written(request_id="job-7")] == [
-        "started", "unexpected ZeroDivisionError", "finished",
-    ]  # fmt: skip
+        "started",
+        "unexpected ZeroDivisionError",
+        "finished",
+    ]
     [error] = written(logger="cdb_rest.api.errors")
     assert error["exception"][0]["exc_type"] == "ZeroDivisionError"
 

@@ -42,10 +42,17 @@ def test_the_route_is_known_by_its_pattern(service, build, url, status, route):
 @pytest.mark.parametrize(
     "path",
     [
-        "globalTags", "global-tags/", "globalTag/tag", "globalTag/tag/", "globalTag/tag?light", "global-tags/tag",
-        "gtPayloadLists/tag", "global-tags/tag/payload-lists/", "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1",
+        "globalTags",
+        "global-tags/",
+        "globalTag/tag",
+        "globalTag/tag/",
+        "globalTag/tag?light",
+        "global-tags/tag",
+        "gtPayloadLists/tag",
+        "global-tags/tag/payload-lists/",
+        "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1",
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_is_kept_has_the_same_route(service, build, path):
     build.tag()
     _, headers, _ = service("GET", PREFIX + path)

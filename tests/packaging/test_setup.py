@@ -11,9 +11,12 @@ from cdb.env import ROOT
 
 def setup(python, cwd=ROOT):
     return subprocess.run(
-        [str(ROOT / "deploy" / "setup.sh"), "requirements.txt"], cwd=cwd, capture_output=True, text=True,
+        [str(ROOT / "deploy" / "setup.sh"), "requirements.txt"],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
         env={"PATH": os.environ["PATH"], "PYTHON": str(python)},
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

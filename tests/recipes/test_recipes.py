@@ -36,9 +36,12 @@ def recipe(tmp_path):
 
         def run(self, *arguments, **settings):
             done = subprocess.run(
-                [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True,
+                [sys.executable, *arguments],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
                 env={"PATH": os.environ["PATH"], "CDB_ENV_FILE": os.devnull} | settings,
-            )  # fmt: skip
+            )
             assert done.returncode == 0, done.stdout + done.stderr
             return done.stdout
 

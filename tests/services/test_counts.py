@@ -68,9 +68,18 @@ def write(action, first, second, third):
 
 
 ACTIONS = [
-    "create list", "attach list", "delete list", "create iov", "attach iov", "bulk", "delete iov", "clone", "delete tag",
-    "raw update", "raw delete",
-]  # fmt: skip
+    "create list",
+    "attach list",
+    "delete list",
+    "create iov",
+    "attach iov",
+    "bulk",
+    "delete iov",
+    "clone",
+    "delete tag",
+    "raw update",
+    "raw delete",
+]
 NUMBER = st.integers(0, 5)
 
 

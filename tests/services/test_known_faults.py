@@ -93,8 +93,15 @@ def test_a_locked_tag_grows_where_nothing_is_defined_and_online(api, build, gain
     attach(api, gain, (50, 0), (60, 0), "closed").error(409, "iov_overlap")
     attach(api, gain, (35, 0), (OPEN, OPEN), "back").error(409, "iov_overlap")
     assert [valid(api, major) for major in (0, 10, 20, 22, 25, 30, 39, 40)] == [
-        "before", "old", None, "gap", None, "running", "running", "running on",
-    ]  # fmt: skip
+        "before",
+        "old",
+        None,
+        "gap",
+        None,
+        "running",
+        "running",
+        "running on",
+    ]
 
 
 def test_a_frozen_tag_can_be_changed_in_no_way(api, build, gain):
@@ -151,8 +158,12 @@ def test_the_layout_with_major_0_and_the_ends_of_the_range(api, build, gain):
     attach(api, gain, (0, OPEN - 1), (0, OPEN), "run").ok()
     attach(api, gain, (OPEN, OPEN), url="last").ok()
     assert [valid(api, *moment) for moment in [(0, OPEN - 2), (0, OPEN - 1), (0, OPEN), (1, 0), (OPEN, OPEN)]] == [
-        "all", "run", "all", "all", "last",
-    ]  # fmt: skip
+        "all",
+        "run",
+        "all",
+        "all",
+        "last",
+    ]
 
 
 def test_a_list_whose_ends_are_all_open_keeps_what_a_later_start_hides(api, build, gain):
@@ -167,5 +178,11 @@ def test_a_list_whose_ends_are_all_open_keeps_what_a_later_start_hides(api, buil
         ("since 40", (40, 0), (OPEN, OPEN)),
     ]
     assert [valid(api, major) for major in (9, 11, 12, 33, 34, 39, 40)] == [
-        "since 0", "since 10", "new", "new", "since 30", "since 30", "since 40",
-    ]  # fmt: skip
+        "since 0",
+        "since 10",
+        "new",
+        "new",
+        "since 30",
+        "since 30",
+        "since 40",
+    ]

@@ -25,10 +25,16 @@ def read(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("PORT", "abc"), ("PORT", "0"), ("PORT", "65536"), ("CDB_IOV_MODE", "both"), ("CDB_MAX_BODY_BYTES", "-1"),
-        ("CDB_THREADS", "0"), ("DEBUG", "perhaps"), ("CDB_CONNECT_TIMEOUT_SECONDS", "soon"),
+        ("PORT", "abc"),
+        ("PORT", "0"),
+        ("PORT", "65536"),
+        ("CDB_IOV_MODE", "both"),
+        ("CDB_MAX_BODY_BYTES", "-1"),
+        ("CDB_THREADS", "0"),
+        ("DEBUG", "perhaps"),
+        ("CDB_CONNECT_TIMEOUT_SECONDS", "soon"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_one_line_that_names_the_variable(read, name, value):
     with pytest.raises(ConfigurationError) as caught:
         read(**{name: value})

@@ -33,11 +33,23 @@ from tests.unit.worker_sockets import connected
 OWN_METHODS = {
     RespondingWorker: {"_is_crowded", "_has_next_request", "_respond_with_error"},
     BufferingWorker: {
-        "_read", "_on_read_timeout", "_submit", "_queue", "_refuse_overdue", "_refuse", "_start", "_schedule_finish", "_finish",
-        "_on_send_timeout", "_close", "_discard", "_drop", "_has_large_responses",
+        "_read",
+        "_on_read_timeout",
+        "_submit",
+        "_queue",
+        "_refuse_overdue",
+        "_refuse",
+        "_start",
+        "_schedule_finish",
+        "_finish",
+        "_on_send_timeout",
+        "_close",
+        "_discard",
+        "_drop",
+        "_has_large_responses",
     },
     Connection: {"address", "read_deadline"},
-}  # fmt: skip
+}
 
 
 def parameters(function):
@@ -71,10 +83,13 @@ def parameters(function):
         (multiprocess.mark_process_dead, ["pid", "path"]),
         (mmap_key, ["metric_name", "name", "labelnames", "labelvalues", "help_text"]),
         (MmapedDict.read_value, ["self", "key"]),
-        (values.MutexValue.__init__, ["self", "typ", "metric_name", "name", "labelnames", "labelvalues", "help_text", "kwargs"]),
+        (
+            values.MutexValue.__init__,
+            ["self", "typ", "metric_name", "name", "labelnames", "labelvalues", "help_text", "kwargs"],
+        ),
     ],
     ids=lambda value: value.__qualname__ if callable(value) else "",
-)  # fmt: skip
+)
 def test_a_function_takes_what_we_give_it(function, expected):
     assert parameters(function) == expected
 
@@ -89,9 +104,18 @@ def test_each_method_replaces_one_of_gunicorn_or_is_known_to_be_our_own(ours):
 def test_a_worker_has_what_ours_relies_on():
     worker = ThreadWorker(1, 1, [], None, 30, Config(), None)
     names = (
-        "alive", "cfg", "keepalived_conns", "log", "max_keepalived", "max_requests", "method_queue", "nr", "nr_conns",
-        "poller", "tpool",
-    )  # fmt: skip
+        "alive",
+        "cfg",
+        "keepalived_conns",
+        "log",
+        "max_keepalived",
+        "max_requests",
+        "method_queue",
+        "nr",
+        "nr_conns",
+        "poller",
+        "tpool",
+    )
     assert [name for name in names if not hasattr(worker, name)] == []
     assert callable(worker.method_queue.defer)
 

@@ -10,8 +10,15 @@ from cdb_rest.management.quantities import BYTES, SECONDS, Duration, Number, Siz
 
 UNITS = {Size: BYTES, Duration: SECONDS}
 amounts = st.floats(0, 1e9) | st.integers(0, 10**9)
-quantities = st.sampled_from([(kind, unit, own) for kind in UNITS for unit in UNITS[kind] for own in ("s", "ms", "min",
-    "MiB", "GiB") if own in UNITS[kind]])  # fmt: skip
+quantities = st.sampled_from(
+    [
+        (kind, unit, own)
+        for kind in UNITS
+        for unit in UNITS[kind]
+        for own in ("s", "ms", "min", "MiB", "GiB")
+        if own in UNITS[kind]
+    ]
+)
 
 
 def read(words, *, nargs=None, **declared):

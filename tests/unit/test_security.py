@@ -22,8 +22,11 @@ def test_forms_are_trusted_from_the_names_that_clients_use():
 
 def test_the_checks_run_in_this_process_too():
     assert {error.id for error in run_checks(include_deployment_checks=True)} == {
-        "security.W004", "security.W008", "security.W010", "security.W016"
-    }  # fmt: skip
+        "security.W004",
+        "security.W008",
+        "security.W010",
+        "security.W016",
+    }
     assert checks.check_hosts() == []
 
 

@@ -16,9 +16,14 @@ def run(tmp_path):
 
     def run(code, *arguments):
         done = subprocess.run(
-            [sys.executable, "-c", code, *arguments], check=False, cwd=ROOT, capture_output=True, text=True, timeout=60,
+            [sys.executable, "-c", code, *arguments],
+            check=False,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
             env=os.environ | {"CDB_DATA_DIR": str(tmp_path)},
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.split()
 

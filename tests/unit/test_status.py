@@ -29,13 +29,22 @@ def test_locked_and_unknown_statuses_permit_growth_only(status):
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ("unlocked", "locked", None), ("unlocked", "frozen", None), ("unlocked", "own", None), ("unlocked", "unlocked", None),
-        ("locked", "unlocked", None), ("locked", "frozen", None), ("locked", "locked", None),
-        ("locked", "own", StatusChangeRefusedError), ("own", "locked", StatusChangeRefusedError), ("own", "own", None),
-        ("own", "unlocked", None), ("frozen", "unlocked", TagFrozenError), ("frozen", "locked", TagFrozenError),
+        ("unlocked", "locked", None),
+        ("unlocked", "frozen", None),
+        ("unlocked", "own", None),
+        ("unlocked", "unlocked", None),
+        ("locked", "unlocked", None),
+        ("locked", "frozen", None),
+        ("locked", "locked", None),
+        ("locked", "own", StatusChangeRefusedError),
+        ("own", "locked", StatusChangeRefusedError),
+        ("own", "own", None),
+        ("own", "unlocked", None),
+        ("frozen", "unlocked", TagFrozenError),
+        ("frozen", "locked", TagFrozenError),
         ("frozen", "frozen", TagFrozenError),
     ],
-)  # fmt: skip
+)
 def test_status_changes(old, new, error):
     if error is None:
         check_status_change(tag="t", old=old, new=new)
