@@ -1,4 +1,4 @@
-"""Rows for tests, straight into the tables."""
+"""Rows for tests, inserted into the tables directly."""
 
 from typing import Any
 

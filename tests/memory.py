@@ -1,4 +1,4 @@
-"""A pytest plugin that spares the garbage collector what collecting thousands of tests makes, none of which is garbage."""
+"""A pytest plugin that keeps the garbage collector from traversing the thousands of collected tests."""
 
 import atexit
 import gc

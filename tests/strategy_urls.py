@@ -1,4 +1,4 @@
-"""All routes of the service, those of the strategies too: what the setting CDB_STRATEGIES makes of them."""
+"""All routes of the service including those of the strategies, as the setting CDB_STRATEGIES adds them."""
 
 from django.urls import include, path
 

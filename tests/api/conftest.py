@@ -3,7 +3,7 @@
 import pytest
 
 from cdb_rest.models import GlobalTag, PayloadType
-from tests.api.kept import insert
+from tests.api.cached import insert
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the tests of payload-iovs/insert have in common."""
+"""Rows and requests that several tests of payload-iovs/insert use."""
 
 PATH = "payload-iovs/insert"
 

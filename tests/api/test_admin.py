@@ -1,4 +1,4 @@
-"""Django's admin: the change log, to look at and no more."""
+"""Django's admin: it shows the change log and cannot change it."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Whatever a client sends, it gets a clear error in JSON: never a 500, never a change."""
+"""Invalid requests: each gets a clear error in JSON, never a 500, and changes nothing."""
 
 import pytest
 

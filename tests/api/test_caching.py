@@ -1,4 +1,4 @@
-"""What caches are told: names of answers that change with them, how long they may be kept, and answers to who has them."""
+"""HTTP caching: ETag, Cache-Control, and conditional GETs of all cacheable routes."""
 
 import json
 
@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from cdb_rest.models import PayloadIOV
-from tests.api.kept import LOOKUP, OF_THE_TAG, insert
+from tests.api.cached import LOOKUP, OF_THE_TAG, insert
 
 pytestmark = pytest.mark.django_db
 

@@ -1,4 +1,4 @@
-"""What holds for all routes of the contract: both spellings, HEAD, unknown paths; and the routes of settings and health."""
+"""Rules for all routes: both spellings, HEAD, unknown paths; and the routes of settings and health."""
 
 import json
 import re

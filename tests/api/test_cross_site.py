@@ -1,4 +1,4 @@
-"""Writes that a browser sends for a page of another site are refused; what no browser sends is not affected."""
+"""Writes that a browser sends for a page of another site are rejected; other clients are not affected."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Requests that are too large, arrive in an odd way or meet a bug: what holds before and after any view."""
+"""Requests that are too large, arrive in an unusual way or meet a bug: the responses outside of the views."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Windows of exports against a naive model, and what PostgreSQL does for an export."""
+"""Exports of a window: compared with a model in plain Python, and with what PostgreSQL executes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The short way of lookups against the long one through Django: the same answers, byte for byte."""
+"""Lookups without Django: their responses are those of the view, byte for byte."""
 
 import io
 from datetime import timedelta

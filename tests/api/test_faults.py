@@ -1,4 +1,4 @@
-"""What callers learn when something breaks inside: that it did, and nothing about how."""
+"""Internal errors: the client learns that one occurred, and nothing about the cause."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The entry points of the service: every link leads to an answer, and browsers get a page and an icon."""
+"""The entry points of the service: every link works, and browsers get a page and an icon."""
 
 import re
 

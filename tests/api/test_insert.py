@@ -1,4 +1,4 @@
-"""POST payload-iovs/insert: one call for what takes clients six, and its dry run."""
+"""POST payload-iovs/insert: one call instead of six, and its dry run."""
 
 import pytest
 from django.db import connection

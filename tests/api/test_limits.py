@@ -1,4 +1,4 @@
-"""Bodies that would cost more than they bring are refused at once: deep ones, those of millions of values, compressed ones."""
+"""Bodies that would need much memory are rejected early: deeply nested, with millions of values, compressed."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Caches that know times only: which they are told, and that no two states have one."""
+"""Last-Modified and If-Modified-Since: no two states of a tag have the same time."""
 
 import time
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.utils.http import http_date, parse_http_date
 
 from cdb_rest.models import GlobalTag
-from tests.api.kept import LOOKUP, OF_THE_TAG, insert
+from tests.api.cached import LOOKUP, OF_THE_TAG, insert
 
 pytestmark = pytest.mark.django_db
 

@@ -1,4 +1,4 @@
-"""How many statements each GET route sends to the database: a fixed number, however many rows there are."""
+"""The number of SQL statements of each GET route: fixed, however many rows there are."""
 
 import re
 

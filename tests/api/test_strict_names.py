@@ -1,4 +1,4 @@
-"""Names that a route does not have: refused at our own paths, ignored at those of nopayloaddb."""
+"""Unknown parameters and fields: rejected on our own paths, ignored on those of nopayloaddb."""
 
 import pytest
 

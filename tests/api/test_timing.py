@@ -1,4 +1,4 @@
-"""The header that says where an answer's time went."""
+"""The header Server-Timing, which says how long each part of a request took."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Running `import_iovs` on a file, and what is in the tables before and after."""
+"""Functions that run `import_iovs` on a file and read the tables before and after."""
 
 import io
 import tempfile

@@ -1,4 +1,4 @@
-"""manage.py check_intervals: what it finds, what it mends, and what it leaves."""
+"""manage.py check_intervals: the faults that it finds, those that it repairs, and those that it leaves."""
 
 import re
 from io import StringIO
@@ -27,7 +27,7 @@ def kinds(printed):
 
 
 def answers(api, tag="tag"):
-    """Which payloads are valid at each moment; the ends that are shown with them may be mended."""
+    """Which payloads are valid at each moment; the ends that are shown with them may be repaired."""
     paths = [f"payloadiovs/?gtName={tag}&majorIOV={major}&minorIOV=0&strict=1" for major in range(40)]
     return [[row[:2] for row in api.get(path).ok()] for path in paths]
 

@@ -1,4 +1,4 @@
-"""Accounts for the admin that are created without questions."""
+"""Creation of accounts for the admin without questions."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""manage.py import_iovs: exports come back the same, and what is wrong with a file is named by its line."""
+"""manage.py import_iovs: an exported file gives the same rows, and an error names the line of the file."""
 
 import io
 from types import SimpleNamespace

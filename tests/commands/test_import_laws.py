@@ -1,4 +1,4 @@
-"""manage.py import_iovs on any rows: the same bytes, the same answers, and what bulk makes of them."""
+"""manage.py import_iovs with random rows: the result is that of a bulk insert."""
 
 import json
 import random

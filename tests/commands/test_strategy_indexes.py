@@ -1,4 +1,4 @@
-"""manage.py strategy_indexes: made, made twice, mended and dropped."""
+"""manage.py strategy_indexes: creating, creating again, repairing and dropping."""
 
 import re
 from io import StringIO

@@ -1,4 +1,4 @@
-"""What the documentation lists is what there is."""
+"""Lists in the documentation are complete and contain nothing that does not exist."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""What the documentation of the load tests lists is what there is."""
+"""Lists in the documentation of the load tests are complete and contain nothing that does not exist."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Requests to nginx, and what its access log says about them."""
+"""Requests through nginx, and their lines in its access log."""
 
 import http.client
 import json

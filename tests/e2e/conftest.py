@@ -1,4 +1,4 @@
-"""One running service for all end-to-end tests of a worker, and more for those that stop or kill theirs."""
+"""Fixtures: one running service for all end-to-end tests of a process, and separate ones for tests that stop theirs."""
 
 import shutil
 import tempfile
@@ -100,7 +100,7 @@ def browser():
 
 @pytest.fixture
 def small(fresh):
-    """A service with two threads, whose queue nobody stays in for longer than a second."""
+    """A service with two threads, in whose queue no request waits for longer than a second."""
     return fresh(
         CDB_WORKERS="1",
         CDB_THREADS="2",

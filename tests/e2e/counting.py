@@ -1,4 +1,4 @@
-"""What the service says that it did, and a load that knows what it has asked for."""
+"""A load of a known number of requests, and the metrics that the service reports about it."""
 
 import http.client
 import json

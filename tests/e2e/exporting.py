@@ -1,4 +1,4 @@
-"""Clients that take an export, or do not, and what the database says about it."""
+"""Clients that read an export completely, slowly or not at all, and the database's view of them."""
 
 import contextlib
 import http.client

@@ -1,4 +1,4 @@
-"""Faults that tests put into a running service, and how they are taken away again."""
+"""Faults that tests cause in a running service and remove again."""
 
 import signal
 import time
@@ -41,7 +41,7 @@ def _signal(processes: list[psutil.Process], number: signal.Signals) -> None:
 
 @contextmanager
 def occupied(service: Service) -> Iterator[None]:
-    """Inside the block both threads of the service wait for a lock that somebody else holds."""
+    """Inside the block both threads of the service wait for a lock that another connection holds."""
     url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
     with closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(2) as pool:
         holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')

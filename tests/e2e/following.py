@@ -1,4 +1,4 @@
-"""What the logs of a running service say of a request."""
+"""The log records of one request in a running service."""
 
 import contextlib
 import http.client

@@ -1,4 +1,4 @@
-"""A PgBouncer of a test's own, before the embedded server of a service."""
+"""A PgBouncer for one test, in front of the embedded server of a service."""
 
 import os
 import subprocess

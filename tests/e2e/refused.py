@@ -1,4 +1,4 @@
-"""Requests as bytes, and those that are refused alike by gunicorn and by nginx, each with the status of its answer."""
+"""Malformed requests as bytes that gunicorn and nginx reject alike, each with the status of the response."""
 
 PREFIX = b"/api/cdb_rest/"
 

@@ -1,4 +1,4 @@
-"""A service with a streaming replica, and what both servers were asked."""
+"""A service with a streaming replica, and the statements that each server received."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""The whole service as a user runs it, in processes of its own."""
+"""The whole service as a user runs it, in separate processes."""
 
 import contextlib
 import fcntl
@@ -159,7 +159,7 @@ class Service:
 
 class JobClient:
     """Talks as the compiled clients do: a new connection for each call, no Accept-Encoding, no redirects followed, the
-    body parsed as JSON before anybody looks at the status."""
+    body parsed as JSON before the status is read."""
 
     def __init__(self, port: int) -> None:
         self.port = port

@@ -1,4 +1,4 @@
-"""Backups of a running service, and what is there after they are restored."""
+"""Backups of a running service, and the state of the service after they are restored."""
 
 import subprocess
 import sys

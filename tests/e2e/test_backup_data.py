@@ -1,4 +1,4 @@
-"""Backups of the embedded server, and what is there after they are restored, whatever has been lost or damaged."""
+"""Backups of the embedded server, and the data after they are restored, whatever was lost or damaged."""
 
 import contextlib
 import shutil

@@ -1,4 +1,4 @@
-"""The four calls of the Belle II client, against a service in discrete mode."""
+"""The four calls of the Belle II client, with a service in discrete mode."""
 
 import pytest
 

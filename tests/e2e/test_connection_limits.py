@@ -1,4 +1,4 @@
-"""A database with fewer connections than there are threads: it is said at the start, and the service serves all the same."""
+"""A database with fewer connections than threads: a warning at the start, and the service works."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_serve_says_so_once_for_all_pools(needs_packages, fresh, small):
 
 @pytest.fixture
 def gunicorn(small, new_directory):
-    """gunicorn as somebody starts it without us; what it said until it listened for two seconds."""
+    """gunicorn started without `make run`; its output until it has listened for two seconds."""
     started = []
 
     def start(url, **settings):

@@ -1,4 +1,4 @@
-"""DATABASE_URL: what a command says about a wrong one."""
+"""DATABASE_URL: the error message for an invalid one."""
 
 import subprocess
 import sys

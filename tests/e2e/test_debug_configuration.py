@@ -1,4 +1,4 @@
-"""The two ways the service is put together: with DEBUG, and without."""
+"""The configuration of the service with DEBUG and without."""
 
 import json
 import subprocess

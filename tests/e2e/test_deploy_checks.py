@@ -1,4 +1,4 @@
-"""`manage.py check --deploy`: a production configuration passes, and what leaves the service open is refused or named."""
+"""`manage.py check --deploy`: a production configuration passes, and each setting that leaves the service open is reported."""
 
 import os
 import subprocess
@@ -61,7 +61,7 @@ def test_files_with_secrets_that_others_can_read_are_named(tmp_path):
     assert found.returncode == 1 and f"chmod 600 {file}" in found.stderr and GOOD_KEY not in found.stderr
     file.chmod(0o600)
     assert deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file)).returncode == 0
-    # One without secrets is anybody's.
+    # A file without secrets may be readable for all.
     file.write_text("CDB_SECRET_KEY=\nPORT=8000\n")
     file.chmod(0o644)
     assert deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file)).returncode == 0

@@ -1,4 +1,4 @@
-"""Reloading `make serve`: new code and new settings, and no request lost."""
+"""Reloading `make serve` with new code and new settings, without losing a request."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""Commands of the documentation, pasted into a shell as they are."""
+"""Commands of the documentation, pasted into a shell without changes."""
 
 import json
 import os

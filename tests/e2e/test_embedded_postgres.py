@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: shared by the service and commands, stopped by the last of them, started again when it dies."""
+"""The embedded PostgreSQL: shared by the service and commands, stopped by the last of them, restarted when it crashes."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Exports by the running service: clients that go away, that take nothing, and too many of them; failures in the middle."""
+"""Exports by the running service: clients that disconnect or read nothing, too many exports, and failures in the middle."""
 
 import contextlib
 import http.client

@@ -1,4 +1,4 @@
-"""One request, followed by its id through the client's answer, nginx's log, the application's records and PostgreSQL's log."""
+"""One request, followed by its id through the response, nginx's log, the application's log and PostgreSQL's log."""
 
 import contextlib
 import http.client
@@ -19,7 +19,7 @@ LOOKUP = f"{API}payloadiovs/?gtName=tiny&majorIOV=%s&minorIOV=0"
 
 @pytest.fixture(scope="module")
 def statsd():
-    """Somebody who listens to gunicorn's figures."""
+    """A receiver of gunicorn's StatsD metrics."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.setblocking(False)

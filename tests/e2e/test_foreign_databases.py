@@ -1,4 +1,4 @@
-"""What is started on the database of another application ends with one line, and changes nothing."""
+"""A command on the database of another application ends with one line and changes nothing."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""HTTP itself, over a real socket: what no in-process client can show."""
+"""HTTP over a real socket: behaviour that an in-process client cannot show."""
 
 import json
 import os

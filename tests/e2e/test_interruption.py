@@ -1,4 +1,4 @@
-"""Commands that are told to end, or meet each other, while the database works for them."""
+"""Commands that are interrupted, or run at the same time, while the database executes their statements."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The mode of a database's intervals is fixed when it is made: nothing uses it in the other one."""
+"""The interval mode of a database is fixed at its creation: nothing uses it in the other mode."""
 
 import subprocess
 import sys

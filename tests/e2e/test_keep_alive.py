@@ -1,4 +1,4 @@
-"""Connections that stay: gunicorn's threads may linger with them, but never at the cost of others."""
+"""Persistent connections: they must not occupy threads that other clients need."""
 
 import http.client
 import socket

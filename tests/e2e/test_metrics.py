@@ -1,4 +1,4 @@
-"""/metrics of the production shape, held against what a load knows that it has asked for."""
+"""/metrics of `make serve`, compared with the requests that a load has sent."""
 
 import contextlib
 import http.client
@@ -103,7 +103,7 @@ def test_a_process_that_is_killed_under_load_loses_no_more_than_it_was_at_work_o
     eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="lookups"), 0)
     eventually(lambda: look(three).sum("cdb_threads", pool="lookups"), 12)
     counted = sum((look(three).requests - before.requests).values())
-    # nginx asks again for what a killed thread had, so that may be counted twice, or by nobody.
+    # nginx asks again for what a killed thread had, so that may be counted twice or not at all.
     assert abs(counted - sum(load.asked.values())) <= 3 * 4
     assert all(number >= 0 for number in (look(three).requests - before.requests).values())
 
@@ -139,7 +139,7 @@ def test_the_text_is_as_prometheus_wants_it(three):
 
 
 def asked_from(service, address, path):
-    """Status, headers and text of what somebody at that address of this machine gets."""
+    """Status, headers and text of the response to a client at that address of this machine."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=20, source_address=(address, 0))
     with contextlib.closing(connection):
         connection.request("GET", path)
@@ -153,7 +153,7 @@ def test_who_is_neither_here_nor_in_a_private_network_sees_nothing_of_it(three):
     assert headers["Cache-Control"] == "no-store" and "CDB-Cache" not in headers
     assert asked_from(three, "127.0.0.1", "/nginx-status")[0] == 200
     assert asked_from(three, "127.0.0.2", "/nginx-status")[0] == 404
-    # Nobody on this machine has a public address, so 127.0.0.2 is taken for one.
+    # No client on this machine has a public address, so 127.0.0.2 stands for one.
     configuration = three.data / "serve" / "nginx.conf"
     text = configuration.read_text()
     [nginx] = three.programs("nginx: master")

@@ -1,4 +1,4 @@
-"""/metrics of `make run`: what never reached the application, and what went wrong."""
+"""/metrics of `make run`: requests that never reached the application, and errors."""
 
 import http.client
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Migrating while the service is in use."""
+"""Migrations while the service is in use."""
 
 import contextlib
 import re

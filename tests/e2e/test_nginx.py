@@ -1,4 +1,4 @@
-"""HTTP through nginx: names, refused requests, old versions of HTTP."""
+"""HTTP through nginx: names, rejected requests, old versions of HTTP."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""nginx's cache in front of the real service: what it keeps, what it asks again, and what it does while parts are away."""
+"""nginx's cache in front of the real service: what it stores, what it revalidates, and its behaviour while parts are down."""
 
 import contextlib
 import http.client
@@ -98,7 +98,7 @@ def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
         assert headers["Cache-Control"] == "no-store" and headers["Content-Type"] == "application/json"
         waiting = ThreadPoolExecutor(1).submit(ask, own, "GET", UNLOCKED)
         time.sleep(1)
-    # Whoever asked while it was started again is answered.
+    # Requests that came during the restart get their responses.
     assert waiting.result(30)[0] == 200
     assert any("gunicorn (lookups) had ended; it was restarted." in line for line in own.lines)
 
@@ -173,7 +173,7 @@ def test_without_postgresql_answers_are_504_and_soon_all_is_well_again(fresh, ne
     # Every thread of every worker had a connection that is lost by now.
     time.sleep(2)
     assert {ask(service, "GET", UNLOCKED)[0] for _ in range(50)} == {200}
-    # Nobody has looked for the database on behalf of the writers since, so the first of each process may be refused.
+    # The processes for writes have not tried the database since, so the first request to each may fail.
     good = 0
     while good < 30:
         assert time.monotonic() - began < 30

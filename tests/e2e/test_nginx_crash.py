@@ -1,4 +1,4 @@
-"""Processes of nginx that crash: what they had counted against limits in shared memory does not stay in use."""
+"""nginx processes that crash: their counts in shared memory do not remain."""
 
 import contextlib
 import os

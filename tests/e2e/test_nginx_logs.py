@@ -1,4 +1,4 @@
-"""What is written down about requests through nginx: its logs, request ids, and the client of a change."""
+"""The logs of requests through nginx: their lines, request ids, and the client of a change."""
 
 import json
 import re

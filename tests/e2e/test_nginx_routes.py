@@ -1,4 +1,4 @@
-"""Which of the two gunicorn instances answers what."""
+"""The routes that each of the two gunicorn instances gets."""
 
 import http.client
 import re

@@ -1,4 +1,4 @@
-"""More than the service can do: everybody is answered in time, with what was asked or with a 504 in JSON."""
+"""Overload: each client gets a response in time, either the result or a 504 in JSON."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""The pages of production in a real browser: they work under the policy that they come with."""
+"""The pages of production in a real browser: they work with their Content-Security-Policy."""
 
 import pytest
 from playwright.sync_api import expect

@@ -1,4 +1,4 @@
-"""The service behind a real PgBouncer in transaction mode, where statements of one client meet many server connections."""
+"""The service behind a real PgBouncer in transaction mode, where the statements of one client use many server connections."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Conditional reads through nginx's cache: each route, each state of the cache, each header that HTTP has for conditions."""
+"""Preconditions of reads through nginx's cache: each route, each state of the cache, each header."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""A real Prometheus asks the real service: every query of the dashboard and of the rules is evaluated there."""
+"""A real Prometheus scrapes the real service and evaluates every query of the dashboard and of the rules."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.programs import needs
 
 pytestmark = needs("nginx", "pgbouncer", "prometheus")
 DEPLOY = ROOT / "deploy" / "prometheus"
-# Nobody replicates here, and no node_exporter runs.
+# There is no replica here, and no node_exporter.
 AWAY = re.compile(r"(cdb_replica|cdb_standby|node)_\w+")
 NAMES = re.compile(r"\b(?:cdb_\w+|node_\w+|cdb:\w+)(?::\w+)?|\bup\b")
 LITERAL = re.compile(r'"[^"]*"')

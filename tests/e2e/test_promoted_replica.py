@@ -1,4 +1,4 @@
-"""A replica that somebody made a primary of its own."""
+"""A replica that an operator has promoted to a primary."""
 
 import signal
 

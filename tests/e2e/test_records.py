@@ -1,4 +1,4 @@
-"""Records of requests that the application never saw, or that could not be answered: two of each, and the id in the answer."""
+"""Log records of requests that the application never saw or could not handle: two of each, and the id in the response."""
 
 import json
 import signal

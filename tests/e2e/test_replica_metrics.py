@@ -1,4 +1,4 @@
-"""What /metrics says about a real streaming replica: in rotation, away, and back."""
+"""/metrics about a real streaming replica: in rotation, down, and back."""
 
 from loadtests.standby import Standby
 from tests.e2e.counting import Metrics, eventually

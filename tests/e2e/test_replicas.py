@@ -1,4 +1,4 @@
-"""The service with a real streaming replica: who answers, that nothing is ever old, and what happens when the replica suffers."""
+"""The service with a real streaming replica: which server is read, no stale response, and faults of the replica."""
 
 import contextlib
 import threading
@@ -167,7 +167,7 @@ def test_frozen_tags_are_answered_without_a_primary_also_by_a_replica_that_lacks
     with pair.standby.replay_paused():
         pair.insert(pair.newest() + 1)
         with frozen_database(pair.service):
-            # Longer than it may be behind, where somebody could tell.
+            # Longer than the allowed lag.
             time.sleep(4)
             for _ in range(20):
                 assert pair.client.call("GET", LOOKUP.format("tiny")) == (200, expected)

@@ -1,4 +1,4 @@
-"""`make run`: starting, stopping, being killed, and living beside others."""
+"""`make run`: starting, stopping, being killed, and several at the same time."""
 
 import contextlib
 import functools

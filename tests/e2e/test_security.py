@@ -1,4 +1,4 @@
-"""Security headers on all responses, and the limit on guesses at a password."""
+"""Security headers on all responses, and the limit on attempts to log in."""
 
 import json
 import re

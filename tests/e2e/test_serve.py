@@ -1,4 +1,4 @@
-"""`make serve`: starting, stopping, being killed, and living beside others."""
+"""`make serve`: starting, stopping, being killed, and several at the same time."""
 
 import contextlib
 import http.client

@@ -1,4 +1,4 @@
-"""deploy/postgresql.conf and the statement timeouts of the pools, on the server that `make serve` runs."""
+"""deploy/postgresql.conf and the statement timeouts of the pools, on the server that `make serve` starts."""
 
 import psycopg2
 import pytest

@@ -1,4 +1,4 @@
-"""PostgreSQL that is there and answers nothing: it is frozen, and its own timeouts with it."""
+"""A PostgreSQL server that accepts connections and does not respond, because its processes are stopped."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Clients that send or take slowly: they hold no thread, so that others are answered meanwhile, and are served themselves."""
+"""Clients that send or receive slowly: they occupy no thread, and get complete responses."""
 
 import contextlib
 import http.client

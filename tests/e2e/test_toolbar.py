@@ -1,4 +1,4 @@
-"""Looking inside with DEBUG: answers as pages, and the toolbar in a real browser."""
+"""DEBUG: responses as pages, and the toolbar in a real browser."""
 
 import html
 import http.client

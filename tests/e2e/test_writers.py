@@ -1,4 +1,4 @@
-"""Writers at the same time against several processes, and clients that vanish in the middle."""
+"""Concurrent writers against several processes, and clients that disconnect in the middle."""
 
 import json
 import random

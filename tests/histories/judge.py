@@ -1,4 +1,4 @@
-"""Holding what a history does against the oracle: each write, each answer, and at its end the change log."""
+"""The comparison of a history with the oracle: each write, each response, and at the end the change log."""
 
 import json
 from collections import Counter
@@ -14,7 +14,7 @@ from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.strategies import orm, own
 from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
 
-# What the runs of this process have seen, for whoever asks: steps, refusals, lookups.
+# The numbers of steps, rejected writes and lookups in this process, for the tests.
 played = Counter()
 
 

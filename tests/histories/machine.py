@@ -1,4 +1,4 @@
-"""Random histories of every write there is, against the oracle after each step."""
+"""Random histories of all kinds of writes, compared with the oracle after each step."""
 
 import contextlib
 

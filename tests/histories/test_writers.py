@@ -1,4 +1,4 @@
-"""Writers at the same time in one process, on connections of their own; tests/e2e has them against several processes."""
+"""Concurrent writers in one process, on separate connections; tests/e2e has them against several processes."""
 
 import pytest
 from django.db import connection

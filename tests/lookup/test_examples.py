@@ -1,4 +1,4 @@
-"""The lookup by example: every way to answer, through the API."""
+"""The lookup by examples: each strategy, through the API."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Random tags and moments against every way to answer, judged by a naive model in plain Python."""
+"""Random tags and moments with each strategy, compared with a model in plain Python."""
 
 import json
 

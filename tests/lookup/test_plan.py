@@ -1,4 +1,4 @@
-"""What PostgreSQL does for a lookup."""
+"""The plans with which PostgreSQL executes a lookup."""
 
 import pytest
 from django.db import connection, transaction

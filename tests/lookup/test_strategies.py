@@ -1,4 +1,4 @@
-"""The routes of the strategies: served where they are asked for, each by a single statement, and what their list says."""
+"""The routes of the strategies: they exist if configured, each sends one statement, and their list is correct."""
 
 import json
 import os

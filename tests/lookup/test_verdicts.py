@@ -1,4 +1,4 @@
-"""What is read out of plans. The nodes are PostgreSQL's own, from a tag of 100 lists with 5,000 IOVs each."""
+"""What `explain_lookup` reads from plans. The nodes are from PostgreSQL, for a tag of 100 lists with 5,000 IOVs each."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The window of an answer against a model that compares whole answers, moment by moment."""
+"""The window of a result, compared with a model that compares the results at all moments."""
 
 import pytest
 from django.db import connection, transaction

@@ -1,4 +1,4 @@
-"""Databases of a test's own on the server of the tests."""
+"""Databases for single tests on the server of the tests."""
 
 import contextlib
 import os

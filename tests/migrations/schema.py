@@ -1,4 +1,4 @@
-"""What a database is made of, and in what two databases differ."""
+"""The catalog of a database, and the differences between two of them."""
 
 from collections.abc import Mapping
 from pathlib import Path

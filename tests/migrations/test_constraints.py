@@ -1,4 +1,4 @@
-"""The rules that live in the database, broken by hand."""
+"""The constraints of the database, violated by SQL."""
 
 import pytest
 from django.db import DataError, IntegrityError, transaction

@@ -1,4 +1,4 @@
-"""Databases that other migrations have made are refused in one line, and left as they are."""
+"""Databases with other migrations are rejected with one line and not changed."""
 
 from pathlib import Path
 

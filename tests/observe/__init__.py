@@ -1,1 +1,1 @@
-"""Tests of what is known of each request, and who is told."""
+"""Tests of the request context, log records and metrics."""

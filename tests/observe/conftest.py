@@ -1,4 +1,4 @@
-"""The service's WSGI application as it is stacked for gunicorn, in this process and on the test's own connection."""
+"""The WSGI application of the service as gunicorn gets it, in this process and on the connection of the test."""
 
 import io
 import json

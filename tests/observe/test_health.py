@@ -1,4 +1,4 @@
-"""What asks for the service's health costs: nothing at all, or one look at the short list of migrations."""
+"""The cost of the health checks: no statement, or one query of the short list of migrations."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Where records go: to a file or to standard error, and what befalls them there fails nobody."""
+"""Log files and standard error as destinations: an error while writing a log record fails no request."""
 
 import logging
 import os

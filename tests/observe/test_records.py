@@ -1,4 +1,4 @@
-"""The records of requests, as lines: what they say, that there are two of each request, and that they fail nobody."""
+"""The log records of requests: their fields, two for each request, and errors while writing them fail no request."""
 
 import json
 import logging

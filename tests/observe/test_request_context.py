@@ -1,4 +1,4 @@
-"""What is known of a request: its route by few names, who asks, its id, and how it ended."""
+"""The request context: its route, actor and id, and how the request ended."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""The files that processes count into: one set for each at a time, carried on by whoever comes after."""
+"""The metrics files of processes: one set for each slot, continued by the next process in that slot."""
 
 import os
 import shutil
@@ -71,7 +71,7 @@ def start(tmp_path):
 
 
 def told(directory):
-    """Lookups and exports, as whoever comes last reads them from the files."""
+    """Lookups and exports, as the newest process reads them from the files."""
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry, str(directory))
     return tuple(registry.get_sample_value(name) for name in ("cdb_lookups_reached_total", "cdb_exports_in_progress"))

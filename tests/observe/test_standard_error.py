@@ -1,4 +1,4 @@
-"""Records on standard error, which somebody reads, or does not."""
+"""Log records on standard error, whether a program reads it or not."""
 
 import subprocess
 import sys

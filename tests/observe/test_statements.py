@@ -1,4 +1,4 @@
-"""The id of a request in front of its statements: it can't get out of its comment, and changes nothing for PostgreSQL."""
+"""The request id in a comment of each SQL statement: it cannot end the comment, and changes no result."""
 
 import re
 

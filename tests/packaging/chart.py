@@ -1,4 +1,4 @@
-"""The chart, rendered by Helm, and what Kubernetes would say about it."""
+"""The Helm chart, rendered, and its validation by the schemas of Kubernetes."""
 
 import functools
 import subprocess

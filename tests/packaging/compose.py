@@ -1,4 +1,4 @@
-"""compose.yaml, as its tests know it."""
+"""compose.yaml as the tests read it."""
 
 # The order that depends_on gives; podman-compose itself could wait for health checks with systemd alone.
 ORDER = ("configure", "primary", "standby", "pgbouncer", "migrate", "lookups", "others", "nginx")

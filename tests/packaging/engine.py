@@ -1,4 +1,4 @@
-"""A container engine of the test's own: images built and run from nothing but Debian's packages, beside whatever runs here."""
+"""A separate container engine for tests: images built and run from Debian's packages only."""
 
 import json
 import os
@@ -103,7 +103,7 @@ class Engine:
         return self.run("podman", "exec", *variables, f"cdb_{service}_1", *command, check=check)
 
     def is_well(self, service: str) -> bool:
-        """What its health check says now; without systemd nobody else runs it."""
+        """What its health check says now; without systemd no timer runs it."""
         return self.run("podman", "healthcheck", "run", f"cdb_{service}_1", check=False).returncode == 0
 
     def inspect(self, kind: str, name: str) -> dict:

@@ -1,4 +1,4 @@
-"""The images, really built from Debian's packages, and compose.yaml, really run: read-only, without root or capabilities.
+"""The images, built from Debian's packages, and compose.yaml, run with them: read-only, without root or capabilities.
 
 `make image-check` runs it; it takes minutes, root, and programs that few machines have, so `make test` leaves it out.
 """

@@ -1,4 +1,4 @@
-"""The Helm chart: Kubernetes' own schemas accept what it renders, and its parts find each other."""
+"""The Helm chart: Kubernetes' own schemas accept it, and its references are consistent."""
 
 import itertools
 import re

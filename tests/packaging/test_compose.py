@@ -1,4 +1,4 @@
-"""compose.yaml is what the specification of compose allows, and starts nothing without its secrets."""
+"""compose.yaml conforms to the specification, and nothing starts without its secrets."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the containers make of the templates of deploy/: the same as `make serve`, at other places."""
+"""The configuration files that containers make from deploy/: those of `make serve`, with other paths."""
 
 import os
 import re

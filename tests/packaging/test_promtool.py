@@ -1,4 +1,4 @@
-"""Prometheus' own tool reads the rules and the configuration, and plays the trials of the alerts."""
+"""Prometheus' own tool checks the rules and the configuration, and runs the unit tests of the alerts."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""deploy/setup.sh: what a user sees whose machine lacks something."""
+"""deploy/setup.sh: the messages for a machine that lacks something."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Calls at the same time, on connections of their own."""
+"""Concurrent calls on separate connections."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""Writers at the same time, with real transactions on connections of their own."""
+"""Concurrent writers with real transactions on separate connections."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A server that falls silent in the middle of a copy."""
+"""A server that stops responding in the middle of a copy."""
 
 import time
 
@@ -10,7 +10,7 @@ from cdb_rest.services import copy_out
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-# The server notices after it that nobody listens any more.
+# After it the server notices that the client is gone.
 SLEEP = "COPY (SELECT pg_sleep(3)) TO STDOUT"
 
 

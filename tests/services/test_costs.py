@@ -1,4 +1,4 @@
-"""What a write costs: the same statements in a long list as in a short one, and only the rows that it touches."""
+"""The cost of a write: the same statements in a long list as in a short one, and only the affected rows."""
 
 from functools import partial
 

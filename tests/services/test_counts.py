@@ -1,4 +1,4 @@
-"""The counts that the database keeps, under every write there is and some that go past the service."""
+"""The counts that the database maintains, with every kind of write and with SQL by hand."""
 
 import contextlib
 from io import StringIO

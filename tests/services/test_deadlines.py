@@ -1,4 +1,4 @@
-"""Connections of the serving process: PostgreSQL's timeouts, deadlines for when it keeps none, and outages."""
+"""Connections of the serving process: PostgreSQL's timeouts, our deadlines if the server does not respond, and outages."""
 
 import threading
 import time
@@ -132,7 +132,7 @@ def test_without_postgresqls_own_timeout_the_socket_is_shut(settings, wait):
     assert time.monotonic() - begin < 0.5
     time.sleep(0.3)
     psycopg2.connect(dsn(), connection_factory=WatchedConnection).close()
-    # PostgreSQL sees that nobody is there any more, so that what was locked is free again.
+    # PostgreSQL notices that the client is gone and releases its locks.
     deadline = time.monotonic() + 10
     working = (
         "SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep%'"
@@ -188,7 +188,7 @@ def test_during_an_outage_one_tries_and_the_others_are_told_at_once():
         first = pool.submit(attempt)
         assert trying.wait(10)
         with pytest.raises(psycopg2.OperationalError, match="not tried again"), breaker.attempt():
-            raise AssertionError("somebody tries already")
+            raise AssertionError("another thread tries already")
         go_on.set()
         assert "still away" in str(first.exception())
     time.sleep(circuit_breaker.PAUSE_SECONDS)

@@ -1,4 +1,4 @@
-"""What the reference service gets wrong when IOVs are inserted, one test for each fault, over the API."""
+"""The faults of the reference service when IOVs are inserted: one test for each, over the API."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What may be done to tags of each status, by every way in."""
+"""What each status of a tag permits, with every kind of write."""
 
 import pytest
 from django.db import connection

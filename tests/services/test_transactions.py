@@ -1,4 +1,4 @@
-"""The transaction around a write: what is played again, and what is raised."""
+"""The transaction of a write: the errors after which it is retried, and those that it raises."""
 
 import pytest
 from django.db import ProgrammingError, connection

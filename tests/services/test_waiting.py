@@ -1,4 +1,4 @@
-"""Which writes wait for which others, and what they find when their turn comes."""
+"""Which writes wait for which others, and what they find afterwards."""
 
 import threading
 import time

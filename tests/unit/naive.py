@@ -1,4 +1,4 @@
-"""The valid payload by its definition."""
+"""The valid payload at a moment, by its definition."""
 
 
 def valid(rows, moment):

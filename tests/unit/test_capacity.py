@@ -1,4 +1,4 @@
-"""The back of the envelope: laws that it keeps, and that it has no numbers of its own."""
+"""manage.py capacity: the laws of its estimate, and that its numbers come from the measurements."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Responses that their clients receive slowly."""
+"""Responses to clients that receive slowly."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Settings from the environment."""
+"""Settings from environment variables."""
 
 import os
 import subprocess

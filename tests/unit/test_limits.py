@@ -1,4 +1,4 @@
-"""How many requests a process takes at a time, and which of them may go to a thread."""
+"""The limits on the number of requests in a process, and on those that may be passed to a thread."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What a test says when it is skipped for want of a program."""
+"""The message of a test that is skipped because a program is missing."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Numbers, sizes and times on command lines: their laws, and their one form of error."""
+"""Numbers, sizes and times on command lines: their laws, and the form of their errors."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""Putting lists in order changes no answer."""
+"""Repairing the rows of a list changes no result of a lookup."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Responses to requests that can't be parsed, and to those whose application fails, by a thread of the worker."""
+"""Responses to requests that cannot be parsed, and to those whose application fails."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""What `make run` starts gunicorn with."""
+"""The environment with which `make run` starts gunicorn."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a process loads and sets aside when it starts."""
+"""The modules that a process loads at its start, and the memory that it shares."""
 
 import os
 import re

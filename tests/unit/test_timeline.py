@@ -1,4 +1,4 @@
-"""The interval rule on lists in memory, against a function from moments to payloads that is kept by the rule's own words."""
+"""The interval rule on lists in memory, compared with a function from moments to payloads."""
 
 import contextlib
 from itertools import pairwise

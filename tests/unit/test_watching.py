@@ -1,4 +1,4 @@
-"""The alerts and the dashboard: well formed, documented, and each alert tried out both ways."""
+"""The alerts and the dashboard: valid, documented, and each alert tested in both directions."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A connection of the worker on a real pair of sockets, for the tests of its parts."""
+"""A connection of the worker on a real pair of sockets, for tests of its parts."""
 
 import socket
 from contextlib import contextmanager

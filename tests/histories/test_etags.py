@@ -1,4 +1,4 @@
-"""Random histories of requests: one name of an answer, one body, and a name that is out of date is never taken for good."""
+"""Random histories of conditional requests: one ETag has one body, and an outdated one never matches."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

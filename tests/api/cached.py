@@ -1,4 +1,4 @@
-"""What the tests of caches ask for, and how they change it."""
+"""The paths and the write that the tests of HTTP caching share."""
 
 LOOKUP = "payloadiovs/?gtName=tag&majorIOV=5&minorIOV=0"
 OF_THE_TAG = (LOOKUP, "globalTag/tag", "globalTag/tag?light", "gtPayloadLists/tag")
