@@ -1,10 +1,13 @@
 """The files about the project itself: license, changelog, and the checks before a commit."""
 
+import importlib.metadata
 import re
 import subprocess
 import tomllib
 
 import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from cdb.env import ROOT
 
@@ -18,6 +21,17 @@ def test_the_license_is_named_and_there():
     text = " ".join((ROOT / "LICENSE").read_text().split())
     assert text.startswith("BSD 3-Clause License Copyright (c) 2026, The cdb authors Redistribution and use in source")
     assert text.count("Redistributions") == 2 and "Neither the name of the copyright holder" in text
+
+
+def test_each_pinned_package_runs_on_the_oldest_python():
+    assert PROJECT["requires-python"] == ">=3.11"
+    # That of Debian 12; later packages sometimes need a later patch release.
+    oldest = "3.11.2"
+    pinned = re.findall(r"^[^\s#].*?==[^\s]+", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE)
+    names = [Requirement(line).name for line in pinned]
+    assert len(names) > 100
+    needs = {name: importlib.metadata.metadata(name)["Requires-Python"] or "" for name in names}
+    assert [name for name, python in needs.items() if not SpecifierSet(python).contains(oldest)] == []
 
 
 def test_a_commit_is_checked_by_what_ci_checks_first():
