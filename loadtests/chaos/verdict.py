@@ -1,10 +1,12 @@
 """The table of the report: one row for each fault, computed from the logs of the clients."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, Log
+from loadtests.reporting.report import markdown_table
+from loadtests.reporting.result import Table
 
 RECOVERY_SECONDS = 2.0
 
@@ -48,10 +50,8 @@ def judge(row: Row, log: Log, *, returned: float, lost: int) -> Row:
     counts = Counter(record.outcome for record in log.records) + log.counted
     late = [record.begin - returned for record in log.records if record.outcome != ANSWERED]
     whole = [record.end - record.begin for record in log.records if record.outcome != DROPPED]
-    return Row(
-        row.fault,
-        row.what,
-        row.since,
+    return replace(
+        row,
         requests=counts.total(),
         answered=counts[ANSWERED],
         refused=counts[REFUSED],
@@ -69,10 +69,13 @@ COLUMNS = ("fault", "requests", "answered", "504", "dropped", "wrong", "lost", "
 
 def table(rows: list[Row]) -> str:
     """The rows as Markdown; times in seconds."""
-    titles = [f"{name} (s)" if name in ("slowest", "recovery") else name for name in COLUMNS]
-    lines = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
-    for row in rows:
-        cells = row.cells()
-        shown = [f"{cells[name]:,}" if isinstance(cells[name], int) else str(cells[name]) for name in COLUMNS]
-        lines.append(f"| {row.fault} | skipped: {row.skipped} |" if row.skipped else f"| {' | '.join(shown)} |")
-    return "\n".join(lines)
+    titles = tuple(f"{name} (s)" if name in ("slowest", "recovery") else name for name in COLUMNS)
+    lines = [
+        (row.fault, f"skipped: {row.skipped}") if row.skipped else tuple(_shown(row.cells()[name]) for name in COLUMNS)
+        for row in rows
+    ]
+    return markdown_table(Table("", titles, lines))
+
+
+def _shown(value: float | str) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

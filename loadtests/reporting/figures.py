@@ -13,10 +13,13 @@ def percentile(values: Sequence[float], share: float) -> float:
     """
     if not values:
         raise ValueError("no values")
-    ordered = sorted(values)
+    return sorted(values)[place_of(share, len(values))]
+
+
+def place_of(share: float, count: int) -> int:
+    """The place, from 0, of a percentile in `count` sorted values, by nearest rank."""
     # Rounded, because 99.9 % of 1,000 is a little more than 999 in binary.
-    rank = max(1, math.ceil(round(share / 100 * len(ordered), 9)))
-    return ordered[rank - 1]
+    return max(1, math.ceil(round(share / 100 * count, 9))) - 1
 
 
 @dataclass(frozen=True)

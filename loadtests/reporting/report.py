@@ -4,30 +4,15 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, select_autoescape
 
 from loadtests.reporting.figures import number
 from loadtests.reporting.result import Plot, Result, Table, Target
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1280px; margin: 2em auto; padding: 0 1em; color: #1a1a1a; }
-table { border-collapse: collapse; margin: .8em 0 1.6em; font-size: 13px; display: block; overflow-x: auto; }
-caption { text-align: left; font-weight: 600; padding: .3em 0; }
-th, td { padding: .25em .7em; border-bottom: 1px solid #ddd; text-align: left; white-space: nowrap; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; }
-th { border-bottom: 2px solid #888; white-space: normal; max-width: 7em; vertical-align: bottom; }
-tr:hover td { background: #f4f7fa; }
-.met { color: #006837; } .missed { color: #a50026; font-weight: 600; } .unknown { color: #666; }
-summary { font-weight: 600; font-size: 13px; cursor: pointer; margin: .8em 0; }
-h2 { margin-top: 2.2em; border-top: 1px solid #ccc; padding-top: .8em; } svg { max-width: 100%; height: auto; }
-.headline { font-size: 26px; line-height: 1.3; margin: .6em 0; padding: .5em .7em; background: #f4f7fa; border-left: 6px solid; }
-.warning { color: #a50026; font-weight: 600; }
-.note { color: #555; } figure { margin: 1em 0; }
-"""
-# A longer table is collapsed.
-ROWS_OPEN = 30
 WORDS = {True: "met", False: "missed", None: "not available"}
 NOT_JUDGED = "not judged"
 
@@ -79,50 +64,32 @@ class Report:
 
     def html(self) -> str:
         """The page as self-contained HTML."""
-        links = " · ".join(f'<a href="#{one.part}">{escape(one.title)}</a>' for one in self._sections)
-        targets = ["<h2>Targets</h2>", _html_targets(self._targets_table())] if self.targets else []
-        body = [f"<h1>{escape(self.title)}</h1>", *_paragraphs([self.question]), *self._html_headline()]
-        body += [f"<p>{links}</p>", *_paragraphs(self.notes)]
-        body += [*targets, _html_table(self.facts)] if self.headline else [_html_table(self.facts), *targets]
-        for result in self._sections:
-            body += [f'<h2 id="{result.part}">{escape(result.title)}</h2>']
-            body += _paragraphs([result.intro, *result.notes])
-            drawn = [f"<figure>{plot.svg}</figure>" for plot in result.plots]
-            tables = [_html_table(table) for table in result.tables]
-            body += [*tables, *drawn] if self.headline else [*drawn, *tables]
-            body += [f'<p class="note">Raw rows: {result.part}.csv</p>'] if result.raw else []
-        head = f'<meta charset="utf-8"><title>{escape(self.title)}</title><style>{STYLE}</style>'
-        return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(body) + "\n</body></html>\n"
+        return _template("report.html").render(report=self)
 
     def markdown(self) -> str:
         """The page as Markdown, with references to the picture files."""
-        headline = self._headline()
-        parts = [f"# {self.title}", self.question, f"**{headline}**" if headline else "", *self.notes]
-        targets = ["## Targets", _markdown_table(self._targets_table())] if self.targets else []
-        facts = _markdown_table(self.facts)
-        parts += [*targets, facts] if self.headline else [facts, *targets]
-        for result in self._sections:
-            parts += [f"## {result.title}", result.intro, *result.notes]
-            parts += map(_markdown_table, result.tables)
-            parts += [f"![{plot.title}]({file})" for plot, file in pictures(result)]
-        return "\n\n".join(part for part in parts if part) + "\n"
+        return re.sub(r"\n{3,}", "\n\n", _template("report.md").render(report=self)).strip() + "\n"
 
     @property
-    def _sections(self) -> list[Result]:
+    def sections(self) -> list[Result]:
         """The results that have more than targets, which are shown separately."""
         return [one for one in self.results if any((one.intro, one.notes, one.tables, one.plots, one.raw))]
 
-    def _targets_table(self) -> Table:
+    @property
+    def targets_table(self) -> Table:
+        """The table of all targets."""
         return targets_table(self.targets, judged=not self.too_small)
 
-    def _headline(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The headline with the verdict; empty without both."""
         sentence = f"{self.headline.rstrip('.')}." if self.headline else ""
         return f"{sentence} {verdict(self.passed, self.too_small)}".strip()
 
-    def _html_headline(self) -> list[str]:
-        look = "unknown" if self.too_small else {True: "met", False: "missed", None: "unknown"}[self.passed]
-        headline = self._headline()
-        return [f'<p class="headline {look}">{escape(headline)}</p>'] if headline else []
+    @property
+    def look(self) -> str:
+        """The CSS class of the headline."""
+        return "unknown" if self.too_small or self.passed is None else "met" if self.passed else "missed"
 
 
 def verdict(passed: bool | None, too_small: str) -> str:
@@ -172,42 +139,30 @@ def _bound(target: Target) -> str:
     return f"{'≤' if target.at_most else '≥'} {target.bound:g} {target.unit}".strip()
 
 
-def _html_targets(table: Table) -> str:
-    classes = {"met": "met", "missed": "missed", "not available": "unknown", NOT_JUDGED: "unknown"}
-    rows = "".join(
-        f'<tr><td>{escape(name)}</td><td class="n">{escape(value)}</td><td class="n">{escape(bound)}</td>'
-        f'<td class="{classes[word]}">{word}</td><td>{escape(note)}</td></tr>\n'
-        for name, value, bound, word, note in table.rows
+def markdown_table(table: Table) -> str:
+    """A table as Markdown."""
+    return str(_template("table.md").module.table(table)).strip()  # type: ignore[attr-defined]
+
+
+def _template(name: str) -> Template:
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return f"<table>{_html_head(table.columns)}{rows}</table>"
+    environment.filters |= {"cell": _cell, "pictures": pictures, "shown": _shown}
+    return environment
 
 
-def _html_table(table: Table) -> str:
-    rows = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>\n" for row in table.rows)
-    if len(table.rows) > ROWS_OPEN:
-        summary = f"<summary>{escape(table.title)}: {len(table.rows)} rows</summary>"
-        return f"<details>{summary}<table>{_html_head(table.columns)}{rows}</table></details>"
-    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
-    return f"<table>{caption}{_html_head(table.columns)}{rows}</table>"
-
-
-def _html_head(columns: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<th>{escape(column)}</th>' for column in columns)}</tr>\n" if any(columns) else ""
-
-
-def _html_cell(value: Any) -> str:
-    is_number = isinstance(value, int | float) or value is None
-    return f'<td class="n">{_shown(value)}</td>' if is_number else f"<td>{escape(_shown(value))}</td>"
-
-
-def _markdown_table(table: Table) -> str:
-    rows = [table.columns, ["---"] * len(table.columns), *table.rows]
-    lines = [f"| {' | '.join(map(_markdown_cell, row))} |" for row in rows]
-    return "\n".join([*([f"**{table.title}**", ""] if table.title else []), *lines])
-
-
-def _markdown_cell(value: Any) -> str:
-    """A value on one line: the example of an error may have several."""
+def _cell(value: Any) -> str:
+    """A value in a row of Markdown, on one line: the example of an error may have several."""
     return " ".join(_shown(value).split()).replace("|", chr(92) + "|")
 
 
@@ -215,14 +170,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return number(value) if isinstance(value, int | float) or value is None else str(value)
-
-
-def _paragraphs(texts: Sequence[str]) -> list[str]:
-    return [
-        f'<p class="warning">{escape(text)}</p>' if text.startswith("Warning:") else f"<p>{escape(text)}</p>"
-        for text in texts
-        if text
-    ]
 
 
 def _slug(title: str) -> str:

@@ -1,6 +1,5 @@
 """The standard figures of a run, for tables, figures and targets of campaigns."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy
 
 from loadtests.recording.outcome import NOT_SENT, OK, OUTCOMES, OVERLOADED, RIG_ERROR
 from loadtests.recording.reading import Recording
+from loadtests.reporting.figures import place_of
 from loadtests.reporting.findings import Run
 
 # The names of percentiles in summaries, and the percentage of the values.
@@ -49,7 +49,9 @@ def busiest_second(ends: numpy.ndarray) -> int:
 def percentiles_of(values: numpy.ndarray) -> dict[str, Number]:
     """The percentiles by the names of `PERCENTILES`, by nearest rank; None without values."""
     ordered = numpy.sort(values)
-    return {name: _ranked(ordered, share) for name, share in PERCENTILES.items()}
+    if not len(ordered):
+        return dict.fromkeys(PERCENTILES)
+    return {name: float(ordered[place_of(share, len(ordered))]) for name, share in PERCENTILES.items()}
 
 
 def of(run: Run) -> dict[str, Number | dict[str, int]]:
@@ -110,14 +112,6 @@ def faults_of(recording: Recording) -> int:
     """
     failed = sum(count for outcome, count in failures_of(recording).items() if outcome not in (OVERLOADED, NOT_SENT))
     return failed + int((recording.jobs.outcomes == RIG_ERROR).sum())
-
-
-def _ranked(ordered: numpy.ndarray, share: float) -> Number:
-    if not len(ordered):
-        return None
-    # Rounded, because 99.9 % of 1,000 is a little more than 999 in binary.
-    rank = math.ceil(round(share * len(ordered) / 100, 9))
-    return float(ordered[max(1, rank) - 1])
 
 
 def _mean(values: numpy.ndarray) -> Number:

@@ -10,7 +10,7 @@ import pytest
 
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread
-from loadtests.reporting.report import Report, _markdown_table, targets_table, write_csv
+from loadtests.reporting.report import Report, markdown_table, targets_table, write_csv
 from loadtests.reporting.result import Result, Table, Target
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -144,7 +144,7 @@ def test_without_rows_there_is_no_file(tmp_path):
 
 def test_an_example_of_several_lines_is_one_row_of_markdown():
     table = Table("", ("outcome", "example"), [("5xx", "<html>\n<b>a|b</b>\n")])
-    assert _markdown_table(table).splitlines()[2:] == ["| 5xx | <html> <b>a\\|b</b> |"]
+    assert markdown_table(table).splitlines()[2:] == ["| 5xx | <html> <b>a\\|b</b> |"]
 
 
 def test_what_misses_its_bound_by_little_does_not_look_as_if_it_met_it():
