@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import psutil
 
@@ -100,6 +101,14 @@ class Service:
         raise ServiceError("gunicorn is not running")
 
 
+def start(environment: dict[str, str], *arguments: str, output: int | IO[str]) -> subprocess.Popen:
+    """Start a Python program of the project, such as `manage.py serve`, in a session of its own, without input."""
+    return subprocess.Popen(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, text=True, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
 @contextlib.contextmanager
 def running(settings: Settings, *, workers: int = 3, command: str = "run", **extra: str) -> Iterator[Service]:
     """Serve inside the block with `manage.py run` or another command.
@@ -108,11 +117,8 @@ def running(settings: Settings, *, workers: int = 3, command: str = "run", **ext
     """
     port = free_port()
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", command],
-            cwd=ROOT, env=settings.environment(PORT=str(port), CDB_WORKERS=str(workers), **extra),
-            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+        environment = settings.environment(PORT=str(port), CDB_WORKERS=str(workers), **extra)
+        process = start(environment, "manage.py", command, output=output)
         try:
             if not _becomes_ready(process, port):
                 output.seek(0)

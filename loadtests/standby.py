@@ -13,6 +13,7 @@ import psycopg2
 from cdb.embedded import postgres_binaries
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.processes import directories
+from loadtests.usage import processes_in
 
 USER = DATABASE = "cdb"
 CATCH_UP_SECONDS = 120
@@ -65,10 +66,7 @@ class Standby:
             self.start()
             yield self
         finally:
-            for process in self._processes():
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
-            psutil.wait_procs(self._processes(), timeout=30)
+            self.kill()
             with contextlib.suppress(psycopg2.Error):
                 self._on(_url(self._primary), "SELECT pg_drop_replication_slot(%s)", self.name)
 
@@ -79,7 +77,7 @@ class Standby:
 
     def kill(self) -> None:
         """Kill all processes of the replica at once, as a power failure does."""
-        processes = self._processes()
+        processes = processes_in(self.data)
         for process in processes:
             with contextlib.suppress(psutil.Error):
                 process.kill()
@@ -92,7 +90,7 @@ class Standby:
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """Freeze the replica inside the block: the kernel accepts connections, but nothing responds."""
-        processes = self._processes()
+        processes = processes_in(self.data)
         for process in processes:
             process.send_signal(signal.SIGSTOP)
         try:
@@ -142,14 +140,6 @@ class Standby:
             "pg_basebackup", "--pgdata", str(self.data), "--host", str(self._primary), "--username", USER,
             "--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot", self.name,
         )  # fmt: skip
-
-    def _processes(self) -> list[psutil.Process]:
-        found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if process.cwd() == str(self.data.resolve()) and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
 
     @staticmethod
     def _on(url: str, statement: str, *values: str) -> object:

@@ -23,7 +23,23 @@ def family_cpu(root: psutil.Process) -> float:
 
 def postmaster(data: Path) -> psutil.Process:
     """The main process of the PostgreSQL server on a data directory."""
-    return psutil.Process(int((data / "postmaster.pid").read_text().split("\n", 1)[0]))
+    return psutil.Process(postmaster_id(data))
+
+
+def postmaster_id(data: Path) -> int | None:
+    """The process id of the main process by the server's own file; None if there is no such file."""
+    record = data / "postmaster.pid"
+    return int(record.read_text().split("\n", 1)[0]) if record.exists() else None
+
+
+def processes_in(directory: Path) -> list[psutil.Process]:
+    """The processes with this working directory: on a data directory of PostgreSQL, all of the server."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.cwd() == str(directory.resolve()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
 
 
 def whole_cpu() -> float:

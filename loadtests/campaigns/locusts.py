@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from cdb.env import ROOT
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
 from loadtests.schedule import Wave
-from loadtests.service import ServiceError, Settings, free_port
+from loadtests.service import ServiceError, Settings, free_port, start
 
 # locust must end within this time after the end of the test and the timeout of its last requests.
 END_SECONDS = 60
@@ -110,11 +109,8 @@ def run(host: str, load: Load, directory: Path) -> Recording:
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / "locust.log"
     with log.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "locust", *load.arguments(host, directory)],
-            cwd=ROOT, env=Settings(directory, {}).environment(), stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+        environment = Settings(directory, {}).environment()
+        process = start(environment, "-m", "locust", *load.arguments(host, directory), output=output)
         try:
             code = process.wait(load.longest_seconds)
         except BaseException as error:

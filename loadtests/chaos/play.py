@@ -1,12 +1,10 @@
 """Injecting a fault: a tag for it, clients before, during and after it, and their results."""
 
 import time
-import urllib.request
 from collections import Counter
 from dataclasses import dataclass
 
-from prometheus_client.parser import text_string_to_metric_families
-
+from loadtests import metrics
 from loadtests.chaos.clients import (
     PROCESSES,
     ClientProcesses,
@@ -98,10 +96,9 @@ def play(
 
 def _replica_reads(serving: Serving) -> Counter[str]:
     """The reads from replicas so far, by outcome as in /metrics: served, behind, failed."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{serving.port}/metrics", timeout=60) as response:
-        families = text_string_to_metric_families(response.read().decode())
-    samples = (sample for family in families for sample in family.samples if sample.name == "cdb_replica_reads_total")
-    return sum((Counter({sample.labels["outcome"]: int(sample.value)}) for sample in samples), Counter())
+    samples = metrics.read(f"http://127.0.0.1:{serving.port}", SETTLE_SECONDS)
+    reads = metrics.by_label(samples, "cdb_replica_reads_total", "outcome")
+    return Counter({outcome: int(count) for outcome, count in reads.items()})
 
 
 def _written_tag(serving: Serving, name: str) -> WrittenTag:

@@ -3,7 +3,6 @@
 import contextlib
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,8 +11,8 @@ from pathlib import Path
 import psutil
 import psycopg2
 
-from cdb.env import ROOT
-from loadtests.service import ServiceError, Settings
+from loadtests import usage
+from loadtests.service import ServiceError, Settings, start
 
 START_SECONDS = 120
 STOP_SECONDS = 60
@@ -37,11 +36,8 @@ class Serving:
     @contextlib.contextmanager
     def running(self) -> Iterator["Serving"]:
         """Run the service inside the block. Raises `ServiceError` if it does not start."""
-        self._process = subprocess.Popen(
-            [sys.executable, "manage.py", self._command],
-            cwd=ROOT, env=self.settings.environment(PORT=str(self.port)), text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        environment = self.settings.environment(PORT=str(self.port))
+        self._process = start(environment, "manage.py", self._command, output=subprocess.PIPE)
         family: list[psutil.Process] = []
         try:
             threading.Thread(target=self._listen, daemon=True).start()
@@ -74,10 +70,7 @@ class Serving:
 
     def manage(self, *arguments: str) -> subprocess.Popen:
         """Start a command of manage.py with the same settings, and return its process."""
-        return subprocess.Popen(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT, env=self.settings.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        return start(self.settings.environment(), "manage.py", *arguments, output=subprocess.PIPE)
 
     def descendants(self) -> list[psutil.Process]:
         """All descendants of the command's main process."""
@@ -87,15 +80,9 @@ class Serving:
 
     def databases(self) -> list[psutil.Process]:
         """All processes of PostgreSQL, beginning with its main process."""
-        directory = str(self.data / "postgres" / "data")
-        found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if process.cwd() == directory and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        record = Path(directory) / "postmaster.pid"
-        first = int(record.read_text().split("\n", 1)[0]) if record.exists() else None
-        return sorted(found, key=lambda process: process.pid != first)
+        directory = self.data / "postgres" / "data"
+        first = usage.postmaster_id(directory)
+        return sorted(usage.processes_in(directory), key=lambda process: process.pid != first)
 
     def named(self, name: str) -> list[psutil.Process]:
         """The descendants with a program name."""
