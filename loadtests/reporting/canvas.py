@@ -51,7 +51,9 @@ def look(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
 
 
-def scales(axes: Axes, x: str, y: str, *, log_x: bool, log_y: bool, ticks: Sequence[int] = ()) -> None:
+def scales(
+    axes: Axes, x: str, y: str, *, log_x: bool = False, log_y: bool = False, ticks: Sequence[float] = ()
+) -> None:
     """Set labels, scales and the legend; a linear vertical axis begins at 0."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy
 from matplotlib.axes import Axes
@@ -25,36 +26,18 @@ RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4,
 Points = Sequence[tuple[float, float]]
 
 
-def lines(
-    title: str,
-    series: dict[str, Points],
-    *,
-    x: str,
-    y: str,
-    log_x: bool = False,
-    log_y: bool = False,
-    ticks: Sequence[int] = (),
-) -> Plot:
-    """One line for each name; `ticks` are the positions on the horizontal axis, if only these make sense."""
+def lines(title: str, series: dict[str, Points], **scale: Any) -> Plot:
+    """One line for each name; `scale` has the options of `canvas.scales`."""
 
     def draw(axes: Axes) -> None:
         for index, (name, points) in enumerate(series.items()):
             axes.plot(*zip(*points, strict=True), label=name, linewidth=1.4, **look(index))
-        scales(axes, x, y, log_x=log_x, log_y=log_y, ticks=ticks)
+        scales(axes, **scale)
 
     return plot(title, draw)
 
 
-def bands(
-    title: str,
-    series: dict[str, Sequence[tuple[float, float, float]]],
-    *,
-    x: str,
-    y: str,
-    log_x: bool,
-    log_y: bool,
-    ticks: Sequence[int] = (),
-) -> Plot:
+def bands(title: str, series: dict[str, Sequence[tuple[float, float, float]]], **scale: Any) -> Plot:
     """For each name a line of medians with a band up to a high percentile; points are (x, median, high)."""
 
     def draw(axes: Axes) -> None:
@@ -62,7 +45,7 @@ def bands(
             places, middle, high = zip(*points, strict=True)
             axes.plot(places, middle, label=name, **look(index))
             axes.fill_between(places, middle, high, color=look(index)["color"], alpha=0.15, linewidth=0)
-        scales(axes, x, y, log_x=log_x, log_y=log_y, ticks=ticks)
+        scales(axes, **scale)
 
     return plot(title, draw)
 
@@ -106,7 +89,7 @@ def percentiles(title: str, values: dict[str, tuple[float, float, float]], *, x:
             axes.plot(middle, place, "o", color=COLOURS[0], label="p50" if not place else None)
             axes.plot(high, place, "|", color="black", markersize=12, label="p95" if not place else None)
             axes.plot(highest, place, ">", color=COLOURS[1], markersize=5, label="p99" if not place else None)
-        scales(axes, x, "", log_x=True, log_y=False)
+        scales(axes, x, "", log_x=True)
         rows(axes, names)
 
     return plot(title, draw, height=1.0 + 0.3 * len(values))
@@ -228,15 +211,9 @@ def ratios(
             axes.annotate(verdict, (1, place), xycoords=axes.get_yaxis_transform(), color=colour, **place_of_word)
         axes.axvline(1, color="black", linewidth=1)
         ends = [values[name][part] for name in names for part in (1, 2)]
-        scales(
-            axes,
-            x,
-            "",
-            log_x=True,
-            log_y=False,
-            ticks=[one for one in RATIOS if min(0.9, *ends) <= one <= max(1.1, *ends)],
-        )
-        axes.set_xlim(min(0.9, *ends) / 1.03, max(1.1, *ends) * 1.03)
+        low, high = min(0.9, *ends), max(1.1, *ends)
+        scales(axes, x, "", log_x=True, ticks=[one for one in RATIOS if low <= one <= high])
+        axes.set_xlim(low / 1.03, high * 1.03)
         rows(axes, names)
 
     return plot(shown, draw, height=1.0 + 0.26 * len(names))

@@ -48,7 +48,7 @@ def frequency(requests: Recording) -> Plot:
         if seconds:
             mean = len(requests) / seconds
             axes.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean of all: {mean:,.4g}/s")
-        scales(axes, TIME, "requests/s", log_x=False, log_y=False)
+        scales(axes, TIME, "requests/s")
         axes.yaxis.set_major_formatter("{x:,g}")
         _from_the_start(axes, requests)
 
@@ -76,7 +76,7 @@ def times(requests: Recording) -> Plot:
             places, values = by_second(requests, share)
             width, _ = _bins(requests.due)
             axes.plot(places, values, color="black", linestyle=style, label=f"p{share} by {width:g} s", **OUTLINED)
-        scales(axes, TIME, "response time, ms", log_x=False, log_y=True)
+        scales(axes, TIME, "response time, ms", log_y=True)
         _from_the_start(axes, requests)
         beside(axes, on_top=True)
 
