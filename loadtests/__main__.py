@@ -71,10 +71,15 @@ def _parser() -> argparse.ArgumentParser:
 def _add_campaigns(parser: argparse.ArgumentParser) -> None:
     names = parser.add_subparsers(dest="name", required=True, metavar="NAME")
     for name, module in CAMPAIGNS.items():
-        question = (module.__doc__ or "").strip().split("\n", 1)[0].replace("%", "%%")
-        _add_common(own := names.add_parser(name, help=question, description=module.__doc__))
+        _add_common(
+            own := names.add_parser(name, help=_question(module).replace("%", "%%"), description=module.__doc__)
+        )
         if hasattr(module, "add_options"):
             module.add_options(own.add_argument_group(f"options of {name}"))
+
+
+def _question(module: ModuleType) -> str:
+    return (module.__doc__ or "").strip().split("\n", 1)[0]
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -160,6 +165,7 @@ def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
         if not stage.runs:
             raise
         return _incomplete(stage, f"The campaign failed: {error}"), 1
+    findings.question = findings.question or _question(module)
     if not stage.quick:
         return findings, 0 if findings.passed else 1
     findings.too_small = "--quick"

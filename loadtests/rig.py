@@ -3,9 +3,10 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from cdb.embedded.server import EmbeddedPostgres
 from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
@@ -14,6 +15,7 @@ from loadtests.database import Database
 from loadtests.service import ServiceError, Settings, manage, run_command
 
 GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
+Point = TypeVar("Point")
 TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
 
 
@@ -86,3 +88,13 @@ def write_sized(settings: Settings, *tags: str) -> None:
     done = run_command(settings, "-m", "loadtests.content.write_sized", *tags)
     if done.code:
         raise ServiceError(f"writing the tags failed: {' '.join(done.output.split())[-500:]}")
+
+
+def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, Point]]:
+    """All points, once per repetition, as (number of the repetition from 1, point).
+
+    Every second repetition has the reverse order, so that a machine that becomes slower favours no point.
+    """
+    for number in range(1, repetitions + 1):
+        for point in points if number % 2 else reversed(points):
+            yield number, point

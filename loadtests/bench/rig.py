@@ -2,18 +2,39 @@
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
 from loadtests.database import pgbench
+from loadtests.reporting.result import Table
 from loadtests.rig import Rig as PlainRig
 from loadtests.service import Service
 
 # Warming up ends when a run is not faster than the previous ones by this factor, or after so many runs.
 WARM_GAIN, WARM_RUNS = 1.1, 10
 SETTLE_SECONDS = 0.2
+# The headings of columns, by the keys of rows; others have the key itself.
+HEADINGS = {
+    "iovs_in_database": "IOVs in the database", "iovs_per_type": "IOVs per type", "calls": "calls", "answers": "responses",
+    "answers_per_s": "responses/s", "p50_ms": "p50 ms", "p95_ms": "p95 ms", "p99_ms": "p99 ms", "max_ms": "longest ms",
+    "db_p50_ms": "db p50 ms", "db_p95_ms": "db p95 ms", "db_p99_ms": "db p99 ms", "wall_p50_ms": "response p50 ms",
+    "bytes_per_answer": "bytes", "gunicorn_cpu_ms": "gunicorn CPU ms/response", "postgres_cpu_ms": "PostgreSQL CPU ms/response",
+    "primary_cpu_ms": "primary CPU ms/response", "replica_cpu_ms": "replica CPU ms/response",
+    "client_cpu_percent": "client CPU %", "others_cpu_percent": "others CPU %",
+}  # fmt: skip
+
+LOADED = "answers_per_s p50_ms p95_ms p99_ms errors"
+COSTS = "gunicorn_cpu_ms postgres_cpu_ms client_cpu_percent others_cpu_percent"
+
+
+def table(title: str, rows: Iterable[dict[str, Any]], keys: str, **headings: str) -> Table:
+    """A table with these keys of the rows, separated by spaces, as columns; `headings` differ from `HEADINGS`."""
+    names = keys.split()
+    columns = tuple((HEADINGS | headings).get(name, name) for name in names)
+    return Table(title, columns, [tuple(row.get(name) for name in names) for row in rows])
 
 
 @dataclass

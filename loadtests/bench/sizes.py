@@ -5,80 +5,51 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Sizes:
-    """The size of a bench run; durations are in seconds, scenarios are names.
+    """The size of a bench run, by default the full one; durations are in seconds, scenarios are names.
 
     The parts define the use of each value.
     """
 
-    name: str
+    name: str = "full"
     # The largest scenario, used for the floor and the ratios.
-    largest: str
-    strategy_scenarios: tuple[str, ...]
+    largest: str = "worst-case"
+    strategy_scenarios: tuple[str, ...] = ("tiny", "tiny-moderate", "moderate", "heavy-usage", "worst-case")
     # The patterns for which whole responses are measured; database time is measured for all.
-    http_patterns: tuple[str, ...]
-    calls: int
-    calls_seconds: float
+    http_patterns: tuple[str, ...] = ("first", "random", "last")
+    calls: int = 100
+    calls_seconds: float = 1.0
     # strategy_seconds is for a combination of the part strategies, wrk_seconds for a point of other parts.
-    strategy_seconds: int
-    wrk_seconds: int
+    strategy_seconds: int = 1
+    wrk_seconds: int = 2
     # The limit for a run of a slow strategy.
-    longest_seconds: int
-    rounds: int
-    floor_seconds: int
-    search_seconds: int
-    client_counts: tuple[int, ...]
-    growth: tuple[int, ...]
-    growth_repeats: int
-    worker_counts: tuple[int, ...]
-    connection_counts: tuple[int, ...]
-    worker_scenario: str
-    clone_scenarios: tuple[str, ...]
-    clone_rounds: int
+    longest_seconds: int = 12
+    rounds: int = 5
+    floor_seconds: int = 5
+    search_seconds: int = 3
+    client_counts: tuple[int, ...] = (1, 2, 3, 4, 8)
+    growth: tuple[int, ...] = (1, 10, 100, 1_000, 5_000, 26_000)
+    growth_repeats: int = 50
+    worker_counts: tuple[int, ...] = (1, 2, 3, 4)
+    connection_counts: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
+    worker_scenario: str = "worst-case"
+    clone_scenarios: tuple[str, ...] = ("moderate", "heavy-usage", "worst-case")
+    clone_rounds: int = 3
     # The longest time for lookups during a clone.
-    look_seconds: int
-    seed_rounds: int
-    cross_check_seconds: int
+    look_seconds: int = 10
+    seed_rounds: int = 1
+    cross_check_seconds: int = 10
     # For the parts serving, replicas and overload: tag to clone, connections, jobs of a storm, storms, seconds
     # of a point.
-    largest_clone: str
-    serving_connections: int
-    jobs: int
-    storm_rounds: int
-    overload_seconds: int
+    largest_clone: str = "heavy-usage"
+    serving_connections: int = 64
+    jobs: int = 10_000
+    storm_rounds: int = 3
+    overload_seconds: int = 15
     # Whether the size is too small for verdicts: ratios of a few milliseconds are mostly the cost of an HTTP request.
     too_small: bool = False
 
 
-FULL = Sizes(
-    name="full",
-    largest="worst-case",
-    strategy_scenarios=("tiny", "tiny-moderate", "moderate", "heavy-usage", "worst-case"),
-    http_patterns=("first", "random", "last"),
-    calls=100,
-    calls_seconds=1.0,
-    strategy_seconds=1,
-    wrk_seconds=2,
-    longest_seconds=12,
-    rounds=5,
-    floor_seconds=5,
-    search_seconds=3,
-    client_counts=(1, 2, 3, 4, 8),
-    growth=(1, 10, 100, 1_000, 5_000, 26_000),
-    growth_repeats=50,
-    worker_counts=(1, 2, 3, 4),
-    connection_counts=(1, 2, 4, 8, 16, 32, 64),
-    worker_scenario="worst-case",
-    clone_scenarios=("moderate", "heavy-usage", "worst-case"),
-    clone_rounds=3,
-    look_seconds=10,
-    seed_rounds=1,
-    cross_check_seconds=10,
-    largest_clone="heavy-usage",
-    serving_connections=64,
-    jobs=10_000,
-    storm_rounds=3,
-    overload_seconds=15,
-)
+FULL = Sizes()
 LARGE = replace(FULL, name="large", growth=(*FULL.growth, 250_000))
 QUICK = Sizes(
     name="quick",
@@ -87,7 +58,6 @@ QUICK = Sizes(
     http_patterns=("random",),
     calls=20,
     calls_seconds=0.3,
-    strategy_seconds=1,
     wrk_seconds=1,
     longest_seconds=3,
     rounds=3,
@@ -102,7 +72,6 @@ QUICK = Sizes(
     clone_scenarios=("moderate", "heavy-usage"),
     clone_rounds=1,
     look_seconds=2,
-    seed_rounds=1,
     cross_check_seconds=2,
     largest_clone="moderate",
     serving_connections=16,

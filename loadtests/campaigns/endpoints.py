@@ -6,12 +6,12 @@ The campaign compares the normal route with those of all strategies, which exist
 import argparse
 
 from loadtests.campaigns.api import send
-from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, lookups_alone, warm_up
+from loadtests.campaigns.lookups import Repeated, add_scenario, lookups_alone, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, number
 from loadtests.reporting.findings import Findings
-from loadtests.reporting.result import Table
+from loadtests.rig import in_turns
 from loadtests.service import manage
 
 TITLE = "Strategies"
@@ -66,15 +66,8 @@ def _findings(repeated: Repeated, scenario: str) -> Findings:
     return Findings(
         summary=f"{scenario} at random moments: {number(repeated.median(OWN, 'rate'))} lookups per second by {OWN}, "
         f"{number(repeated.median(slowest, 'rate'))} by {slowest}",
-        question="Which lookup strategy is the fastest under the same load?",
         targets=repeated.targets(names),
-        tables=[
-            Table(
-                f"{scenario}, random moments, {THREADS} threads: median (least–most) of repetitions",
-                ("route", *COLUMNS),
-                [(name, *repeated.cells(name)) for name in names],
-            )
-        ],
+        tables=[repeated.table(f"{scenario}, random moments, {THREADS} threads", ("route",), names)],
         plots=[
             plots.bars("Frequency", rates, x="lookups/s", log_x=True),
             plots.percentiles("Response time", shown, x="ms"),
@@ -89,9 +82,5 @@ def _findings(repeated: Repeated, scenario: str) -> Findings:
             "The service is `manage.py run`, where the same processes serve all routes: with `serve`, the strategies would be "
             "served by another gunicorn than the lookups.",
         ],
-        figures={
-            f"{name}: {unit}": repeated.values(name, figure)
-            for name in names
-            for figure, unit in (("rate", "lookups/s"), ("p50", "p50 ms"), ("p99", "p99 ms"))
-        },
+        figures=repeated.figures(names, "{}", ("rate", "p50", "p99")),
     )

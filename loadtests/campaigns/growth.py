@@ -108,7 +108,6 @@ def _findings(blocks: list[_Block]) -> Findings:
     return Findings(
         summary=f"with {last[INSERTS].iovs:,} IOVs in the tag: p95 of an insert {number(last[INSERTS].at(95))} ms, of a lookup "
         f"{number(last[LOOKUPS].at(95))} ms",
-        question="How does the cost of writing and reading grow with the size of a tag?",
         targets=_targets(blocks, growth),
         tables=[Table(f"Blocks, {CONCURRENCY} requests at a time", COLUMNS, rows)],
         plots=list(_plots(blocks)),

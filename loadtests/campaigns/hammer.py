@@ -132,7 +132,6 @@ def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
     return Findings(
         summary=f"{total.share(outcome.OK):.2f} % of {total.planned:,} requests got the correct response and {lost:.2f} % none; "
         f"the worst of {len(cells)} cells has {least:.2f} % success",
-        question=(__doc__ or "").split("\n", 1)[0],
         targets=[
             Target("no response, all cells", lost, 0, at_most=True, unit="%"),
             Target("success in the worst cell", least, LEAST_SUCCESS, at_most=False, unit="%", note=worst.name),

@@ -3,10 +3,10 @@
 import argparse
 import time
 import urllib.request
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.campaigns.locusts import Load
@@ -18,7 +18,7 @@ from loadtests.recording.outcome import OK
 from loadtests.reporting import summaries
 from loadtests.reporting.figures import Spread
 from loadtests.reporting.findings import Run
-from loadtests.reporting.result import Target
+from loadtests.reporting.result import Table, Target
 from loadtests.service import PREFIX
 
 NAME = "lookup"
@@ -30,7 +30,6 @@ COLUMNS = (
     "lookups", "lookups/s", "busiest second", "p50 ms", "p95 ms", "p99 ms", "rows per answer", "failed requests",
     "generator, cores",
 )  # fmt: skip
-Point = TypeVar("Point", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -101,9 +100,23 @@ class Repeated:
         """A row with all figures for each repetition; `names` are the names of the parts of a point."""
         rows = []
         for point, repetitions in self.measured.items():
-            parts = dict(zip(names, point if isinstance(point, tuple) else (point,), strict=True))
+            parts = dict(zip(names, _parts(point), strict=True))
             rows += [parts | {"repetition": number} | asdict(one) for number, one in enumerate(repetitions, 1)]
         return rows
+
+    def table(self, title: str, heads: Sequence[str], points: Sequence[Hashable]) -> Table:
+        """A table with a row for each point; `heads` are the headings of the parts of a point."""
+        rows = [(*_parts(point), *self.cells(point)) for point in points]
+        return Table(f"{title}: median (least–most) of repetitions", (*heads, *COLUMNS), rows)
+
+    def figures(self, points: Sequence[Hashable], label: str, names: Sequence[str]) -> dict[str, list[float]]:
+        """The values of figures of `Lookups`, for `compare`; `label` is a format of the parts of a point."""
+        units = {"rate": "lookups/s"}
+        return {
+            f"{label.format(*_parts(point))}: {units.get(name, f'{name} ms')}": self.values(point, name)
+            for point in points
+            for name in names
+        }
 
     @property
     def all_runs(self) -> list[Run]:
@@ -121,14 +134,8 @@ class Repeated:
         ]
 
 
-def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, Point]]:
-    """All points, once per repetition, as (number of the repetition from 1, point).
-
-    Every second repetition has the reverse order, so that a machine that becomes slower favours no point.
-    """
-    for number in range(1, repetitions + 1):
-        for point in points if number % 2 else reversed(points):
-            yield number, point
+def _parts(point: Hashable) -> tuple:
+    return point if isinstance(point, tuple) else (point,)
 
 
 def warm_up(stage: Stage, tag: str, pattern: str, *, route: str = "payloadiovs/") -> None:

@@ -61,7 +61,6 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
     """The findings of the campaign; `at_least` is the rate at which it passes."""
     findings = Findings(
         summary="; ".join(_sentence(outcome) for outcome in outcomes),
-        question="What is the highest rate of job starts that the service sustains, and which resource runs out above it?",
         notes=_notes(outcomes, bound_ms),
     )
     for outcome in outcomes:

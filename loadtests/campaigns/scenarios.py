@@ -11,12 +11,13 @@ from itertools import product
 
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.lookups import COLUMNS, Repeated, in_turns, warm_up
+from loadtests.campaigns.lookups import COLUMNS, Repeated, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, number
 from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table
+from loadtests.rig import in_turns
 
 TITLE = "Scenarios and patterns"
 PATTERNS = ("first", "random", "last")
@@ -56,7 +57,6 @@ def _findings(repeated: Repeated, scenarios: tuple[str, ...], threads: int, call
     rate, slow = repeated.median(largest, "rate"), repeated.median(largest, "p99")
     return Findings(
         summary=f"{largest[0]} at random moments: {number(rate)} lookups per second, p99 {number(slow)} ms",
-        question="How many lookups per second does the service serve, and how fast, for tags of every size?",
         # Random data have no row that is valid at the first moment.
         targets=repeated.targets([point for point in repeated.runs if point[1] != "first"]),
         tables=[_table(repeated, threads, calls)],
@@ -64,11 +64,7 @@ def _findings(repeated: Repeated, scenarios: tuple[str, ...], threads: int, call
         runs=repeated.all_runs,
         raw=repeated.raw("scenario", "moments"),
         notes=_notes(repeated, threads),
-        figures={
-            f"{scenario}, {pattern}: {unit}": repeated.values((scenario, pattern), name)
-            for scenario, pattern in repeated.runs
-            for name, unit in (("rate", "lookups/s"), ("p50", "p50 ms"), ("p99", "p99 ms"))
-        },
+        figures=repeated.figures(list(repeated.runs), "{}, {}", ("rate", "p50", "p99")),
     )
 
 

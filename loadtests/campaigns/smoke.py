@@ -44,7 +44,6 @@ def run(stage: Stage) -> Findings:
     share = math.floor(good * 100) / 100
     return Findings(
         summary=f"{share:.2f} % of {len(requests):,} requests of {len(kinds)} kinds of users got the correct response",
-        question="Does every kind of client get correct responses?",
         targets=[
             Target("correct responses", good, 100, at_most=False, unit="%"),
             Target("failures of the generator itself", broken, 0, at_most=True),

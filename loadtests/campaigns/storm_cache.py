@@ -163,7 +163,6 @@ def _findings(stage: Stage, storms: list[Storm]) -> Findings:
     return Findings(
         summary=f"Responses per second to {jobs:,} simultaneous jobs: {medians}; {unanswered:,} jobs of {len(storms)} storms had "
         "no response",
-        question=(__doc__ or "").split("\n", 1)[0],
         targets=[
             Target("jobs without a response, all storms", unanswered, 0, at_most=True),
             Target("responses that are neither correct nor 504 (retry later)", other, 0, at_most=True),

@@ -8,12 +8,13 @@ import argparse
 from collections.abc import Iterator
 
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, warm_up
+from loadtests.campaigns.lookups import Repeated, add_scenario, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import number
 from loadtests.reporting.findings import Findings
-from loadtests.reporting.result import Plot, Table
+from loadtests.reporting.result import Plot
+from loadtests.rig import in_turns
 
 TITLE = "Threads"
 SCENARIO, THREADS, CALLS, REPETITIONS = "worst-case", (1, 2, 5, 10, 50, 100, 500), 10_000, 2
@@ -55,24 +56,13 @@ def _findings(repeated: Repeated, scenario: str, calls: int) -> Findings:
     return Findings(
         summary=f"{scenario} at random moments: at most {number(repeated.median(best, 'rate'))} lookups per second, with {best} "
         f"threads; p99 with {counts[-1]}: {number(repeated.median(counts[-1], 'p99'))} ms",
-        question="How do frequency and response time grow with the number of concurrent clients?",
         targets=repeated.targets(counts),
-        tables=[
-            Table(
-                f"{scenario}, {calls:,} calls in all: median (least–most) of repetitions",
-                ("threads", *COLUMNS),
-                [(threads, *repeated.cells(threads)) for threads in counts],
-            )
-        ],
+        tables=[repeated.table(f"{scenario}, {calls:,} calls in all", ("threads",), counts)],
         plots=list(_plots(repeated, counts)),
         runs=repeated.all_runs,
         raw=repeated.raw("threads"),
         notes=_notes(busy),
-        figures={
-            f"{threads} threads: {unit}": repeated.values(threads, name)
-            for threads in counts
-            for name, unit in (("rate", "lookups/s"), *((name, f"{name} ms") for name in TIMES))
-        },
+        figures=repeated.figures(counts, "{} threads", ("rate", *TIMES)),
     )
 
 

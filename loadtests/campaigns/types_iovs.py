@@ -4,13 +4,14 @@ import argparse
 from itertools import product
 
 from cdb_rest.management.quantities import Number
-from loadtests.campaigns.lookups import COLUMNS, Repeated, in_turns, lookups_alone, warm_up
+from loadtests.campaigns.lookups import COLUMNS, Repeated, lookups_alone, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.content.tags import sized_tag
 from loadtests.reporting import plots
 from loadtests.reporting.figures import number
 from loadtests.reporting.findings import Findings
 from loadtests.reporting.result import Plot, Table
+from loadtests.rig import in_turns
 
 TITLE = "Payload types and IOVs"
 TYPES, IOVS, MORE_IOVS = (1, 10, 50, 100, 200), (10, 100, 1_000, 10_000), 26_000
@@ -47,7 +48,6 @@ def _findings(repeated: Repeated, types: tuple[int, ...], iovs: tuple[int, ...])
     return Findings(
         summary=f"{most[0]} payload types with {most[1]:,} IOVs of each: p50 {number(repeated.median(most, 'p50'))} ms; with "
         f"{iovs[0]} IOVs of each {number(repeated.median((types[-1], iovs[0]), 'p50'))} ms",
-        question="How does the time of a lookup depend on the number of payload types and of IOVs of each type?",
         # A list of few IOVs often begins after a random moment, so that a single type may have no row on average.
         targets=repeated.targets([point for point in points if point[0] > 1]),
         tables=[
@@ -67,11 +67,7 @@ def _findings(repeated: Repeated, types: tuple[int, ...], iovs: tuple[int, ...])
             f"{THREADS} threads send only lookups, each over a new connection, so that the response time includes little "
             "waiting in queues.",
         ],
-        figures={
-            f"{count} types × {each} IOVs: {unit}": repeated.values((count, each), name)
-            for count, each in points
-            for name, unit in (("rate", "lookups/s"), ("p50", "p50 ms"))
-        },
+        figures=repeated.figures(points, "{} types × {} IOVs", ("rate", "p50")),
     )
 
 

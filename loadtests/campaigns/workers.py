@@ -7,12 +7,13 @@ requests. `serve` has two of them, and the number of processes of the second one
 import argparse
 from itertools import product
 
-from loadtests.campaigns.lookups import COLUMNS, Repeated, add_scenario, in_turns, lookups_alone, warm_up
+from loadtests.campaigns.lookups import Repeated, add_scenario, lookups_alone, warm_up
 from loadtests.campaigns.stage import Stage
 from loadtests.reporting import plots
 from loadtests.reporting.figures import number
 from loadtests.reporting.findings import Findings
-from loadtests.reporting.result import Plot, Table
+from loadtests.reporting.result import Plot
+from loadtests.rig import in_turns
 
 TITLE = "Processes and threads"
 SCENARIO, PROCESSES, THREADS, SECONDS, REPETITIONS = "worst-case", (1, 2, 3, 4), (1, 2, 4, 8, 16, 32), 4, 2
@@ -45,15 +46,8 @@ def _findings(repeated: Repeated, scenario: str, processes: tuple[int, ...], thr
     return Findings(
         summary=f"{scenario} at random moments: at most {number(repeated.median(best, 'rate'))} lookups per second, with "
         f"{best[0]} processes and {best[1]} threads",
-        question="How do frequency and response time depend on the number of gunicorn processes and of clients?",
         targets=repeated.targets(points),
-        tables=[
-            Table(
-                f"{scenario}: median (least–most) of repetitions",
-                ("processes", "threads", *COLUMNS),
-                [(*point, *repeated.cells(point)) for point in points],
-            )
-        ],
+        tables=[repeated.table(scenario, ("processes", "threads"), points)],
         plots=_plots(repeated, processes, threads),
         runs=repeated.all_runs,
         raw=repeated.raw("processes", "threads"),
@@ -65,11 +59,7 @@ def _findings(repeated: Repeated, scenario: str, processes: tuple[int, ...], thr
             "processes.",
             "The service is started for each number of processes, in alternating order, and is warmed up for a second.",
         ],
-        figures={
-            f"{count} processes, {clients} threads: {unit}": repeated.values((count, clients), name)
-            for count, clients in points
-            for name, unit in (("rate", "lookups/s"), ("p95", "p95 ms"))
-        },
+        figures=repeated.figures(points, "{} processes, {} threads", ("rate", "p95")),
     )
 
 

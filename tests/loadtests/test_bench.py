@@ -66,8 +66,8 @@ def test_one_part_makes_one_report_and_leaves_no_process(directory):
         "tables",
     ]
     plots = sorted(file.name for file in (report.parent / "plots").iterdir())
-    assert "floor-1-tiny-answers-a-second-medians-of-rounds.png" in plots
-    assert "floor-1-tiny-answers-a-second-medians-of-rounds.svg" in plots
+    assert "floor-1-tiny-responses-a-second-medians-of-rounds.png" in plots
+    assert "floor-1-tiny-responses-a-second-medians-of-rounds.svg" in plots
     assert "HTTP ÷ floor (tiny)" in report.read_text()
     assert "Not judged: a run with --tiny is too small for verdicts." in report.read_text()
     assert not re.search(r">(met|missed)<", report.read_text())

@@ -8,12 +8,13 @@ import pytest
 
 from cdb_rest.domain.moment import END_OF_TIME
 from loadtests.campaigns import endpoints, scenarios, threads, types_iovs, workers
-from loadtests.campaigns.lookups import COLUMNS, Lookups, Repeated, in_turns
+from loadtests.campaigns.lookups import COLUMNS, Lookups, Repeated
 from loadtests.content import blocks
 from loadtests.recording.outcome import OK, WRONG
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import Sample
 from loadtests.reporting.findings import Run
+from loadtests.rig import in_turns
 
 
 def test_turns_alternate():

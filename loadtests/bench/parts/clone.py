@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from loadtests import usage
-from loadtests.bench.rig import Rig
+from loadtests.bench.rig import LOADED, Rig, table
 from loadtests.client import Client
 from loadtests.database import text_of
 from loadtests.reporting import plots
@@ -56,10 +56,10 @@ def measure(rig: Rig) -> Result:
 
 def _round(rig: Rig, service: Service, tag: str, number: int) -> list[dict[str, Any]]:
     rows = [{"what": SERVICE, **_over_http(rig, service, tag)}]
-    for what, table in TARGETS.items():
-        rows.append({"what": what, "seconds": _bare(rig, tag, table)})
-        if table.startswith("bare."):
-            rig.database.run(f"TRUNCATE {table}")
+    for what, target in TARGETS.items():
+        rows.append({"what": what, "seconds": _bare(rig, tag, target)})
+        if target.startswith("bare."):
+            rig.database.run(f"TRUNCATE {target}")
         else:
             rig.database.run('VACUUM "PayloadIOV"')
     return [{"tag": tag, "round": number, **row} for row in rows]
@@ -123,14 +123,12 @@ def _lookups_meanwhile(rig: Rig, service: Service, tag: str, result: Result) -> 
     clone_begin, clone_end = took[0]
     together = max(0.0, min(end, clone_end) - max(begin, clone_begin))
     rows[1] |= {"clone_seconds": clone_end - clone_begin, "together_percent": 100 * together / (end - begin)}
-    keys = {
-        "clone": "clone", "answers_per_s": "answers/s", "p50_ms": "p50 ms", "p95_ms": "p95 ms", "p99_ms": "p99 ms",
-        "max_ms": "longest ms", "errors": "errors", "others_cpu_percent": "others CPU %",
-        "clone_seconds": "seconds of the clone", "together_percent": "part of the lookups beside it, %",
-    }  # fmt: skip
-    shown = [tuple(row.get(key, "") for key in keys) for row in rows]
-    title = f"Lookups in {tag}, {CONNECTIONS} connections, {seconds} s"
-    result.tables.append(Table(title, tuple(keys.values()), shown))
+    title, keys = (
+        f"Lookups in {tag}, {CONNECTIONS} connections, {seconds} s",
+        f"clone {LOADED} max_ms others_cpu_percent",
+    )
+    times = {"clone_seconds": "seconds of the clone", "together_percent": "part of the lookups beside it, %"}
+    result.tables.append(table(title, rows, f"{keys} {' '.join(times)}", **times))
     result.notes.append(
         "If a clone blocked lookups, the longest lookup would take about as long as the clone. Lookups are somewhat slower "
         "during a clone, as during any other work on the same cores."
@@ -157,8 +155,7 @@ def _show(rig: Rig, result: Result) -> None:
     columns = ("tag", "IOVs", "what", "median s", "least s", "most s", "÷ bare, same table")
     result.tables.insert(0, Table("Seconds", columns, rows))
     memory = [row for row in result.raw if row["what"] == SERVICE]
-    shown = [(row["tag"], row["round"], row["worker_before_mib"], row["worker_peak_mib"]) for row in memory]
-    result.tables.append(
-        Table("Memory of the largest gunicorn worker", ("tag", "round", "before MiB", "peak MiB"), shown)
-    )
+    heads = {"worker_before_mib": "before MiB", "worker_peak_mib": "peak MiB"}
+    title = "Memory of the largest gunicorn worker"
+    result.tables.append(table(title, memory, f"tag round {' '.join(heads)}", **heads))
     result.plots.append(plots.lines("Clone time", lines, x="IOVs", y="seconds", log_x=True, log_y=True))

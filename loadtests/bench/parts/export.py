@@ -10,7 +10,7 @@ from typing import Any
 from cdb.embedded import postgres_binaries
 from cdb_rest import named_sql
 from loadtests import usage
-from loadtests.bench.rig import Rig
+from loadtests.bench.rig import LOADED, Rig, table
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, ratio
 from loadtests.reporting.result import Result, Table, Target
@@ -121,14 +121,8 @@ def _lookups_beside(rig: Rig, service: Service, tag: str, result: Result) -> Non
     exporting.join()
     if failures:
         raise failures[0]
-    keys = {
-        "export": "export", "answers_per_s": "answers/s", "p50_ms": "p50 ms", "p95_ms": "p95 ms", "p99_ms": "p99 ms",
-        "max_ms": "longest ms", "errors": "errors", "others_cpu_percent": "others CPU %",
-    }  # fmt: skip
-    shown = [tuple(row[key] for key in keys) for row in rows]
-    result.tables.append(
-        Table(f"Lookups in {tag}, {CONNECTIONS} connections, {seconds} s", tuple(keys.values()), shown)
-    )
+    title = f"Lookups in {tag}, {CONNECTIONS} connections, {seconds} s"
+    result.tables.append(table(title, rows, f"export {LOADED} max_ms others_cpu_percent"))
     result.raw += [{"what": f"lookups, {row['export']} an export", **row} for row in rows]
 
 

@@ -6,24 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadtests.bench.parts import strategies
-from loadtests.bench.rig import Rig
+from loadtests.bench.rig import COSTS, Rig, table
 from loadtests.client import Client, lookups
 from loadtests.database import text_of
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, ratio
 from loadtests.reporting.result import Result, Table, Target
+from loadtests.rig import in_turns
 from loadtests.service import Service, running
 
 TITLE = "Distance to the floor"
 HTTP, FLOOR = "HTTP, the service's own lookup", "floor: pgbench calls the same function"
 STUDY_SIMPLE, STUDY_PREPARED = "study: LATERAL, planned each time", "study: LATERAL, prepared"
 LATERAL, ORDER_BY = "HTTP, sql_lateral", "HTTP, orm_orderby"
-# Keys of rows, and their columns in the report.
-COSTS = {
-    "what": "what", "round": "round", "gunicorn_cpu_ms": "gunicorn CPU ms/answer",
-    "postgres_cpu_ms": "PostgreSQL CPU ms/answer", "client_cpu_percent": "client CPU %",
-    "others_cpu_percent": "others CPU %", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "errors": "errors",
-}  # fmt: skip
 HTTP_CONNECTIONS = (2, 3, 4, 6, 8, 12)
 INTRO = (
     "Responses per second for random moments: over HTTP with three gunicorn workers; by pgbench with the function that a lookup "
@@ -36,12 +31,17 @@ INTRO = (
 
 @dataclass(frozen=True)
 class Contender:
-    """One way to execute lookups. `run` takes clients, seconds and seed, and returns a row with `rate`."""
+    """One way to execute lookups. `run` takes clients, seconds and seed, and returns a row."""
 
     name: str
     run: Callable[[int, int, int], dict[str, Any]]
     client_counts: tuple[int, ...]
     seconds: int
+
+    def measured(self, clients: int, seconds: int, seed: int) -> dict[str, Any]:
+        """The row of a run, with `clients` and `rate`."""
+        row = self.run(clients, seconds, seed)
+        return row | {"clients": clients, "rate": row["answers_per_s"]}
 
 
 def measure(rig: Rig) -> Result:
@@ -54,12 +54,11 @@ def measure(rig: Rig) -> Result:
         contenders = _contenders(rig, service, result)
         best = {one.name: _search(rig, one, result) for one in contenders}
         rounds: dict[str, list[float]] = {one.name: [] for one in contenders}
-        for number in range(1, rig.sizes.rounds + 1):
-            rig.say(f"floor: round {number} of {rig.sizes.rounds}")
-            for one in contenders if number % 2 else contenders[::-1]:
-                row = one.run(best[one.name], one.seconds, number)
-                rounds[one.name].append(row["rate"])
-                result.raw.append({"phase": "round", "round": number, "what": one.name, **row})
+        for number, one in in_turns(contenders, rig.sizes.rounds):
+            rig.say(f"floor: round {number} of {rig.sizes.rounds}, {one.name}")
+            row = one.measured(best[one.name], one.seconds, number)
+            rounds[one.name].append(row["rate"])
+            result.raw.append({"phase": "round", "round": number, "what": one.name, **row})
     _show(rig, result, {name: Spread.of(rates) for name, rates in rounds.items()}, best)
     return result
 
@@ -84,20 +83,14 @@ def _contenders(rig: Rig, service: Service, result: Result) -> list[Contender]:
     found = strategies.routes(service, result)
 
     def over_http(route: str) -> Callable[[int, int, int], dict[str, Any]]:
-        def run(clients: int, seconds: int, seed: int) -> dict[str, Any]:
-            url = service.lookup_url(sizes.largest, route)
-            row = rig.load(service, url, connections=clients, seconds=seconds, seed=seed)
-            return row | {"clients": clients, "rate": row["answers_per_s"]}
-
-        return run
+        url = service.lookup_url(sizes.largest, route)
+        return lambda clients, seconds, seed: rig.load(service, url, connections=clients, seconds=seconds, seed=seed)
 
     def directly(script: str, mode: str) -> Callable[[int, int, int], dict[str, Any]]:
-        def run(clients: int, seconds: int, seed: int) -> dict[str, Any]:
-            text = text_of(script).replace("{tag}", sizes.largest)
-            row = rig.transactions(text, clients=clients, seconds=seconds, mode=mode, seed=seed)
-            return row | {"clients": clients, "rate": row["answers_per_s"]}
-
-        return run
+        text = text_of(script).replace("{tag}", sizes.largest)
+        return lambda clients, seconds, seed: rig.transactions(
+            text, clients=clients, seconds=seconds, mode=mode, seed=seed
+        )
 
     counts = HTTP_CONNECTIONS if sizes.name in ("full", "large") else sizes.client_counts
     contenders = [
@@ -127,7 +120,7 @@ def _search(rig: Rig, one: Contender, result: Result) -> int:
     rig.say(f"floor: best number of clients for {one.name}")
     rates = {}
     for clients in one.client_counts:
-        row = one.run(clients, rig.sizes.search_seconds, 0)
+        row = one.measured(clients, rig.sizes.search_seconds, 0)
         rates[clients] = row["rate"]
         result.raw.append({"phase": "search", "what": one.name, **row})
     return max(rates, key=rates.get)
@@ -136,18 +129,17 @@ def _search(rig: Rig, one: Contender, result: Result) -> int:
 def _show(rig: Rig, result: Result, spreads: dict[str, Spread], best: dict[str, int]) -> None:
     tag = rig.sizes.largest
     result.targets += _targets(tag, spreads)
-    columns = ("what", "clients", "rounds", "median answers/s", "slowest", "fastest", "÷ floor")
+    columns = ("what", "clients", "rounds", "median responses/s", "slowest", "fastest", "÷ floor")
     rows = [
         (name, best[name], rig.sizes.rounds, one.median, one.low, one.high, ratio(one.median, spreads[FLOOR].median))
         for name, one in spreads.items()
     ]
     result.tables.append(Table(f"{tag}, random moments, rounds", columns, rows))
     rounds = [row for row in result.raw if row["phase"] == "round"]
-    costs = [tuple(row.get(key) for key in COSTS) for row in rounds]
-    result.tables.append(Table("What an answer costs, by round", tuple(COSTS.values()), costs))
+    result.tables.append(table("What a response costs, by round", rounds, f"what round {COSTS} p50_ms p99_ms errors"))
     # It is slower by orders of magnitude and would compress the others; the table has it.
     near = {name: spread for name, spread in spreads.items() if name != ORDER_BY}
-    result.plots.append(plots.bars(f"{tag}: answers a second, medians of rounds", near, x="answers/s"))
+    result.plots.append(plots.bars(f"{tag}: responses a second, medians of rounds", near, x="responses/s"))
     searched: dict[str, list[tuple[float, float]]] = {}
     for row in result.raw:
         if row["phase"] == "search":
@@ -155,7 +147,7 @@ def _show(rig: Rig, result: Result, spreads: dict[str, Spread], best: dict[str, 
     if searched:
         ticks = sorted({clients for points in searched.values() for clients, _ in points})
         title = "Search for the best number of clients"
-        result.plots.append(plots.lines(title, searched, x="clients", y="answers/s", ticks=ticks))
+        result.plots.append(plots.lines(title, searched, x="clients", y="responses/s", ticks=ticks))
 
 
 def _targets(tag: str, spreads: dict[str, Spread]) -> list[Target]:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from loadtests import wrk
-from loadtests.bench.rig import Rig
+from loadtests.bench.rig import Rig, table
 from loadtests.client import LARGEST, Client, Response, lookups
 from loadtests.content.tags import sized_tag
 from loadtests.database import Database
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile, ratio
-from loadtests.reporting.result import Result, Table, Target
+from loadtests.reporting.result import Result, Target
 from loadtests.rig import write_sized
 from loadtests.service import Service, Settings, manage, running
 
@@ -206,18 +206,12 @@ def _show_targets(result: Result, of_lookup: dict[int, float]) -> None:
 
 
 def _show_tables(result: Result, beside: list[dict[str, Any]]) -> None:
-    shown = [
-        (row["iovs_per_type"] * TYPES, row["answers"], row["p50_ms"], row["p95_ms"], row["db_p50_ms"]) for row in beside
-    ]
-    columns = ("IOVs in the tag", "answers", "p50 ms", "p95 ms", "db p50 ms")
-    result.tables.append(Table("Lookups in the full database, in turns", columns, shown))
-    columns = {
-        "what": "what", "iovs_in_database": "IOVs in the database", "iovs_per_type": "IOVs per type", "answers": "answers",
-        "rows": "rows", "p50_ms": "p50 ms", "p95_ms": "p95 ms", "db_p50_ms": "db p50 ms", "errors": "errors",
-    }  # fmt: skip
+    shown = [row | {"iovs": row["iovs_per_type"] * TYPES} for row in beside]
+    title, keys = "Lookups in the full database, in turns", "iovs answers p50_ms p95_ms db_p50_ms"
+    result.tables.append(table(title, shown, keys, iovs="IOVs in the tag"))
     ordered = sorted([row for row in result.raw if row not in beside], key=lambda row: row["what"])
-    rows = [tuple(row.get(key) for key in columns) for row in ordered]
-    result.tables.append(Table("By size", tuple(columns.values()), rows))
+    keys = "what iovs_in_database iovs_per_type answers rows p50_ms p95_ms db_p50_ms errors"
+    result.tables.append(table("By size", ordered, keys))
 
 
 def _show_plots(result: Result, steps: list[dict[str, Any]]) -> None:
@@ -229,6 +223,6 @@ def _show_plots(result: Result, steps: list[dict[str, Any]]) -> None:
                 series.setdefault(row["what"], []).append(point)
         result.plots.append(plots.bands(title, series, x="IOVs in the database", y="ms", log_x=True, log_y=True))
 
-    draw("Reading: time of an answer, p50 to p95", lambda what: what.startswith(("lookup", "globalTags")))
-    draw("Writing one IOV: time of an answer, p50 to p95", lambda what: what in ("piov_attach", "payload-iovs/insert"))
+    draw("Reading: response time, p50 to p95", lambda what: what.startswith(("lookup", "globalTags")))
+    draw("Writing one IOV: response time, p50 to p95", lambda what: what in ("piov_attach", "payload-iovs/insert"))
     draw("Time of a clone", lambda what: what == "clone")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from loadtests import usage
-from loadtests.bench.rig import Rig
+from loadtests.bench.rig import Rig, table
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile, ratio
-from loadtests.reporting.result import Result, Table, Target
+from loadtests.reporting.result import Result, Target
 from loadtests.service import Service, running
 from loadtests.wrk import run as run_wrk
 
@@ -32,10 +32,11 @@ INTRO = (
     "each other, so that a slow service does not reduce the offered rate, except for the clients in its queue. Responses and "
     "their times are those in nginx's access log for the last part of each run, when the queue has reached its length."
 )
-COLUMNS = (
-    "× capacity", "offered/s", "answered/s", "504/s", "other", "dropped", "p50 ms", "p99 ms", "504: p99 ms", "÷ most",
-    "largest worker MiB", "client CPU %",
-)  # fmt: skip
+COLUMNS = {
+    "factor": "× capacity", "offered_per_s": "offered/s", "answered_per_s": "answered/s", "status_504_per_s": "504/s",
+    "other": "other", "dropped": "dropped", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "refused_p99_ms": "504: p99 ms",
+    "share": "÷ most", "worker_mib": "largest worker MiB", "client_cpu_percent": "client CPU %",
+}  # fmt: skip
 
 
 def measure(rig: Rig) -> Result:
@@ -110,26 +111,15 @@ def _show(result: Result, capacity: float) -> None:
     most = max(row["answered_per_s"] for row in result.raw)
     for row in result.raw:
         row["share"] = ratio(row["answered_per_s"], most)
-    keys = (
-        "factor", "offered_per_s", "answered_per_s", "status_504_per_s", "other", "dropped", "p50_ms", "p99_ms",
-        "refused_p99_ms", "share", "worker_mib", "client_cpu_percent",
-    )  # fmt: skip
-    result.tables.append(
-        Table(f"Capacity: {capacity:.0f} answers/s", COLUMNS, [tuple(row[key] for key in keys) for row in result.raw])
-    )
+    title = f"Capacity: {capacity:.0f} responses/s"
+    result.tables.append(table(title, result.raw, " ".join(COLUMNS), **COLUMNS))
     offered = [row["offered_per_s"] for row in result.raw]
-    result.plots.append(
-        plots.lines(
-            "Offered against answered",
-            {
-                "answered (200)": sorted(zip(offered, (row["answered_per_s"] for row in result.raw), strict=True)),
-                "refused (504)": sorted(zip(offered, (row["status_504_per_s"] for row in result.raw), strict=True)),
-            },
-            x="offered requests/s",
-            y="requests/s",
-            log_x=True,
-        )
-    )
+    series = {
+        name: sorted(zip(offered, (row[key] for row in result.raw), strict=True))
+        for name, key in (("answered (200)", "answered_per_s"), ("refused (504)", "status_504_per_s"))
+    }
+    title = "Offered against answered"
+    result.plots.append(plots.lines(title, series, x="offered requests/s", y="requests/s", log_x=True))
     last = result.raw[-1]
     result.targets += [
         Target("answered at ten times the capacity ÷ most answered", last["share"], 0.8, at_most=False),

@@ -1,10 +1,11 @@
 """The CPU that a streaming replica saves on the primary, per lookup, in a tag that may change and in a frozen one."""
 
 from loadtests import usage
-from loadtests.bench.parts.serving import FROZEN, make_tags
-from loadtests.bench.rig import Rig
+from loadtests.bench.parts.serving import FROZEN, make_tags, serving_load
+from loadtests.bench.rig import Rig, table
 from loadtests.reporting.figures import Spread, ratio
-from loadtests.reporting.result import Result, Table, Target
+from loadtests.reporting.result import Result, Target
+from loadtests.rig import in_turns
 from loadtests.service import Service, running
 from loadtests.standby import Standby
 
@@ -16,10 +17,6 @@ INTRO = (
     "second machine for the replica would free. For a frozen tag only the replica is queried; for a tag that may change, the "
     "primary is queried whether it has changed."
 )
-KEYS = ("tag", "what", "round", "answers_per_s", "p50_ms", "p99_ms", "errors")
-KEYS += ("primary_cpu_ms", "replica_cpu_ms", "gunicorn_cpu_ms")
-COLUMNS = ("tag", "what", "round", "answers/s", "p50 ms", "p99 ms", "errors")
-COLUMNS += ("primary CPU ms/answer", "replica CPU ms/answer", "gunicorn CPU ms/answer")
 
 
 def measure(rig: Rig) -> Result:
@@ -37,12 +34,12 @@ def measure(rig: Rig) -> Result:
             for service in services.values():
                 rig.warm_up(service, *tags)
             for tag in tags:
-                for number in range(1, rig.sizes.rounds + 1):
-                    rig.say(f"replicas: {tag}, round {number} of {rig.sizes.rounds}")
-                    for name in list(services)[:: 1 if number % 2 else -1]:
-                        row = _load(rig, services[name], standby, tag, number)
-                        result.raw.append({"tag": tag, "what": name, "round": number, **row})
-    result.tables.append(Table("Lookups", COLUMNS, [tuple(row[key] for key in KEYS) for row in result.raw]))
+                for number, name in in_turns(list(services), rig.sizes.rounds):
+                    rig.say(f"replicas: {tag}, round {number} of {rig.sizes.rounds}, {name}")
+                    row = _load(rig, services[name], standby, tag, number)
+                    result.raw.append({"tag": tag, "what": name, "round": number, **row})
+    keys = "tag what round answers_per_s p50_ms p99_ms errors primary_cpu_ms replica_cpu_ms gunicorn_cpu_ms"
+    result.tables.append(table("Lookups", result.raw, keys))
     for tag, most in ((rig.sizes.largest, 0.25), (FROZEN, 0.05)):
         title = f"primary's CPU for a lookup in {tag}: with ÷ without a replica"
         value = ratio(_primary(result, tag, WITH), _primary(result, tag, WITHOUT))
@@ -52,13 +49,7 @@ def measure(rig: Rig) -> Result:
 
 def _load(rig: Rig, service: Service, standby: Standby, tag: str, number: int) -> dict:
     with usage.measured(None, usage.postmaster(standby.data)) as used:
-        row = rig.load(
-            service,
-            service.lookup_url(tag),
-            connections=rig.sizes.serving_connections,
-            seconds=rig.sizes.floor_seconds,
-            seed=number,
-        )
+        row = serving_load(rig, service, tag, number)
     row["primary_cpu_ms"] = row.pop("postgres_cpu_ms")
     return row | {"replica_cpu_ms": used.postgres * 1000 / max(1, row["answers"])}
 

@@ -5,10 +5,11 @@ import time
 from typing import Any
 
 from loadtests import storm
-from loadtests.bench.rig import Rig
+from loadtests.bench.rig import COSTS, Rig, table
 from loadtests.client import Client
 from loadtests.reporting.figures import Spread, ratio
-from loadtests.reporting.result import Result, Table, Target
+from loadtests.reporting.result import Result, Target
+from loadtests.rig import in_turns
 from loadtests.service import Service, running
 
 TITLE = "Serving as in production"
@@ -48,30 +49,26 @@ def make_tags(service: Service, source: str) -> None:
             client.write("PUT", f"gt_change_status/{FROZEN}/frozen")
 
 
+def serving_load(rig: Rig, service: Service, tag: str, seed: int) -> dict[str, Any]:
+    """Measure lookups at random moments for the time and with the connections of this part."""
+    seconds, connections = rig.sizes.floor_seconds, rig.sizes.serving_connections
+    return rig.load(service, service.lookup_url(tag), connections=connections, seconds=seconds, seed=seed)
+
+
 def _random(rig: Rig, result: Result, services: dict[str, Service]) -> None:
     tag = rig.sizes.largest
     rates: dict[str, list[float]] = {name: [] for name in services}
     for name, service in services.items():
         rig.say(f"serving: warming up {name}")
         rig.warm_up(service, tag)
-    for number in range(1, rig.sizes.rounds + 1):
-        rig.say(f"serving: random, round {number} of {rig.sizes.rounds}")
-        for name in list(services)[:: 1 if number % 2 else -1]:
-            row = rig.load(
-                services[name],
-                services[name].lookup_url(tag),
-                connections=rig.sizes.serving_connections,
-                seconds=rig.sizes.floor_seconds,
-                seed=number,
-            )
-            rates[name].append(row["answers_per_s"])
-            result.raw.append({"phase": "random", "what": name, "round": number, **row})
-    keys = ("what", "round", "answers_per_s", "p50_ms", "p99_ms", "errors", "gunicorn_cpu_ms", "postgres_cpu_ms")
-    keys += ("client_cpu_percent", "others_cpu_percent")
-    columns = ("what", "round", "answers/s", "p50 ms", "p99 ms", "errors", "gunicorn CPU ms/answer")
-    columns += ("PostgreSQL CPU ms/answer", "client CPU %", "others CPU %")
+    for number, name in in_turns(list(services), rig.sizes.rounds):
+        rig.say(f"serving: random, round {number} of {rig.sizes.rounds}, {name}")
+        row = serving_load(rig, services[name], tag, number)
+        rates[name].append(row["answers_per_s"])
+        result.raw.append({"phase": "random", "what": name, "round": number, **row})
     title = f"{tag}, random moments, {rig.sizes.serving_connections} connections"
-    result.tables.append(Table(title, columns, [tuple(row[key] for key in keys) for row in result.raw]))
+    keys = f"what round answers_per_s p50_ms p99_ms errors {COSTS}"
+    result.tables.append(table(title, result.raw, keys))
     medians = {name: Spread.of(values).median for name, values in rates.items()}
     result.targets.append(
         Target("random lookups: make serve ÷ make run", ratio(medians[WITH], medians[WITHOUT]), 0.8, at_most=False)
@@ -79,7 +76,7 @@ def _random(rig: Rig, result: Result, services: dict[str, Service]) -> None:
 
 
 def _storms(rig: Rig, result: Result, services: dict[str, Service]) -> None:
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
     for number in range(1, rig.sizes.storm_rounds + 1):
         for tag in (FROZEN, UNLOCKED):
             for name, service in services.items():
@@ -93,18 +90,12 @@ def _storms(rig: Rig, result: Result, services: dict[str, Service]) -> None:
                     "answers_per_s": found.good / found.seconds, "p50_ms": found.time_of(50), "p99_ms": found.time_of(99),
                     "client_cpu_seconds": found.cpu_seconds,
                 }  # fmt: skip
-                result.raw.append(row)
-                rows.append(tuple(row[key] for key in STORM_KEYS))
+                rows.append(row)
                 # The kernel's queues must be empty before the next storm.
                 time.sleep(PAUSE_SECONDS)
-    result.tables.append(Table(f"Storms of {rig.sizes.jobs:,} jobs", STORM_COLUMNS, rows))
-    dropped = sum(row["dropped"] for row in result.raw if row["phase"] == "storm" and row["what"] == WITH)
+    result.raw += rows
+    heads = {"good": "responses", "refused": "504", "seconds": "last after s", "client_cpu_seconds": "client CPU s"}
+    keys = "tag what round good refused dropped answers_per_s p50_ms p99_ms seconds client_cpu_seconds"
+    result.tables.append(table(f"Storms of {rig.sizes.jobs:,} jobs", rows, keys, **heads))
+    dropped = sum(row["dropped"] for row in rows if row["what"] == WITH)
     result.targets.append(Target("storms: jobs without a response (make serve)", dropped, 0, at_most=True))
-
-
-STORM_KEYS = (
-    "tag", "what", "round", "good", "refused", "dropped", "answers_per_s", "p50_ms", "p99_ms", "seconds", "client_cpu_seconds",
-)  # fmt: skip
-STORM_COLUMNS = (
-    "tag", "what", "round", "answers", "504", "dropped", "answers/s", "p50 ms", "p99 ms", "last after s", "client CPU s",
-)  # fmt: skip

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.bench.rig import Rig
+from loadtests.bench.rig import COSTS, Rig, table
 from loadtests.client import Client, Response, lookups
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile
@@ -32,14 +32,10 @@ VERDICT = (
     "strategy", "scan", "index", "condition", "rows_read", "rows_removed", "heap_fetches", "buffers", "rows", "planning_ms",
     "execution_ms",
 )  # fmt: skip
-COLUMNS = (
-    "strategy", "scenario", "pattern", "rows", "calls", "db p50 ms", "db p95 ms", "db p99 ms", "answer p50 ms",
-    "connections", "answers/s", "p50 ms", "p95 ms", "p99 ms", "bytes", "errors",
-)  # fmt: skip
 KEYS = (
-    "strategy", "scenario", "pattern", "rows", "calls", "db_p50_ms", "db_p95_ms", "db_p99_ms", "wall_p50_ms",
-    "connections", "answers_per_s", "p50_ms", "p95_ms", "p99_ms", "bytes_per_answer", "errors",
-)  # fmt: skip
+    "strategy scenario pattern rows calls db_p50_ms db_p95_ms db_p99_ms wall_p50_ms connections answers_per_s p50_ms p95_ms "
+    "p99_ms bytes_per_answer errors"
+)
 
 
 def measure(rig: Rig) -> Result:
@@ -152,36 +148,17 @@ def _show(rig: Rig, result: Result) -> None:
         result.notes.append(
             "Database time is not available: responses have no Server-Timing. The plots show whole responses instead."
         )
-    rows = [tuple(row.get(key) for key in KEYS) for row in result.raw]
-    result.tables.insert(0, Table("All combinations", COLUMNS, rows))
+    result.tables.insert(0, table("All combinations", result.raw, KEYS))
     result.plots += _by_size(result.raw)
     for scenario in dict.fromkeys(row["scenario"] for row in result.raw):
         result.plots += _plots(result.raw, scenario)
-    costs = (
-        "strategy",
-        "scenario",
-        "pattern",
-        "gunicorn_cpu_ms",
-        "postgres_cpu_ms",
-        "client_cpu_percent",
-        "others_cpu_percent",
-    )
     loaded = [row for row in result.raw if "answers" in row]
-    heads = (
-        "strategy",
-        "scenario",
-        "pattern",
-        "gunicorn CPU ms/answer",
-        "PostgreSQL CPU ms/answer",
-        "client CPU %",
-        "others CPU %",
-    )
-    result.tables.append(Table("What whole answers cost", heads, [tuple(row[key] for key in costs) for row in loaded]))
+    result.tables.append(table("What whole responses cost", loaded, f"strategy scenario pattern {COSTS}"))
 
 
 def _by_size(rows: list[dict[str, Any]]) -> list[plots.Plot]:
     """A plot of each strategy's time against the number of IOVs, if there is more than one scenario."""
-    key, what = ("db_p50_ms", "database time") if rows[0]["db_p50_ms"] is not None else ("wall_p50_ms", "answer")
+    key, what = ("db_p50_ms", "database time") if rows[0]["db_p50_ms"] is not None else ("wall_p50_ms", "response")
     series: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         if row["pattern"] == "random":
@@ -194,6 +171,6 @@ def _by_size(rows: list[dict[str, Any]]) -> list[plots.Plot]:
 
 def _plots(rows: list[dict[str, Any]], scenario: str) -> list[plots.Plot]:
     chosen = [row for row in rows if row["scenario"] == scenario and row["pattern"] == "random"]
-    source, what = ("db", "database time") if chosen[0]["db_p50_ms"] is not None else ("wall", "answer, one client")
+    source, what = ("db", "database time") if chosen[0]["db_p50_ms"] is not None else ("wall", "response, one client")
     times = {row["strategy"]: tuple(row[f"{source}_p{share}_ms"] for share in (50, 95, 99)) for row in chosen}
     return [plots.percentiles(f"{scenario}, random moments: {what}", times, x="ms")]
