@@ -82,7 +82,7 @@ docs: setup-dev ## build the documentation site into site/, without network acce
 	@.venv/bin/python -m sphinx --quiet --fail-on-warning --keep-going docs site $(ARGS)
 	@echo "The documentation is in site/index.html."
 
-reference: setup-dev ## write the generated pages of the documentation (docs/settings.md)
+reference: setup-dev ## write the generated pages of the documentation (settings, commands and errors in docs/)
 	@.venv/bin/python -m cdb.reference
 
 requirements: setup-dev ## pin the newest versions that pyproject.toml permits

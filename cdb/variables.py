@@ -78,7 +78,7 @@ GROUPS = (
                 "DATABASE_REPLICA_URLS",
                 "str",
                 "",
-                "URLs, separated by commas, of [streaming replicas](operations.md#read-replicas) of that database, from "
+                "URLs, separated by commas, of [streaming replicas](read-replicas.md#set-up-a-replica) of that database, from "
                 "which the service reads.",
             ),
             Variable(
@@ -112,7 +112,7 @@ GROUPS = (
                 "SCENARIO",
                 "str",
                 "tiny",
-                "[Scenario](operations.md#commands) that `make run` and `make serve` seed if the database has no "
+                "[Scenario](example-data.md) that `make run` and `make serve` seed if the database has no "
                 "global tag; `none` seeds nothing.",
             ),
             Variable(
@@ -162,7 +162,7 @@ GROUPS = (
                 "bool",
                 False,
                 "Development mode: error responses with tracebacks, and [HTML pages with a "
-                "toolbar](operations.md#looking-inside) for browsers; do not use it in production.",
+                "toolbar](find-slow-request.md#look-inside-with-debug) for browsers; do not use it in production.",
             ),
         ),
     ),
@@ -174,7 +174,7 @@ GROUPS = (
                 "bool",
                 None,
                 "Serve the additional routes that implement the lookup with other strategies, [to compare "
-                "them](operations.md#comparing-the-strategies).",
+                "them](compare-strategies.md#run-the-comparison).",
                 default_text="`true` with `make run` or `DEBUG`, otherwise `false`",
             ),
             Variable(
@@ -214,7 +214,7 @@ GROUPS = (
                 "int",
                 1024**3,
                 "Disk space that each process may use for incomplete requests above 256 KiB and for responses to [slow "
-                "clients](operations.md#slow-clients).",
+                "clients](run-modes.md#slow-clients).",
                 validate.Range(min=0),
             ),
         ),
@@ -266,7 +266,7 @@ GROUPS = (
                 "CDB_FROZEN_MAX_AGE_SECONDS",
                 "int",
                 365 * 24 * 3600,
-                "Time for which [caches](api.md#caching) may use a response for a frozen tag without revalidation; "
+                "Time for which [caches](caching.md) may use a response for a frozen tag without revalidation; "
                 "0: they revalidate it each time.",
                 validate.Range(0, 365 * 24 * 3600),
             ),
@@ -312,7 +312,7 @@ GROUPS = (
                 "CDB_LOG_LEVEL",
                 "str",
                 "info",
-                "Lowest level of [log records](monitoring.md#following-a-request) that are written; `info` writes two "
+                "Lowest level of [log records](find-slow-request.md#follow-a-request) that are written; `info` writes two "
                 "for each request.",
                 validate.OneOf(LEVELS),
             ),
@@ -336,7 +336,7 @@ GROUPS = (
                 "str",
                 "",
                 "Address, `host:port`, of the statsd server to which gunicorn sends [its "
-                "metrics](monitoring.md#figures-by-statsd) over UDP; empty: none.",
+                "metrics](monitoring.md#send-metrics-to-statsd) over UDP; empty: none.",
                 validate.Regexp(HOST_PORT),
             ),
             Variable(
@@ -344,7 +344,7 @@ GROUPS = (
                 "int",
                 1000,
                 "Maximum number of global tags with their own time series in "
-                "[`/metrics`](monitoring.md#metrics-and-alerts), the most recently changed ones first.",
+                "[`/metrics`](monitoring.md#collect-metrics-and-alerts), the most recently changed ones first.",
                 validate.Range(0, 100_000),
             ),
         ),

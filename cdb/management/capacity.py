@@ -16,7 +16,7 @@ from cdb.serving import nginx_configuration, postgresql, templates
 from cdb.serving.pools import REQUESTS_OF_A_THREAD, connections, pools
 
 # CPU time, in all programs, of a lookup of 200 rows at a random moment among 5.2 million IOVs: 2 cores served
-# 538 lookups per second (docs/performance.md, "Serving as in production").
+# 538 lookups per second (docs/results.md, "Serving as in production").
 SERVICE_SECONDS = 2 / 538
 # The memory of PostgreSQL for one connection, and the maximum number of connections: the rule by which a
 # large provider of PostgreSQL sets max_connections.

@@ -34,13 +34,13 @@ class UnknownParameterError(CdbError):
 
 
 class TooManyRowsError(CdbError):
-    """A bulk request has too many rows; send them in several requests."""
+    """The request has more rows than `CDB_MAX_BULK_ROWS`; send them in several requests."""
 
     code = "too_many_rows"
 
 
 class NameTakenError(CdbError):
-    """Another object of this kind has this name already."""
+    """Another object of this kind has this name already. The response has the sentence under the key `name`, too."""
 
     code = "name_taken"
 
@@ -138,7 +138,7 @@ class NameRetiredError(CdbError):
 
 
 class OverlapError(CdbError):
-    """The interval overlaps that of another IOV of the same list, or has the same start."""
+    """The IOV would change what is defined in a protected tag, or another IOV of its list has the same start."""
 
     code = "iov_overlap"
 
@@ -163,7 +163,10 @@ class ChangeNotFoundError(NotFoundError):
 
 
 class ChangeTooLargeError(CdbError):
-    """The change removes or adds more IOVs than one entry of the change log can hold, which is about a million."""
+    """The change removes or adds more IOVs than one entry of the change log can hold, which is about a million.
+
+    An example is a list with more IOVs that is attached to a tag.
+    """
 
     code = "change_too_large"
 
@@ -187,6 +190,9 @@ class DatabaseUnavailableError(CdbError):
 
 
 class OverloadedError(CdbError):
-    """The maximum number of such requests is already running; try again later."""
+    """There are more requests than the service can handle in time, or `CDB_MAX_EXPORTS` exports are already running.
+
+    Nothing was done; try again later.
+    """
 
     code = "overloaded"

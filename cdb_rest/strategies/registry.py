@@ -1,6 +1,6 @@
 """The registry of lookup strategies: the service's own, and the alternatives for comparison.
 
-All give the same result. `sql/` has their statements; `docs/operations.md` describes their plans.
+All give the same result. `sql/` has their statements; `docs/compare-strategies.md` describes their plans.
 """
 
 from collections.abc import Callable, Iterable

@@ -57,11 +57,11 @@ def error_codes():
 
 @pytest.mark.parametrize("code", sorted(error_codes()))
 def test_every_error_code_is_in_the_table(code):
-    assert f"`{code}`" in read("docs/api.md")
+    assert f"| `{code}` |" in read("docs/errors.md")
 
 
 def test_no_error_code_is_documented_that_does_not_exist():
-    table = read("docs/api.md").split("## Errors")[1]
+    table = read("docs/errors.md")
     codes = {
         code
         for line in table.splitlines()
@@ -74,22 +74,22 @@ def test_no_error_code_is_documented_that_does_not_exist():
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda scenario: scenario.name)
 def test_every_scenario_is_in_the_table(scenario):
     row = f"| `{scenario.name}` | {scenario.payload_types} | {scenario.iovs_per_type:,} | {scenario.iovs:,} |"
-    assert row in read("docs/operations.md")
+    assert row in read("docs/example-data.md")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_is_named(layout):
-    assert f"--layout {layout}" in read("docs/operations.md")
+    assert f"--layout {layout}" in read("docs/example-data.md")
 
 
 @pytest.mark.parametrize("command", [name for name, app in get_commands().items() if app in ("cdb", "cdb_rest")])
-def test_every_command_is_in_the_table(command):
-    assert f"| `{command}` |" in read("docs/operations.md")
+def test_every_command_has_a_section(command):
+    assert f"\n## `{command}`\n" in read("docs/commands.md")
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_every_fault_is_named(fault):
-    assert f"`{fault.name}`" in read("docs/operations.md").split("### Trying it out")[1].split("\n## ")[0]
+    assert f"`{fault.name}`" in read("docs/fault-tests.md")
 
 
 @pytest.mark.parametrize("file", sorted(DIRECTORY.glob("*.sql")), ids=lambda file: file.name)
@@ -152,10 +152,34 @@ def test_every_action_of_the_change_log_is_named(action):
 
 
 @pytest.mark.parametrize("package", ["cdb", "cdb_rest"])
-def test_the_architecture_names_every_package_and_no_file_that_is_gone(package):
+def test_the_architecture_names_every_package(package):
     text = read("docs/architecture.md")
     for init in (ROOT / package).glob("*/__init__.py"):
         assert f"`{init.parent.name}/`" in text
+
+
+@pytest.mark.parametrize("page", ["architecture", "caching", "life-of-a-lookup", "life-of-an-insert", "run-modes"])
+def test_an_explanation_names_no_file_that_is_gone(page):
+    text = read(f"docs/{page}.md")
     roots = (ROOT, ROOT / "cdb_rest", ROOT / "cdb")
     for named in re.findall(r"`(\w+(?:/\w+)+\.\w+)`", text):
         assert any((root / named).exists() for root in roots), named
+
+
+@pytest.mark.parametrize("page", ["life-of-a-lookup", "life-of-an-insert"])
+def test_the_functions_of_a_step_are_in_its_file(page):
+    row = r"^\| [\d-]+ \| `([\w/]+\.(?:py|sql))` \| (.*?) \|"
+    steps = re.findall(row, read(f"docs/{page}.md"), re.MULTILINE)
+    assert len(steps) > 5
+    for file, functions in steps:
+        [source] = [root / file for root in (ROOT, ROOT / "cdb_rest", ROOT / "cdb") if (root / file).exists()]
+        for name in re.findall(r"`(?:\w+\.)*(\w+)`", functions):
+            assert re.search(rf"\b(def|class|FUNCTION) {name}\b", source.read_text()) or file.startswith("sql/"), name
+
+
+REFERENCES = ("settings", "commands", "errors", "api", "openapi", "glossary", "metrics", "limits", "load-test-fields")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_is_short_unless_it_is_a_reference(page):
+    assert page.stem in REFERENCES or len(page.read_text().splitlines()) <= 350

@@ -126,7 +126,7 @@ def test_the_hops_are_those_of_the_files_that_serve_writes():
 
 
 def test_the_service_time_is_the_one_that_was_measured():
-    section = (ROOT / "docs/performance.md").read_text().split("### Serving as in production")[1]
+    section = (ROOT / "docs/results.md").read_text().split("### Serving as in production")[1]
     rate = re.search(r"^\| lookups at random moments, .*? \| (\d+) \|", section, re.MULTILINE)[1]
     assert pytest.approx(2 / int(rate)) == SERVICE_SECONDS
 
