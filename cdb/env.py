@@ -32,7 +32,8 @@ class ConfigurationError(Exception):
 def read() -> dict[str, Any]:
     """All variables by name, converted to their types and validated.
 
-    Raises `ConfigurationError`, which names the first invalid variable.
+    The first call also changes `os.environ`: it adds the values of the `.env` file and removes empty variables and, for the
+    embedded server, libpq's own variables. Raises `ConfigurationError`, which names the first invalid variable.
     """
     env = Env()
     for name, value in _read_file().items():

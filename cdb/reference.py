@@ -50,7 +50,7 @@ COMMANDS_INTRODUCTION = """\
 # Commands
 
 This page lists, for operators and developers, the commands of `manage.py` with their options. Run
-`.venv/bin/python manage.py <command>`; `--help` prints the same text. Commands use the running
+`.venv/bin/python manage.py <command>`; `--help` prints all options. Commands use the running
 PostgreSQL server, or start the embedded one while they run.
 
 Options for sizes and times accept units: `8GiB`, `500MB` (1 MB is 1000² bytes, 1 MiB is 1024²),

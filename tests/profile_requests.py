@@ -23,12 +23,15 @@ SCENARIOS = ("tiny", "heavy-usage")
 PATH = "/api/cdb_rest/payloadiovs/"
 INSERT_PATH = "/api/cdb_rest/payload-iovs/insert"
 PLACES = 2**31
-# Parts of statements, and the files that contain them.
-FILES = {
-    "lock_timeout": "limit_write", "pg_advisory_xact_lock_shared": "advisory_lock_shared",
-    'SELECT id FROM "GlobalTag" WHERE id = ANY': "lock_global_tags_shared", "AS stretch": "neighbours",
-    "nextval": "next_payload_iov_ids", 'INSERT INTO "PayloadIOV"': "insert_payload_iovs",
-    "WITH raised": "record_changes", "AS place": "place_payload_iovs",
+# Parts of statements, and the rows of the table in which they are counted.
+STATEMENTS = {
+    "lock_timeout": "3: `limit_write.sql`", "pg_advisory_xact_lock_shared": "4: `advisory_lock_shared.sql`",
+    'SELECT id FROM "GlobalTag" WHERE id = ANY': "4: `lock_global_tags_shared.sql`", "AS stretch": "6: `neighbours.sql`",
+    "nextval": "8: `next_payload_iov_ids.sql`", 'INSERT INTO "PayloadIOV"': "8: `insert_payload_iovs.sql`",
+    "WITH raised": "9: `record_changes.sql`", "AS place": "8: `place_payload_iovs.sql`",
+    'SELECT "GlobalTag"."id" AS "id"': "4: ids of the tags", 'SELECT "GlobalTag"."id", ': "4: the tags with their statuses",
+    'SELECT "PayloadType"': "5: the payload types", 'SELECT "PayloadList"."id" AS "id"': "5: ids of the lists",
+    'SELECT "PayloadList"."id", ': "5: lock the lists",
 }  # fmt: skip
 
 
@@ -134,29 +137,29 @@ def lookup_steps(application: Any, scenario: str, count: int) -> dict[str, float
         head = f"GET {PATH}?{query} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nAccept: */*\r\n\r\n".encode()
         environ = environ_of("GET", PATH, query)
         context = RequestContext(environ)
-        timed("1 read the request head", parse_head, head)
-        lookup, extras = timed("2 recognise the lookup, parse its query", fast._parse, environ)
+        timed("2: parse the request head", parse_head, head)
+        lookup, extras = timed("4, 5: recognise the lookup, parse its query", fast._parse, environ)
         parts = (lookup.tag, *lookup.moment, lookup.only_valid, lookup.as_objects, lookup.mode.value)
-        digest = timed("3 digest of the query", digest_of, *parts, extras.window, extras.canonical)
-        validators = timed("3 read the validators", read_validators, environ, digest)
-        timed("4 choose the server", choose_replica)
+        digest = timed("6: digest of the query", digest_of, *parts, extras.window, extras.canonical)
+        validators = timed("6: read the validators", read_validators, environ, digest)
+        timed("7: choose the server", choose_replica)
         parameters = {"tag": lookup.tag, "versions": list(validators.versions), "modified": None, "with_window": False}
         parameters |= queries.parameters_of(lookup)
-        [row] = timed("5 SQL: cdb_answer, one round trip", fetch_all, queries.CALL, parameters)
-        timed("(for comparison) SQL: SELECT 1", fetch_all, "SELECT 1", {})
+        [row] = timed("7 to 9: the SQL statement, one round trip", fetch_all, queries.CALL, parameters)
+        timed("for comparison: `SELECT 1`, one round trip", fetch_all, "SELECT 1", {})
         state = State(*row[:3])
-        headers = timed("6 caching headers", headers_of, state, digest)
-        body = timed("6 encode the body", row[3].encode)
-        timed("7 other headers, start of the response", send, ignore, context, 200, headers, body)
+        headers = timed("10: caching headers", headers_of, state, digest)
+        body = timed("10: encode the body", row[3].encode)
+        timed("11: other headers, start of the response", send, ignore, context, 200, headers, body)
         query = random_query()
         environ = environ_of("GET", PATH, query)
-        status, sent, _ = timed("the whole WSGI call", call, application, environ)
+        status, sent, _ = timed("3 to 11: the whole WSGI call", call, application, environ)
         assert status.startswith("200")
         known = environ_of("GET", PATH, query, HTTP_IF_NONE_MATCH=sent["ETag"])
-        status, _, _ = timed("the whole WSGI call, answered with 304", call, application, known)
+        status, _, _ = timed("3 to 11: the whole WSGI call, if the response is 304", call, application, known)
         assert status.startswith("304")
         slow = environ_of("GET", PATH, random_query())
-        timed("(for comparison) the same through Django", call, django, slow)
+        timed("for comparison: the same through Django, without step 3", call, django, slow)
     return {name: statistics.median(values) / 1000 for name, values in times.items()}
 
 
@@ -184,7 +187,7 @@ def insert_steps(application: Any, scenario: str, count: int) -> dict[str, float
     def timed_commit() -> None:
         begin = perf_counter_ns()
         commit()
-        times["the commit"].append(perf_counter_ns() - begin)
+        times["the commit, with 10"].append(perf_counter_ns() - begin)
 
     connection.commit = timed_commit
     with connection.execute_wrapper(timed_statement):
@@ -205,9 +208,9 @@ def insert_steps(application: Any, scenario: str, count: int) -> dict[str, float
 
 
 def label_of(statement: Any) -> str:
-    """The row of the table in which a statement is counted: its file in sql/, or its beginning."""
+    """The row of the table in which a statement is counted."""
     text = " ".join(re.sub(r"--[^\n]*\n", "", str(statement)).split())
-    return next((f"`{file}.sql`" for begin, file in FILES.items() if begin in text), f"`{text[:60]}`")
+    return next((label for part, label in STATEMENTS.items() if part in text), f"`{text[:60]}`")
 
 
 def print_table(title: str, found: dict[str, dict[str, float]]) -> None:

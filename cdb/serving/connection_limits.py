@@ -1,5 +1,6 @@
-"""Warnings at the start if the database allows fewer connections than the service may open.
+"""Warnings at the start if the database, or a replica, allows fewer connections than the service may open.
 
+Each server is compared by itself. A server that cannot be reached gives no warning.
 Without a warning the problem would only appear under load, when requests get 504.
 """
 

@@ -35,7 +35,7 @@ MARGIN_SECONDS = 5
 
 
 def processes(cores: int | None = None) -> int:
-    """The number of nginx worker processes for `cores`, by default those of this machine."""
+    """The number of nginx worker processes: `cores` (by default those of this machine), but at least `LEAST_PROCESSES`."""
     return max(LEAST_PROCESSES, cores or cores_here())
 
 
@@ -119,7 +119,10 @@ def _default_placeholders() -> dict[str, object]:
 
 
 def write_configuration() -> None:
-    """Write nginx.conf. Raises `ConfigurationError`, and keeps the old file, if nginx rejects the new one."""
+    """Write nginx.conf, and create missing log files.
+
+    Raises `ConfigurationError`, and keeps the old nginx.conf, if nginx rejects the new one.
+    """
     path = layout.directory() / CONFIGURATION
     candidate = path.with_name("candidate.conf")
     templates.write(candidate, configuration())

@@ -1,4 +1,4 @@
-"""The two gunicorn instances: one for lookups, and one for all other requests, which must not delay lookups."""
+"""The two gunicorn instances of `make serve`: one for lookups, and one for all other requests, which must not delay lookups."""
 
 import math
 import os
@@ -45,10 +45,11 @@ def cores_here() -> int:
 
 
 def pools(cores: int | None = None) -> dict[str, Pool]:
-    """Both instances by name, sized by CDB_WORKERS and CDB_THREADS, or by `cores`, by default those of this machine.
+    """Both instances by name, with CDB_THREADS threads in each process.
 
-    The pool for lookups has one process more than cores, because a process does not use the CPU all the time. The other
-    pool has half as many processes, but at least two, so that one remains while the other is replaced.
+    The pool for lookups has CDB_WORKERS processes. If that is 0, it has one process more than `cores` (by default those of
+    this machine), because a process does not use the CPU all the time. The other pool has half as many processes, but at
+    least two, so that one remains while the other is replaced.
     """
     values = env.read()
     workers = values["CDB_WORKERS"] or (cores or cores_here()) + 1

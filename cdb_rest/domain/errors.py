@@ -49,7 +49,7 @@ class NameTakenError(CdbError):
 
 
 class NotFoundError(CdbError):
-    """Base class of the errors for objects that do not exist."""
+    """The object does not exist. Subclasses have a code for each kind of object."""
 
     code = "not_found"
     kind = "object"

@@ -35,7 +35,8 @@ CHUNKS_AHEAD = 8
 def write(
     scenario: Scenario, *, tag: str, layout: str, seed: int, progress: Callable[[int], object], replace: bool = False
 ) -> GlobalTag:
-    """Create the global tag `tag` with the rows of a scenario. `progress` is called with each number of inserted rows.
+    """Create the global tag `tag` with the rows of a scenario. `progress` is called for each chunk that is
+    sent to the database, with its number of rows.
 
     With `replace`, an existing tag with this name is deleted first; this raises the errors of `delete_global_tag`.
     Otherwise `NameTakenError` is raised if it exists.

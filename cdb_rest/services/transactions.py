@@ -33,8 +33,8 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
     `CDB_STATEMENT_TIMEOUT_SECONDS`.
 
     After a conflict with another writer (`ConcurrentChangeError`), the service is retried, up to `ATTEMPTS` attempts in
-    all. It then usually succeeds, or fails with an error that the client can understand. Database errors are translated
-    into the service's errors.
+    all. It then usually succeeds, or fails with an error that the client can understand. Inside another write, only the
+    outer one is retried. Database errors are translated into the service's errors.
     """
 
     @functools.wraps(service)

@@ -29,8 +29,8 @@ def test_each_alert_says_what_is_wrong_and_where_to_read_what_to_do(alert):
     assert alert["labels"]["severity"] in ("critical", "warning")
     document, anchor = alert["annotations"]["runbook"].split("#")
     assert anchor == alert["alert"].lower()
-    section = (ROOT / document).read_text().split(f"\n#### {alert['alert']}\n")
-    assert len(section) == 2 and len(section[1].split("\n#### ")[0].strip()) > 40
+    section = (ROOT / document).read_text().split(f"\n### {alert['alert']}\n")
+    assert len(section) == 2 and len(section[1].split("\n### ")[0].strip()) > 40
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])

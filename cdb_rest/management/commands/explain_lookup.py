@@ -1,4 +1,4 @@
-"""manage.py explain_lookup"""
+"""manage.py explain_lookup: show how PostgreSQL executes a lookup by each strategy."""
 
 import json
 import random
