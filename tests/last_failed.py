@@ -14,7 +14,8 @@ GROUP = re.compile(r"@[^\]@]+$")
 # After pytest has stored the ids.
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    cache = session.config.cache
+    # Without pytest's own plugin there is no cache.
+    cache = getattr(session.config, "cache", None)
     # Only the controller of xdist stores them.
     if cache and not hasattr(session.config, "workerinput"):
         failed = cache.get("cache/lastfailed", {})
