@@ -41,7 +41,7 @@ class Command(BaseCommand):
         try:
             made = back_up(server, backups, incremental=incremental)
             deleted = backups.prune(keep) if keep else 0
-        except ConfigurationError as error:
+        except (ConfigurationError, OSError) as error:
             raise CommandError(str(error)) from error
         size = sum(path.stat().st_size for path in made.path.rglob("*") if path.is_file())
         if deleted:

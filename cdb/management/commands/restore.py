@@ -71,7 +71,7 @@ class Command(BaseCommand):
                 read=_read_frozen_names,
                 finish=finish,
             )
-        except ConfigurationError as error:
+        except (ConfigurationError, OSError) as error:
             raise CommandError(str(error)) from error
         for line in lines:
             self.stdout.write(line)
