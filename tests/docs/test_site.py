@@ -9,6 +9,9 @@ import pytest
 
 from cdb.env import ROOT
 
+# Built once, in one process.
+pytestmark = pytest.mark.xdist_group("site")
+
 
 def build(source, site):
     return subprocess.run(
