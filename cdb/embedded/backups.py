@@ -107,20 +107,18 @@ class BackupDirectory:
         """
         wanted = timeline or max([self.newest().end()[0], *self._timelines()])
         parted = self._ancestors(wanted)
-        usable = []
-        for one in self.backups():
-            on, position = one.end()
-            if on == wanted or position <= parted.get(on, -1):
-                usable.append(one)
-        if not usable:
-            raise ConfigurationError(f"there is no backup in {self.path} for timeline {wanted}")
-        complete = [one for one in usable if until is None or one.finished <= until]
-        if not complete:
+        backups = self.backups()
+        for one in reversed(backups):
+            if until is None or one.finished <= until:
+                on, position = one.end()
+                if on == wanted or position <= parted.get(on, -1):
+                    return one
+        if until is not None and until < backups[0].finished:
             raise ConfigurationError(
-                f"the first backup in {self.path} was complete at {usable[0].finished:%Y-%m-%dT%H:%M:%SZ}; "
+                f"the first backup in {self.path} was complete at {backups[0].finished:%Y-%m-%dT%H:%M:%SZ}; "
                 "an earlier state can't be restored"
             )
-        return complete[-1]
+        raise ConfigurationError(f"there is no suitable backup in {self.path} for timeline {wanted}")
 
     def _timelines(self) -> list[int]:
         return [int(path.name[:8], 16) for path in self.wal.glob("????????.history.gz")]

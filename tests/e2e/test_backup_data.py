@@ -174,11 +174,15 @@ def test_backups_of_a_timeline_that_was_left_are_not_used_for_the_latest_one(bac
     assert backed.restore() == ("BD", "BD")
     assert backed.restore(timeline=1) == ("BD", "BC")
     assert backed.restore(timeline=2) == ("BC", "BD")
-    with pytest.raises(ConfigurationError, match=r"no backup in .* for timeline 9"):
+    with pytest.raises(ConfigurationError, match=r"no suitable backup in .* for timeline 9"):
         backed.restore(timeline=9)
     with backed.running():
         backed.back_up()
         backed.write("E")
+    # A backup that is not used may be damaged.
+    first, second, _ = backed.backups.backups()
+    for unused in (first, second):
+        (unused.path / "backup_manifest").unlink()
     assert backed.restore() == ("BDE", "BDE")
 
 
