@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
-from scipy import stats
 
 from loadtests.reporting import histograms
 
@@ -60,6 +59,9 @@ def of_repetitions(before: Sequence[float], after: Sequence[float], *, least: fl
 
 def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
     """The p-value of the two-sided rank test: exact for few values, by the normal distribution for many."""
+    # Imported here, because it takes half of the time in which `python -m loadtests` starts.
+    from scipy import stats
+
     count, total = len(before), len(before) + len(after)
     if math.comb(total, count) > MOST_ARRANGEMENTS:
         return float(stats.mannwhitneyu(before, after, use_continuity=False, method="asymptotic").pvalue)

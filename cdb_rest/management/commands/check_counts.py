@@ -14,6 +14,7 @@ class Command(BaseCommand):
         "Compare the counts that the database stores (payload lists and IOVs of each global tag, IOVs of each payload list) "
         "with the rows. Exits with 1 if an incorrect count remains."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--repair", action="store_true", help="correct the counts; writes wait meanwhile")

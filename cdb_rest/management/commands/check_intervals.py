@@ -17,6 +17,7 @@ class Command(BaseCommand):
         "Find violations of the rules of payload lists: empty rows, rows of one list with equal starts, closed intervals that "
         "overlap the next, revisions that lag behind the change log, incorrect counts. Exits with 1 if a fault remains."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--global-tag", metavar="NAME", help="check this global tag only (default: all)")

@@ -39,6 +39,7 @@ class Command(BaseCommand):
         "Show how PostgreSQL executes a lookup by each strategy: run its statements twice with EXPLAIN (ANALYZE, BUFFERS) and "
         "summarize the second run. Numbers are totals over all loops and statements; times are measured by PostgreSQL."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         tag = parser.add_mutually_exclusive_group(required=True)

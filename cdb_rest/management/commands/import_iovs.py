@@ -25,6 +25,7 @@ class Command(BaseCommand):
         "requests: all rows or none. If the tag does not exist, it is created, unlocked; so are payload types and payload "
         "lists. Other writes to the tag wait meanwhile."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", help="path of the file; - reads standard input")

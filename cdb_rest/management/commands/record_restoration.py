@@ -17,6 +17,7 @@ class Command(BaseCommand):
         "started again: it ensures that no revision of a global tag, and so no ETag, is used twice. `manage.py restore` does "
         "this itself."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -26,6 +26,7 @@ class Command(BaseCommand):
         )
         + "."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("scenario", choices=SCENARIOS, help="the size: one of the scenarios above")

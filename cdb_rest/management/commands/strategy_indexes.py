@@ -15,6 +15,7 @@ class Command(BaseCommand):
         "use them, and they make every insert slower. The service continues meanwhile. An incomplete index, left by an "
         "interrupted create, is replaced."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=["create", "drop"], help="create or drop all of these indexes")
