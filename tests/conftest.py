@@ -23,7 +23,7 @@ os.environ["PYTHONPATH"] = str(ROOT / "tests" / "production")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--rounds", type=int, default=100, help="writes that tests/e2e/test_freshness.py reads after")
+    parser.addoption("--rounds", type=int, default=50, help="writes that tests/e2e/test_freshness.py reads after")
 
 
 @pytest.fixture(scope="session")

@@ -42,11 +42,11 @@ class Watcher:
 
 
 @contextlib.contextmanager
-def begun(port: int, query: str = "") -> Iterator[http.client.HTTPResponse]:
+def begun(port: int, query: str = "", *, tag: str = TAG) -> Iterator[http.client.HTTPResponse]:
     """An export of which some has been read; the client goes away with the block."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        connection.request("GET", f"/api/cdb_rest/global-tags/{TAG}/export{query}")
+        connection.request("GET", f"/api/cdb_rest/global-tags/{tag}/export{query}")
         response = connection.getresponse()
         assert response.status == 200
         assert response.read(1000).startswith(b"payload_type,")

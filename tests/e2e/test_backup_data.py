@@ -11,7 +11,7 @@ import psutil
 import psycopg2
 import pytest
 
-from cdb.embedded.backups import BackupDirectory, back_up
+from cdb.embedded.backups import BackupDirectory, back_up, verify
 from cdb.embedded.restoring import restore
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT, ConfigurationError
@@ -214,6 +214,7 @@ def repair(backed):
 
 
 def test_a_backup_that_is_damaged_is_refused_and_the_data_remain(archived):
+    """How a damaged backup is refused; `verify` is what a restoration begins with."""
     base = archived.backups.newest().path
     for damage, message in [
         (lambda: flip(base / "base/1/1259"), "base/1/1259 differs from its checksum"),
@@ -222,12 +223,18 @@ def test_a_backup_that_is_damaged_is_refused_and_the_data_remain(archived):
         (lambda: flip(base / "backup_manifest"), "manifest"),
         (lambda: (base / "backup_manifest").unlink(), "manifest"),
         (lambda: shutil.rmtree(base / "pg_wal"), "pg_waldump failed"),
-        (lambda: shutil.rmtree(archived.backups.base), "there is no backup in"),
     ]:
         damage()
         with pytest.raises(ConfigurationError, match=message):
-            archived.restore()
+            verify(base)
         repair(archived)
+    flip(base / "base/1/1259")
+    with pytest.raises(ConfigurationError, match="base/1/1259 differs from its checksum"):
+        archived.restore()
+    shutil.rmtree(archived.backups.base)
+    with pytest.raises(ConfigurationError, match="there is no backup in"):
+        archived.restore()
+    repair(archived)
     with pytest.raises(ConfigurationError, match="was complete at"):
         archived.restore(datetime.now(UTC) - timedelta(days=1))
     with pytest.raises(ConfigurationError, match="has no change after"):

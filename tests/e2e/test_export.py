@@ -142,11 +142,10 @@ def test_a_failure_in_the_middle_does_not_look_like_the_end(exporting, watcher, 
 
 
 def test_an_export_is_of_one_state(exporting, watcher, client):
-    assert client.call("POST", f"cloneGlobalTag/{TAG}/kept", None)[0] == 200
-    with begun(exporting.port) as response:
+    assert client.call("POST", f"cloneGlobalTag/{TAG}/deleted", None)[0] == 200
+    with begun(exporting.port, tag="deleted") as response:
         wait_until(lambda: watcher.value(RUNNING) == 1)
-        assert client.call("DELETE", f"deleteGlobalTag/{TAG}")[0] == 200
-        assert client.call("POST", f"cloneGlobalTag/kept/{TAG}", None)[0] == 200
+        assert client.call("DELETE", "deleteGlobalTag/deleted")[0] == 200
         rows = 0
         while piece := response.read(1 << 20):
             rows += piece.count(b"\n")

@@ -117,7 +117,7 @@ def test_renewing_all_processes_under_load_counts_each_request_once(three):
             three.process.send_signal(signal.SIGHUP)
             eventually(lambda: three.lines.count("Reloaded: the new processes respond."), lines + 1, 60)
 
-        load.run(100, renew)
+        load.run(50, renew)
         check(three, before, load)
         eventually(lambda: look(three).sum("cdb_processes"), 7)
         # Old and new ones at a time, a file of each kind, and the locks.

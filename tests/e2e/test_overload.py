@@ -103,6 +103,7 @@ def test_large_bodies_wait_for_each_other_and_hold_no_thread(fresh):
         while not all(answer.done() for answer in answers):
             most = max(most, memory(worker))
             assert len(JobClient(service.port).get(LOOKUP)) == 10
+            time.sleep(0.02)
     assert [answer.result()[0] for answer in answers] == [200] * 6
     assert most - before < 150 << 20, most - before
     # Given back soon, but for what the C library can't return.
