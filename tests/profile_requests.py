@@ -25,14 +25,20 @@ INSERT_PATH = "/api/cdb_rest/payload-iovs/insert"
 PLACES = 2**31
 # Parts of statements, and the rows of the table in which they are counted.
 STATEMENTS = {
-    "lock_timeout": "3: `limit_write.sql`", "pg_advisory_xact_lock_shared": "4: `advisory_lock_shared.sql`",
-    'SELECT id FROM "GlobalTag" WHERE id = ANY': "4: `lock_global_tags_shared.sql`", "AS stretch": "6: `neighbours.sql`",
-    "nextval": "8: `next_payload_iov_ids.sql`", 'INSERT INTO "PayloadIOV"': "8: `insert_payload_iovs.sql`",
-    "WITH raised": "9: `record_changes.sql`", "AS place": "8: `place_payload_iovs.sql`",
-    'SELECT "GlobalTag"."id" AS "id"': "4: ids of the tags", 'SELECT "GlobalTag"."id", ': "4: the tags with their statuses",
-    'SELECT "PayloadType"': "5: the payload types", 'SELECT "PayloadList"."id" AS "id"': "5: ids of the lists",
+    "lock_timeout": "3: `limit_write.sql`",
+    "pg_advisory_xact_lock_shared": "4: `advisory_lock_shared.sql`",
+    'SELECT id FROM "GlobalTag" WHERE id = ANY': "4: `lock_global_tags_shared.sql`",
+    "AS stretch": "6: `neighbours.sql`",
+    "nextval": "8: `next_payload_iov_ids.sql`",
+    'INSERT INTO "PayloadIOV"': "8: `insert_payload_iovs.sql`",
+    "WITH raised": "9: `record_changes.sql`",
+    "AS place": "8: `place_payload_iovs.sql`",
+    'SELECT "GlobalTag"."id" AS "id"': "4: ids of the tags",
+    'SELECT "GlobalTag"."id", ': "4: the tags with their statuses",
+    'SELECT "PayloadType"': "5: the payload types",
+    'SELECT "PayloadList"."id" AS "id"': "5: ids of the lists",
     'SELECT "PayloadList"."id", ': "5: lock the lists",
-}  # fmt: skip
+}
 
 
 def main() -> int:
@@ -77,12 +83,26 @@ def seed(scenario: str) -> None:
 def environ_of(method: str, path: str, query: str = "", body: bytes = b"", **headers: str) -> dict[str, Any]:
     """The WSGI variables of a request, as gunicorn sets them."""
     return {
-        "REQUEST_METHOD": method, "SCRIPT_NAME": "", "PATH_INFO": path, "QUERY_STRING": query, "RAW_URI": path,
-        "SERVER_NAME": "127.0.0.1", "SERVER_PORT": "8000", "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1",
-        "HTTP_HOST": "127.0.0.1:8000", "HTTP_ACCEPT": "*/*", "wsgi.url_scheme": "http", "wsgi.input": BytesIO(body),
-        "wsgi.errors": sys.stderr, "wsgi.version": (1, 0), "wsgi.multithread": True, "wsgi.multiprocess": True,
-        "wsgi.run_once": False, "CONTENT_LENGTH": str(len(body)) if body else "",
-    } | headers  # fmt: skip
+        "REQUEST_METHOD": method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "RAW_URI": path,
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": "8000",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "HTTP_HOST": "127.0.0.1:8000",
+        "HTTP_ACCEPT": "*/*",
+        "wsgi.url_scheme": "http",
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.version": (1, 0),
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        "CONTENT_LENGTH": str(len(body)) if body else "",
+    } | headers
 
 
 def call(application: Any, environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
@@ -195,8 +215,14 @@ def insert_steps(application: Any, scenario: str, count: int) -> dict[str, float
             if number == 50:
                 times.clear()
             place = [places.randrange(PLACES), places.randrange(PLACES)]
-            row = {"global_tag": scenario, "payload_type": types[number % len(types)], "since": place, "until": "next",
-                   "payload_url": f"profile-{number}", "checksum": "0"}  # fmt: skip
+            row = {
+                "global_tag": scenario,
+                "payload_type": types[number % len(types)],
+                "since": place,
+                "until": "next",
+                "payload_url": f"profile-{number}",
+                "checksum": "0",
+            }
             body = orjson.dumps(row)
             environ = environ_of("POST", INSERT_PATH, body=body, CONTENT_TYPE="application/json")
             begin = perf_counter_ns()

@@ -51,7 +51,7 @@ class RespondingWorker(ThreadWorker):
         """Run the main loop until the worker is stopped."""
         self._limits = Limits(self.cfg.threads)
         self._waited = Buckets(counts.QUEUE.labels(here.pool))
-        self._refused = counts.REFUSALS.labels(here.pool)
+        self._refused = counts.QUEUE_TIMEOUTS.labels(here.pool)
         # Stores the connection that a thread handles, because gunicorn passes only the socket to `handle_error`.
         self._thread = threading.local()
         super().run()

@@ -84,6 +84,32 @@ class _Collected(Collector):
             yield from source.end(deadline)
 
 
+class _BothNames:
+    """The metrics of a registry; renamed ones also under their former names."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._registry.collect():
+            yield metric
+            if metric.name in counts.FORMER_NAMES:
+                yield _under_former_name(metric)
+
+
+def _under_former_name(metric: Metric) -> Metric:
+    name, labels = counts.FORMER_NAMES[metric.name]
+    former = Metric(name, f"The former name of {metric.name}_total.", metric.type)
+    former.samples = [
+        sample._replace(
+            name=sample.name.replace(metric.name, name, 1),
+            labels={labels.get(label, label): value for label, value in sample.labels.items()},
+        )
+        for sample in metric.samples
+    ]
+    return former
+
+
 def text() -> bytes:
     """All metrics in the text format of Prometheus, of all processes that share a directory of metrics."""
     registry = counts.REGISTRY
@@ -95,7 +121,7 @@ def text() -> bytes:
         if here.directory:
             registry = CollectorRegistry(auto_describe=False)
             multiprocess.MultiProcessCollector(registry, str(here.directory))
-        return generate_latest(registry) + read
+        return generate_latest(_BothNames(registry)) + read
 
 
 @cache

@@ -47,17 +47,17 @@ class CircuitBreaker:
         with self._lock:
             was_open = self._is_open
             if was_open and (self._has_attempt or monotonic() < self._next_attempt):
-                counts.CONNECTIONS.labels("not tried").inc()
+                counts.CONNECTION_ATTEMPTS.labels("not tried").inc()
                 raise psycopg2.OperationalError("the database did not respond a moment ago; it is not tried again yet")
             self._has_attempt = was_open
         try:
             yield was_open
         except psycopg2.OperationalError:
-            counts.CONNECTIONS.labels("failed").inc()
+            counts.CONNECTION_ATTEMPTS.labels("failed").inc()
             self.open()
             raise
         else:
-            counts.CONNECTIONS.labels("opened").inc()
+            counts.CONNECTION_ATTEMPTS.labels("opened").inc()
             with self._lock:
                 self._is_open = False
         finally:

@@ -241,7 +241,7 @@ def _check_deadlines() -> None:
         for connection in watched:
             deadline = connection.deadline
             if deadline is not None and deadline < now:
-                counts.ABORTED.inc()
+                counts.DATABASE_TIMEOUTS.inc()
                 current_context.set(connection.context)
                 logger.warning("the database did not respond in time; the connection is closed")
                 connection.circuit_breaker.open()

@@ -39,7 +39,7 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
 
     The body of a 304 is empty. Raises `GlobalTagNotFoundError`.
     """
-    counts.LOOKUPS_REACHED.inc(1)
+    counts.LOOKUPS_RECEIVED.inc(1)
     parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value)
     digest = digest_of(*parts, extras.window, extras.canonical)
     found = look_up(query, read_validators(meta, digest), with_window=extras.window)

@@ -36,6 +36,19 @@ def _histogram(name: str, meaning: str, label: str, buckets: tuple[float, ...]) 
     return Histogram(name, meaning, [label], registry=REGISTRY, buckets=buckets)
 
 
+# Metrics that were renamed, by their names without `_total`: the former name, and former names of labels. A scrape returns
+# them under both names, so that dashboards and alerts of operators go on.
+FORMER_NAMES: dict[str, tuple[str, dict[str, str]]] = {
+    "cdb_response_bytes": ("cdb_answer_bytes", {}),
+    "cdb_responses_aborted": ("cdb_answers_broken_off", {}),
+    "cdb_cacheable_responses": ("cdb_cache_verdicts", {"conditional": "asked", "result": "verdict"}),
+    "cdb_lookups_received": ("cdb_lookups_reached", {}),
+    "cdb_queue_timeouts": ("cdb_queue_refusals", {}),
+    "cdb_write_retries": ("cdb_write_replays", {}),
+    "cdb_database_connection_attempts": ("cdb_database_connects", {}),
+    "cdb_database_timeouts": ("cdb_database_given_up", {}),
+}
+
 REQUESTS = _counter(
     "cdb_requests_total", "Requests by route, method and status of the response.", "route", "method", "status"
 )
@@ -46,38 +59,42 @@ REQUEST_SECONDS = _histogram(
     SECONDS,
 )
 IN_PROGRESS = _gauge("cdb_requests_in_progress", "Requests that threads are handling now.", "pool")
-BROKEN_OFF = _counter("cdb_answers_broken_off_total", "Responses that an error ended after they had started.", "route")
-ANSWER_BYTES = _counter("cdb_answer_bytes_total", "Bytes of response bodies.", "route")
+RESPONSES_ABORTED = _counter(
+    "cdb_responses_aborted_total", "Responses that an error ended after they had started.", "route"
+)
+RESPONSE_BYTES = _counter("cdb_response_bytes_total", "Bytes of response bodies.", "route")
 DATABASE_SECONDS = _counter("cdb_request_database_seconds_total", "Seconds that requests spent in SQL.", "route")
 QUERIES = _counter("cdb_request_queries_total", "SQL statements of requests.", "route")
-VERDICTS = _counter(
-    "cdb_cache_verdicts_total",
+CACHEABLE_RESPONSES = _counter(
+    "cdb_cacheable_responses_total",
     "Cacheable responses, by whether the request was conditional and whether the result was a 304.",
     "route",
-    "asked",
-    "verdict",
+    "conditional",
+    "result",
 )
 ERRORS = _counter("cdb_errors_total", "Error responses by error code.", "code")
 
 # Number objects, which are faster than counters with labels.
-LOOKUPS_REACHED = number_of(_counter("cdb_lookups_reached_total", "Lookups that reached the application."))
+LOOKUPS_RECEIVED = number_of(_counter("cdb_lookups_received_total", "Lookups that reached the application."))
 LOOKUPS_STARTED = number_of(_counter("cdb_lookups_started_total", "Lookup queries that were sent to the database."))
 LOOKUPS_FINISHED = number_of(_counter("cdb_lookups_finished_total", "Lookup queries that the database has finished."))
 
 QUEUE = _histogram("cdb_queue_seconds", "Time that requests waited for a thread.", "pool", QUEUE_SECONDS)
-REFUSALS = _counter(
-    "cdb_queue_refusals_total", "Requests rejected because they had waited too long for a thread.", "pool"
+QUEUE_TIMEOUTS = _counter(
+    "cdb_queue_timeouts_total", "Requests rejected because they had waited too long for a thread.", "pool"
 )
 
 CHANGES = _counter("cdb_changes_total", "Committed changes of global tags, by action.", "action")
 CHANGED_IOVS = _counter("cdb_changed_iovs_total", "Payload IOVs that these changes added or removed.", "how")
-REPLAYS = _counter("cdb_write_replays_total", "Writes that were retried because of a concurrent write.")
+WRITE_RETRIES = _counter("cdb_write_retries_total", "Writes that were retried because of a concurrent write.")
 EXPORTS = _gauge("cdb_exports_in_progress", "Exports that are running.")
 
 OUTAGES = _counter("cdb_database_outages_total", "Times that a process found the database down.")
-CONNECTIONS = _counter("cdb_database_connects_total", "Connections to the database, by outcome.", "outcome")
-ABORTED = _counter(
-    "cdb_database_given_up_total", "Connections that were closed because the database did not respond in time."
+CONNECTION_ATTEMPTS = _counter(
+    "cdb_database_connection_attempts_total", "Connections to the database, by outcome.", "outcome"
+)
+DATABASE_TIMEOUTS = _counter(
+    "cdb_database_timeouts_total", "Connections that were closed because the database did not respond in time."
 )
 
 REPLICA_UP = _gauge(

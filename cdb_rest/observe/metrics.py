@@ -24,7 +24,7 @@ class Series(NamedTuple):
     bytes: Number
     database: Number
     queries: Number
-    verdict: Number | None
+    cacheable: Number | None
 
 
 class MetricsObserver:
@@ -57,11 +57,11 @@ class MetricsObserver:
             (series.database, context.database),
             (series.queries, context.queries),
         ]
-        if series.verdict:
-            amounts.append((series.verdict, 1))
+        if series.cacheable:
+            amounts.append((series.cacheable, 1))
         add(amounts)
         if error is not None:
-            counts.BROKEN_OFF.labels(context.route or NO_ROUTE).inc()
+            counts.RESPONSES_ABORTED.labels(context.route or NO_ROUTE).inc()
         now = monotonic()
         if now > self._next_cpu:
             self._next_cpu = now + CPU_INTERVAL_SECONDS
@@ -69,14 +69,14 @@ class MetricsObserver:
 
     def _new_series(self, route: str | None, method: str, status: int, has_etag: bool, is_conditional: bool) -> Series:
         name = route or NO_ROUTE
-        asked, verdict = "yes" if is_conditional else "no", "unchanged" if status == 304 else "sent"
+        conditional, result = "yes" if is_conditional else "no", "unchanged" if status == 304 else "sent"
         series = self._series[route, method, status, has_etag, is_conditional] = Series(
             number_of(counts.REQUESTS.labels(name, method, status)),
             Buckets(counts.REQUEST_SECONDS.labels(name)),
-            number_of(counts.ANSWER_BYTES.labels(name)),
+            number_of(counts.RESPONSE_BYTES.labels(name)),
             number_of(counts.DATABASE_SECONDS.labels(name)),
             number_of(counts.QUERIES.labels(name)),
-            number_of(counts.VERDICTS.labels(name, asked, verdict)) if has_etag else None,
+            number_of(counts.CACHEABLE_RESPONSES.labels(name, conditional, result)) if has_etag else None,
         )
         return series
 

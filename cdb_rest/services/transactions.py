@@ -47,7 +47,7 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
             except ConcurrentChangeError as error:
                 if attempt == attempts:
                     raise
-                counts.REPLAYS.inc()
+                counts.WRITE_RETRIES.inc()
                 # A random pause, so that the same writers do not conflict again.
                 time.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS * attempt))  # noqa: S311 -- no secret
                 logger.info("%s is retried: %s", service.__name__, error)

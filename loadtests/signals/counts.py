@@ -18,8 +18,8 @@ GAUGES = (
 COUNTERS = (
     ("answers", "cdb_requests_total", "status"),
     ("errors", "cdb_errors_total", "code"),
-    ("refusals", "cdb_queue_refusals_total", "pool"),
-    ("lookups.reached", "cdb_lookups_reached_total", None),
+    ("refusals", "cdb_queue_timeouts_total", "pool"),
+    ("lookups.reached", "cdb_lookups_received_total", None),
     ("lookups.started", "cdb_lookups_started_total", None),
     ("lookups.finished", "cdb_lookups_finished_total", None),
     ("nginx.requests", "cdb_nginx_requests_total", None),

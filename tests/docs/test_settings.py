@@ -13,13 +13,24 @@ from cdb.variables import VARIABLES
 DECLARED = {variable.name: variable for variable in VARIABLES}
 # Names that look like settings: of compose.yaml, of a script and of examples.
 OTHER_NAMES = {
-    "CDB_ADDRESS", "CDB_DATABASE_PASSWORD", "CDB_IMAGE", "CDB_PRIMARY", "CDB_PRIMARY_PORT", "CDB_PRIMARY_SQL",
-    "CDB_REPLICATION_PASSWORD", "CDB_TRUSTED_PROXY", "CDB_URL", "CDB_VERSION",
-}  # fmt: skip
+    "CDB_ADDRESS",
+    "CDB_DATABASE_PASSWORD",
+    "CDB_IMAGE",
+    "CDB_PRIMARY",
+    "CDB_PRIMARY_PORT",
+    "CDB_PRIMARY_SQL",
+    "CDB_REPLICATION_PASSWORD",
+    "CDB_TRUSTED_PROXY",
+    "CDB_URL",
+    "CDB_VERSION",
+}
 FILES = [
-    *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "compose.yaml", ROOT / "Makefile",
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/*.md"),
+    ROOT / "compose.yaml",
+    ROOT / "Makefile",
     *(file for file in ROOT.glob("deploy/**/*") if file.is_file() and file.suffix != ".pyc"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", reference.pages())

@@ -16,8 +16,10 @@ pytestmark = pytest.mark.xdist_group("site")
 def build(source, site):
     return subprocess.run(
         [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", source, site],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -103,13 +103,29 @@ def test_debug_is_refused_in_the_production_shape(tmp_path):
 )
 def test_debug_listens_on_this_machine_alone(postgres, tmp_path, bind, works):
     gunicorn = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", "--bind", bind, "--log-level", "info"],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "--config",
+            "deploy/gunicorn.conf.py",
+            "--bind",
+            bind,
+            "--log-level",
+            "info",
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         env={
-            "PATH": os.defpath, "CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(tmp_path), "DEBUG": "1",
+            "PATH": os.defpath,
+            "CDB_ENV_FILE": os.devnull,
+            "CDB_DATA_DIR": str(tmp_path),
+            "DEBUG": "1",
             "DATABASE_URL": os.environ["DATABASE_URL"],
         },
-    )  # fmt: skip
+    )
     try:
         line = next((line for line in gunicorn.stdout if "Listening" in line or "DEBUG" in line), "")
         assert ("Listening" in line) == works, line

@@ -42,9 +42,28 @@ def secured(needs_packages, new_directory):
 
 def _start_front(directory, port, service_port):
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={HOST}", "-addext",
-         f"subjectAltName=DNS:{HOST}", "-keyout", "cdb.key", "-out", "cdb.pem"], cwd=directory, check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={HOST}",
+            "-addext",
+            f"subjectAltName=DNS:{HOST}",
+            "-keyout",
+            "cdb.key",
+            "-out",
+            "cdb.pem",
+        ],
+        cwd=directory,
+        check=True,
+        capture_output=True,
+    )
     hashed = subprocess.run(["openssl", "passwd", "-apr1", "s3cret"], capture_output=True, text=True, check=True).stdout
     (directory / "cdb.passwords").write_text(f"expert:{hashed}")
     [shown] = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/security.md").read_text(), re.DOTALL)

@@ -14,12 +14,13 @@ import psycopg2
 import pytest
 
 from cdb.env import ROOT
+from cdb_rest.metrics.counts import FORMER_NAMES
 from tests.e2e.counting import LOOKUP, Load, Metrics, eventually, workers
 from tests.e2e.service import JobClient, Service, raw
 from tests.programs import require
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
-FUNNEL = ("cdb_lookups_reached_total", "cdb_lookups_started_total", "cdb_lookups_finished_total")
+FUNNEL = ("cdb_lookups_received_total", "cdb_lookups_started_total", "cdb_lookups_finished_total")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,9 @@ def check(service, before, load):
     after = look(service)
     assert [after.sum(name) - before.sum(name) for name in FUNNEL] == [load.lookups] * 3
     assert after.by("cdb_errors_total", "code") - before.by("cdb_errors_total", "code") == load.errors
-    verdicts = [metrics.by("cdb_cache_verdicts_total", "route", "asked", "verdict") for metrics in (before, after)]
+    verdicts = [
+        metrics.by("cdb_cacheable_responses_total", "route", "conditional", "result") for metrics in (before, after)
+    ]
     assert (verdicts[1] - verdicts[0])[LOOKUP, "yes", "unchanged"] == load.asked[LOOKUP, "GET", "304"] > 0
     counted = [metrics.sum("cdb_request_duration_seconds_count", route=LOOKUP) for metrics in (before, after)]
     assert counted[1] - counted[0] == sum(n for (route, *_), n in load.asked.items() if route == LOOKUP)
@@ -201,21 +204,24 @@ def test_it_answers_in_time_while_the_database_and_the_pooler_are_stopped(three)
     eventually(lambda: [look(three).sum(f"cdb_{name}_up") for name in ("database", "pgbouncer")], [1, 1])
 
 
+def rows_of_the_manual():
+    """The rows of the tables of present and of former names, as cells."""
+    return [
+        [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| `")]
+        for table in (ROOT / "docs" / "metrics.md").read_text().split("## Former names")
+    ]
+
+
 def test_the_manual_has_all_of_it_and_nothing_else(three):
     Load(three.port).run(1)
     JobClient(three.port).call("POST", "cloneGlobalTag/tiny/counted", None)
-    section = (ROOT / "docs" / "metrics.md").read_text()
-    described = {}
-    for line in section.splitlines():
-        if line.startswith("| `cdb_"):
-            _, name, labels, _meaning, _ = line.split("|")
-            described[name.strip(" `")] = set(filter(None, labels.strip().split(", ")))
+    described = {name: set(filter(None, labels.split(", "))) for name, labels, _ in rows_of_the_manual()[0]}
     # Without a replica and without a truncated response these have no samples, or do not exist.
     optional = (
         "cdb_standbys",
         "cdb_standby_lag_seconds",
         "cdb_standby_lag_bytes",
-        "cdb_answers_broken_off_total",
+        "cdb_responses_aborted_total",
         "cdb_replica_up",
         "cdb_replica_lag_seconds",
         "cdb_replica_reads_total",
@@ -226,10 +232,32 @@ def test_the_manual_has_all_of_it_and_nothing_else(three):
         for family in look(three).families:
             name = f"{family.name}_total" if family.type == "counter" else family.name
             found[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
+        for former, _ in FORMER_NAMES.values():
+            found.pop(f"{former}_total")
         return found | {name: described[name] for name in optional if not found.get(name)}
 
     # A scrape leaves out what does not respond in time.
     eventually(exported, described)
+
+
+def test_renamed_metrics_have_their_former_names_too(three):
+    Load(three.port).run(1)
+    metrics = look(three)
+    for name, (former, labels) in FORMER_NAMES.items():
+        samples = [sample for sample in metrics.samples if sample.name == f"{name}_total"]
+        assert samples or name == "cdb_responses_aborted", name
+        for sample in samples:
+            renamed = {labels.get(label, label): value for label, value in sample.labels.items()}
+            same = [one for one in metrics.samples if (one.name, one.labels) == (f"{former}_total", renamed)]
+            assert [one.value for one in same] == [sample.value]
+    described = {
+        (name.removesuffix("_total"), former.removesuffix("_total"), labels)
+        for name, former, labels in rows_of_the_manual()[1]
+    }
+    assert described == {
+        (name, former, ", ".join(f"{new} ({old})" for new, old in labels.items()))
+        for name, (former, labels) in FORMER_NAMES.items()
+    }
 
 
 def test_other_names_of_this_machine_may_be_asked_too(three):

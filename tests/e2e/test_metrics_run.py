@@ -30,7 +30,7 @@ def test_each_refusal_is_counted(small):
     with occupied(small), ThreadPoolExecutor(20) as pool:
         asked = [pool.submit(JobClient(small.port).call, "GET", "pt") for _ in range(20)]
         assert {one.result()[0] for one in asked} == {504}
-    eventually(lambda: Metrics(small.port).sum("cdb_queue_refusals_total"), 20)
+    eventually(lambda: Metrics(small.port).sum("cdb_queue_timeouts_total"), 20)
     after = Metrics(small.port)
     assert after.sum("cdb_errors_total", code="overloaded") == 20
     assert after.sum("cdb_requests_total", status="504") - before.sum("cdb_requests_total", status="504") == 20
@@ -66,7 +66,7 @@ def test_an_answer_that_is_not_taken_to_its_end_is_counted(small):
 
 
 def test_time_in_the_database_and_bytes_are_counted_by_route(small):
-    names = ("cdb_answer_bytes_total", "cdb_request_queries_total", "cdb_requests_total")
+    names = ("cdb_response_bytes_total", "cdb_request_queries_total", "cdb_requests_total")
 
     def figures():
         metrics = Metrics(small.port)

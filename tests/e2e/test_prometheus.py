@@ -81,8 +81,8 @@ def prometheus(watched, new_directory):
         eventually(found.is_ready, True, 60)
         Load(watched.port).run(20)
         JobClient(watched.port).call("POST", "cloneGlobalTag/tiny/another", None)
-        seen = Metrics(watched.port).sum("cdb_lookups_reached_total")
-        eventually(lambda: float(found.query("sum(cdb_lookups_reached_total)")[0]["value"][1]), seen)
+        seen = Metrics(watched.port).sum("cdb_lookups_received_total")
+        eventually(lambda: float(found.query("sum(cdb_lookups_received_total)")[0]["value"][1]), seen)
         yield found
     finally:
         process.terminate()

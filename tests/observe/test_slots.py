@@ -27,7 +27,7 @@ for line in sys.stdin:
         for number in range(5000):
             counts.ERRORS.labels(f"code{number}").inc()
     else:
-        counts.LOOKUPS_REACHED.inc(int(line))
+        counts.LOOKUPS_RECEIVED.inc(int(line))
         counts.EXPORTS.inc(int(line))
     print(os.getpid(), flush=True)
 """
@@ -74,7 +74,7 @@ def told(directory):
     """Lookups and exports, as the newest process reads them from the files."""
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry, str(directory))
-    return tuple(registry.get_sample_value(name) for name in ("cdb_lookups_reached_total", "cdb_exports_in_progress"))
+    return tuple(registry.get_sample_value(name) for name in ("cdb_lookups_received_total", "cdb_exports_in_progress"))
 
 
 def files(directory):

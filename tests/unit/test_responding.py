@@ -41,7 +41,7 @@ def respond():
         worker = RespondingWorker(1, 1, [], None, 30, Config(), log := Log())
         worker.wsgi = Instrumented(application, [])
         worker._limits, worker._thread = Limits(1), threading.local()
-        worker._waited, worker._refused = Buckets(counts.QUEUE.labels("all")), counts.REFUSALS.labels("all")
+        worker._waited, worker._refused = Buckets(counts.QUEUE.labels("all")), counts.QUEUE_TIMEOUTS.labels("all")
         with connected() as (reader, client):
             client.sendall(sent)
             assert reader.receive()
