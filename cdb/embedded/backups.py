@@ -195,8 +195,12 @@ def verify(backup: Path) -> None:
         raise _damaged(backup, f"{name} {'is missing' if name in files else 'does not belong to it'}")
     with tqdm(
         total=sum(file["Size"] for file in files.values()),
-        unit="B", unit_scale=True, desc="verifying", disable=None, leave=False,
-    ) as bar:  # fmt: skip
+        unit="B",
+        unit_scale=True,
+        desc="verifying",
+        disable=None,
+        leave=False,
+    ) as bar:
         for name, file in files.items():
             digest = sha256()
             with (backup / name).open("rb") as opened:

@@ -11,11 +11,17 @@ GLOBAL_TAGS = Browser(
     rows=GlobalTag.objects.all,
     search=("name", "author", "description"),
     sort={
-        "id": "id", "name": "name", "author": "author", "status": "status__name", "created": "created",
-        "updated": "updated", "payload_lists_count": "payload_lists_count", "payload_iov_count": "payload_iov_count",
+        "id": "id",
+        "name": "name",
+        "author": "author",
+        "status": "status__name",
+        "created": "created",
+        "updated": "updated",
+        "payload_lists_count": "payload_lists_count",
+        "payload_iov_count": "payload_iov_count",
     },
     filters={"status": "status__name"},
-)  # fmt: skip
+)
 
 PAYLOAD_TYPES = Browser(
     shape=NamedDocument,
@@ -29,11 +35,15 @@ PAYLOAD_LISTS = Browser(
     rows=PayloadList.objects.all,
     search=("name", "description"),
     sort={
-        "id": "id", "name": "name", "global_tag": "global_tag__name", "payload_type": "payload_type__name",
-        "iov_count": "iov_count", "created": "created",
+        "id": "id",
+        "name": "name",
+        "global_tag": "global_tag__name",
+        "payload_type": "payload_type__name",
+        "iov_count": "iov_count",
+        "created": "created",
     },
     filters={"global_tag": "global_tag__name", "payload_type": "payload_type__name"},
-)  # fmt: skip
+)
 
 
 def _count_iovs(selected: dict[str, str]) -> int:
@@ -49,7 +59,11 @@ PAYLOAD_IOVS = Browser(
     rows=PayloadIOV.objects.all,
     search=("payload_url",),
     sort={
-        "id": "id", "payload_url": "payload_url", "size": "size", "comb_iov": "comb_iov", "major_iov": "comb_iov",
+        "id": "id",
+        "payload_url": "payload_url",
+        "size": "size",
+        "comb_iov": "comb_iov",
+        "major_iov": "comb_iov",
         "inserted": "created",
     },
     filters={
@@ -58,7 +72,7 @@ PAYLOAD_IOVS = Browser(
         "payload_type": "payload_list__payload_type__name",
     },
     count=_count_iovs,
-)  # fmt: skip
+)
 
 CHANGES = Browser(
     shape=ChangeItem,

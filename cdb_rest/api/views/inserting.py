@@ -18,13 +18,20 @@ from cdb_rest.domain.errors import OverlapError, TagFrozenError
 from cdb_rest.services import bulk, insertion
 
 PAYLOAD = {
-    "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_url": "pixel/run5.root", "checksum": "9e107d9d",
-    "since": [5, 0], "until": [6, 0], "dry_run": True,
-}  # fmt: skip
+    "global_tag": "tiny",
+    "payload_type": "Pixel_Alignment",
+    "payload_url": "pixel/run5.root",
+    "checksum": "9e107d9d",
+    "since": [5, 0],
+    "until": [6, 0],
+    "dry_run": True,
+}
 SPLIT = {
-    "id": 10, "payload_url": "Pixel_Alignment/tiny/000000_dcd93f5b.root", "before": {"since": [1, 0], "until": [14, 2459]},
+    "id": 10,
+    "payload_url": "Pixel_Alignment/tiny/000000_dcd93f5b.root",
+    "before": {"since": [1, 0], "until": [14, 2459]},
     "after": [{"since": [1, 0], "until": [5, 0]}, {"since": [6, 0], "until": [14, 2459]}],
-}  # fmt: skip
+}
 PLAN = {
     "detail": "Dry run, nothing was changed: payload IOVs inserted: 1; existing IOVs shortened, moved or split: 1; "
     "removed from their list: 0.",
@@ -33,17 +40,29 @@ PLAN = {
     "revisions": {},
     "rows": [
         {
-            "row": 0, "global_tag": "tiny", "payload_type": "Pixel_Alignment", "payload_list": "Pixel_Alignment_1",
+            "row": 0,
+            "global_tag": "tiny",
+            "payload_type": "Pixel_Alignment",
+            "payload_list": "Pixel_Alignment_1",
             "list_created": False,
             "added": {"id": None, "payload_url": "pixel/run5.root", "since": [5, 0], "until": [6, 0]},
-            "trimmed": [], "moved": [], "split": [SPLIT], "detached": [],
+            "trimmed": [],
+            "moved": [],
+            "split": [SPLIT],
+            "detached": [],
         }
     ],
-}  # fmt: skip
+}
 BULK_ROW = {
-    "payload_list": "Pixel_Alignment_1", "payload_url": "pixel/run5.root", "checksum": "9e107d9d", "size": 1024,
-    "major_iov": 5, "minor_iov": 0, "major_iov_end": 6, "minor_iov_end": 0,
-}  # fmt: skip
+    "payload_list": "Pixel_Alignment_1",
+    "payload_url": "pixel/run5.root",
+    "checksum": "9e107d9d",
+    "size": 1024,
+    "major_iov": 5,
+    "minor_iov": 0,
+    "major_iov_end": 6,
+    "minor_iov_end": 0,
+}
 
 
 class PayloadIOVInsertView(StrictView):
