@@ -42,12 +42,17 @@ def read() -> list[Metric]:
 
 def _server(cursor: Any) -> list[Metric]:
     cursor.execute(SERVER)
-    [(size, most, oldest, is_standby)] = cursor.fetchall()
+    [(size, most, oldest, is_standby, archiving_fails)] = cursor.fetchall()
     return [
         GaugeMetricFamily("cdb_database_size_bytes", "Size of the database.", size),
         GaugeMetricFamily("cdb_database_max_connections", "Connections that PostgreSQL permits.", most),
         GaugeMetricFamily("cdb_database_oldest_transaction_seconds", "Age of the oldest transaction.", oldest),
         GaugeMetricFamily("cdb_database_is_standby", "1 if this database is a standby.", int(is_standby)),
+        GaugeMetricFamily(
+            "cdb_database_archiving_fails",
+            "1 if the last attempt to archive a WAL file failed.",
+            int(archiving_fails),
+        ),
         GaugeMetricFamily("cdb_exports_limit", "Largest number of concurrent exports.", settings.CDB_MAX_EXPORTS),
     ]
 

@@ -1,15 +1,19 @@
 """Backups of a running service, and the state of the service after they are restored."""
 
+import contextlib
+import re
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+import psycopg2
 import pytest
 
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
+from tests.e2e.counting import eventually
 from tests.e2e.service import JobClient, raw
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=900&minorIOV=0"
@@ -134,6 +138,29 @@ def test_what_is_there_after_restoring_to_a_time_and_what_caches_and_jobs_see(ba
     assert "not frozen now" in backed.restore("--timeline", "1", "--until", until)
     backed.service.start()
     assert backed.written("A", "B", "C", "D") == "AB"
+
+
+def test_metrics_show_that_wal_is_not_archived(backed):
+    server = EmbeddedPostgres(backed.service.data / "postgres")
+
+    def archive():
+        """Let the server archive its present WAL file."""
+        with contextlib.closing(psycopg2.connect(server.url)) as connection:
+            connection.autocommit = True
+            connection.cursor().execute("SELECT pg_logical_emit_message(true, 'test', ''), pg_switch_wal()")
+
+    def archiving_fails():
+        _, _, text = raw(backed.service.port, b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        return re.search(rb"^cdb_database_archiving_fails (.*)$", text, re.MULTILINE)[1]
+
+    backed.backup()
+    assert archiving_fails() == b"0.0"
+    away = backed.directory.rename(backed.directory.with_name("away"))
+    archive()
+    eventually(archiving_fails, b"1.0")
+    away.rename(backed.directory)
+    archive()
+    eventually(archiving_fails, b"0.0")
 
 
 def test_what_can_not_be_done_is_one_clear_line(backed, fresh, new_directory):

@@ -233,7 +233,7 @@ def test_the_manual_has_all_of_it_and_nothing_else(three):
             name = f"{family.name}_total" if family.type == "counter" else family.name
             found[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
         for former, _ in FORMER_NAMES.values():
-            found.pop(f"{former}_total")
+            found.pop(f"{former}_total", None)
         return found | {name: described[name] for name in optional if not found.get(name)}
 
     # A scrape leaves out what does not respond in time.
