@@ -183,3 +183,13 @@ REFERENCES = ("settings", "commands", "errors", "api", "openapi", "glossary", "m
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
 def test_a_page_is_short_unless_it_is_a_reference(page):
     assert page.stem in REFERENCES or len(page.read_text().splitlines()) <= 350
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name
+)
+def test_prose_is_wrapped_at_100_columns(page):
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    # Tables, headings and comments can't be wrapped.
+    long = [line for line in prose.splitlines() if len(line) > 100 and not line.startswith(("|", "#", "<!--"))]
+    assert not long
