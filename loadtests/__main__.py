@@ -2,37 +2,67 @@
 
 import argparse
 import contextlib
-import importlib
+import inspect
 import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from cdb.env import ROOT, ConfigurationError
-from loadtests import metrics
-from loadtests.campaigns import api
+from loadtests import client, metrics
+from loadtests.campaigns import closed, growth, hammer, peak, saturation, smoke, storm_cache
+from loadtests.campaigns.options import resolved
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
-from loadtests.interruption import INTERRUPTED, prepare_process
 from loadtests.recording.reading import Recording
 from loadtests.reporting import campaign, compare, machine, summaries
 from loadtests.reporting.figures import number
-from loadtests.reporting.findings import Findings, Run
 from loadtests.reporting.report import verdict
-from loadtests.reporting.result import Target
-from loadtests.service import ServiceError
+from loadtests.reporting.result import Findings, Run, Target
+from loadtests.service import INTERRUPTED, ServiceError, prepare_process
 
-# Each name is a module of loadtests/campaigns. The first line of its docstring is the question of the campaign,
-# `run(stage)` returns the findings, and the optional `add_options(parser)` adds command line options.
-NAMES = (
-    "smoke", "scenarios", "threads", "workers", "types-iovs", "endpoints", "growth", "hammer", "saturation", "peak",
-    "storm-cache",
-)  # fmt: skip
-CAMPAIGNS: dict[str, ModuleType] = {
-    name: importlib.import_module(f"loadtests.campaigns.{name.replace('-', '_')}") for name in NAMES
+
+class Campaign(NamedTuple):
+    """A campaign: the title of its report, what it does, its options and its function.
+
+    The first line of `description` is the question of the campaign.
+    """
+
+    title: str
+    description: str
+    add_options: Callable[[argparse._ArgumentGroup], None]
+    run: Callable[[Stage], Findings]
+
+    @property
+    def question(self) -> str:
+        """The question of the campaign."""
+        return self.description.split("\n", 1)[0]
+
+
+def _of(module: ModuleType) -> Campaign:
+    return Campaign(module.TITLE, inspect.cleandoc(module.__doc__), module.add_options, module.run)
+
+
+def _closed(title: str, run: Callable[[Stage], Findings], add_options: Callable[[Any], None]) -> Campaign:
+    return Campaign(title, inspect.cleandoc(run.__doc__), add_options, run)
+
+
+CAMPAIGNS = {
+    "smoke": _of(smoke),
+    "scenarios": _closed("Scenarios and patterns", closed.scenarios, closed.scenarios_options),
+    "threads": _closed("Threads", closed.threads, closed.threads_options),
+    "workers": _closed("Processes and threads", closed.workers, closed.threads_options),
+    "types-iovs": _closed("Payload types and IOVs", closed.types_iovs, closed.types_iovs_options),
+    "endpoints": _closed("Strategies", closed.endpoints, closed.endpoints_options),
+    "growth": _of(growth),
+    "hammer": _of(hammer),
+    "saturation": _of(saturation),
+    "peak": _of(peak),
+    "storm-cache": _of(storm_cache),
 }
 # Names of the options that every campaign has; all others belong to one campaign.
 COMMON = {"do", "name", "host", "quick", "directory"}
@@ -44,42 +74,41 @@ def main(arguments: Sequence[str]) -> int:
     The code of a campaign is 0 if it met its targets, and 1 if it did not or could not be run. With --quick the
     code is 1 if a request failed in a way that load does not excuse (`summaries.faults_of`).
     """
-    options = _parser().parse_args(arguments)
-    return options.do(options)
+    options = parsed(arguments)
+    try:
+        return options.do(options)
+    except (ServiceError, ConfigurationError, compare.IncomparableError, OSError) as error:
+        sys.stderr.write(f"load: {error}\n")
+        return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line; `own` are those of the campaign."""
     parser = argparse.ArgumentParser(prog="python -m loadtests", description="Load tests and their reports.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_campaigns(commands.add_parser("campaign", help="run a campaign and write its report"))
+    names = commands.add_parser("campaign", help="run a campaign and write its report").add_subparsers(
+        dest="name", required=True, metavar="NAME"
+    )
+    for name, one in CAMPAIGNS.items():
+        own = names.add_parser(name, help=one.question.replace("%", "%%"), description=one.description)
+        _add_common(own)
+        one.add_options(own.add_argument_group(f"options of {name}"))
     shown = commands.add_parser("report", help="write the report of a recording that locust made with --record")
     shown.set_defaults(do=_report)
     shown.add_argument("recording", type=Path, metavar="DIRECTORY", help="the directory that locust got as --record")
-    shown.add_argument(
-        "--output", type=Path, metavar="DIRECTORY", help="directory of the report (default: that of the recording)"
-    )
     compared = commands.add_parser("compare", help="compare two reports and list the changes beyond noise")
     compared.set_defaults(do=_compare)
     for name in ("before", "after"):
         compared.add_argument(name, type=Path, help=f"the report {name} the change: its directory or its findings.json")
-    compared.add_argument(
-        "--output", type=Path, metavar="DIRECTORY", help="directory of the page (default: that of the report after)"
-    )
-    return parser
+    for command, default in ((shown, "that of the recording"), (compared, "that of the report after")):
+        text = f"directory of the report (default: {default})"
+        command.add_argument("--output", type=Path, metavar="DIRECTORY", help=text)
+    return parser.parse_args(arguments)
 
 
-def _add_campaigns(parser: argparse.ArgumentParser) -> None:
-    names = parser.add_subparsers(dest="name", required=True, metavar="NAME")
-    for name, module in CAMPAIGNS.items():
-        _add_common(
-            own := names.add_parser(name, help=_question(module).replace("%", "%%"), description=module.__doc__)
-        )
-        if hasattr(module, "add_options"):
-            module.add_options(own.add_argument_group(f"options of {name}"))
-
-
-def _question(module: ModuleType) -> str:
-    return (module.__doc__ or "").strip().split("\n", 1)[0]
+def own_options(options: argparse.Namespace) -> argparse.Namespace:
+    """The options that only this campaign has, with the defaults of a run with or without --quick."""
+    return argparse.Namespace(**{name: value for name, value in resolved(options).items() if name not in COMMON})
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -98,66 +127,56 @@ def _address(text: str) -> str:
     return text.rstrip("/")
 
 
-def _own(options: argparse.Namespace) -> dict[str, str]:
-    """The options that only this campaign has, as text by name; several values are separated by spaces."""
-    given = {name: value for name, value in vars(options).items() if name not in COMMON and value is not None}
-    return {name: " ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in given.items()}
-
-
 def _campaign(options: argparse.Namespace) -> int:
     prepare_process()
     # Requests to this machine must not go through a proxy that the environment names.
     os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("no_proxy"), "127.0.0.1"]))
-    directory = options.directory.resolve()
+    directory, host = options.directory.resolve(), options.host
     begin, when = time.monotonic(), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     output = directory / f"{options.name}-{when}"
-    host = options.host
-    stage = Stage(directory / "data", output=output, host=host, quick=options.quick, options=_own(options))
-    module = CAMPAIGNS[options.name]
+    own = own_options(options)
+    stage = Stage(directory / "data", output=output, host=host, quick=options.quick, options=own)
+    one = CAMPAIGNS[options.name]
     try:
         if host:
-            api.check_reachable(host)
+            client.check_reachable(host)
         stage.data.mkdir(parents=True, exist_ok=True)
         output.mkdir(parents=True)
         with contextlib.nullcontext() if host else stage.running_database():
-            facts = machine.facts(None if host else stage.database, _settings(options), generator="locust")
-            findings, code = _findings(module, stage)
-    except NeedsOwnServiceError:
-        sys.stderr.write(f"load: {options.name} starts its own services and cannot be combined with --host\n")
-        return 1
-    except (ServiceError, ConfigurationError, OSError) as error:
-        sys.stderr.write(f"load: {error}\n")
-        return 1
+            facts = machine.facts(None if host else stage.database, _settings(options, own), generator="locust")
+            findings, code = _findings(one, stage)
+    except NeedsOwnServiceError as error:
+        raise ServiceError(f"{options.name} starts its own services and cannot be combined with --host") from error
     except KeyboardInterrupt:
         stage.say("interrupted")
         return INTERRUPTED
     stage.say("writing the report")
-    path = campaign.write(output, options.name, f"Load test: {module.TITLE}", findings, facts)
+    path = campaign.write(output, options.name, f"Load test: {one.title}", findings, facts)
     stage.say(f"Report: {path} ({time.monotonic() - begin:.0f} s)")
     print(f"{findings.summary}. {verdict(findings.passed, findings.too_small)}{os.linesep}{path}")
     return code
 
 
-def _settings(options: argparse.Namespace) -> dict[str, str]:
-    given = {"campaign": options.name, "deployment": options.host or "a local service"}
+def _settings(options: argparse.Namespace, own: argparse.Namespace) -> dict[str, str]:
+    """The facts about a run: the campaign, the deployment with the versions in its /metrics, and the options."""
+    settings = {"campaign": options.name, "deployment": options.host or "a local service"}
     if options.host:
-        given["what runs there"] = _build(options.host)
-    return given | {"quick": "yes" if options.quick else "no"} | _own(options)
+        found = [name for name in metrics.read(options.host) if name.startswith("cdb_build_info{")]
+        versions = ", ".join(re.findall(r'\w+="[^"]*"', found[0])) if found else ""
+        settings["what runs there"] = versions or "unknown: its /metrics cannot be read"
+    settings["quick"] = "yes" if options.quick else "no"
+    for name, value in vars(own).items():
+        settings[name] = " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return settings
 
 
-def _build(host: str) -> str:
-    """The versions that a remote deployment reports in /metrics."""
-    found = [name for name in metrics.read(host) if name.startswith("cdb_build_info{")]
-    return ", ".join(re.findall(r'\w+="[^"]*"', found[0])) if found else "unknown: its /metrics cannot be read"
-
-
-def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
+def _findings(one: Campaign, stage: Stage) -> tuple[Findings, int]:
     """The findings of a campaign and the exit code.
 
     If it is interrupted or fails, the findings list the complete runs.
     """
     try:
-        findings = module.run(stage)
+        findings = one.run(stage)
     except KeyboardInterrupt:
         stage.say("interrupted")
         return _incomplete(stage, "Interrupted"), INTERRUPTED
@@ -165,7 +184,7 @@ def _findings(module: ModuleType, stage: Stage) -> tuple[Findings, int]:
         if not stage.runs:
             raise
         return _incomplete(stage, f"The campaign failed: {error}"), 1
-    findings.question = findings.question or _question(module)
+    findings.question = findings.question or one.question
     if not stage.quick:
         return findings, 0 if findings.passed else 1
     findings.too_small = "--quick"
@@ -184,14 +203,12 @@ def _incomplete(stage: Stage, reason: str) -> Findings:
 
 def _report(options: argparse.Namespace) -> int:
     directory = options.recording.resolve()
-    try:
-        recording = Recording.read(directory)
-    except (ValueError, OSError) as error:
-        sys.stderr.write(f"load: {error}\n")
-        return 1
     # All recordings have the same label, so that they can be compared.
-    run = Run("recording", recording)
-    of = summaries.of(run)
+    try:
+        run = Run("recording", Recording.read(directory))
+    except ValueError as error:
+        raise ServiceError(str(error)) from error
+    of = summaries.summary_of(run.recording)
     share = "no requests" if of["ok_share"] is None else f"{of['ok_share'] * 100:.2f} % of {of['requests']:,} requests"
     findings = Findings(
         summary=f"{share} got the correct response, {number(of['mean_rate'])} requests per second",
@@ -204,11 +221,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    try:
-        path, text = compare.write(options.before, options.after, options.output)
-    except (compare.IncomparableError, OSError) as error:
-        sys.stderr.write(f"load: {error}\n")
-        return 1
+    path, text = compare.write(options.before, options.after, options.output)
     print(f"{text}{os.linesep}{path}")
     return 0
 

@@ -5,35 +5,33 @@ Plain sockets start all of them in a fraction of that time.
 """
 
 import argparse
-import csv
-import os
-import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from cdb_rest.domain.moment import Moment
 from cdb_rest.management.quantities import IN_SECONDS
 from loadtests import storm
+from loadtests.client import lookup_path
 from loadtests.content.expected import Expected
-from loadtests.recording import clock, outcome
-from loadtests.recording.reading import JOB, Recording
-from loadtests.recording.rows import Request, Sample
+from loadtests.recording import outcome
+from loadtests.recording.reading import Recording
+from loadtests.recording.rows import JOB, Files, Request, Sample, now
 from loadtests.service import PREFIX, ServiceError, Settings, run_command
-from loadtests.storm import Job, Storm
 
 PATIENCE_SECONDS = 120
 USER, NAME = "Burst", "lookup"
 
 
-def run(host: str, directory: Path, options: dict[str, str]) -> Recording:
+def run(host: str, directory: Path, options: dict[str, Any]) -> Recording:
     """Run this program in its own process, with the options by name, and return its recording.
 
-    The limit on open files must be higher than the number of jobs. Raises `ServiceError` if the program fails.
+    Raises `ServiceError` if the program fails.
     """
-    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     done = run_command(Settings(directory, {}), "-m", "loadtests.burst", host, str(directory), *words)
     if done.code:
         raise ServiceError(f"the storm failed: {(done.output.strip().splitlines() or ['no output'])[-1]}")
@@ -49,56 +47,40 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m loadtests.burst", description="Thousands of lookups at once.")
     parser.add_argument("host", help="such as http://127.0.0.1:8000")
     parser.add_argument("directory", type=Path, help="directory of the recording")
-    parser.add_argument("--jobs", type=int, required=True)
-    parser.add_argument("--scenario", required=True)
-    parser.add_argument("--global-tag", required=True)
-    parser.add_argument("--major", type=int, required=True)
-    parser.add_argument("--minor", type=int, required=True)
-    parser.add_argument(
-        "--patience", **IN_SECONDS, default=PATIENCE_SECONDS,
-        help="time to wait for the last response (default: %(default)ss)",
-    )  # fmt: skip
+    for name, kind in (("jobs", int), ("scenario", str), ("global-tag", str), ("major", int), ("minor", int)):
+        parser.add_argument(f"--{name}", type=kind, required=True)
+    text = "time to wait for the last response (default: %(default)ss)"
+    parser.add_argument("--patience", **IN_SECONDS, default=PATIENCE_SECONDS, help=text)
     options = parser.parse_args(arguments)
     moment = Moment(options.major, options.minor)
     expected = Expected(options.scenario, "random", 1, tag=options.global_tag)
-    path = f"payloadiovs/?gtName={options.global_tag}&majorIOV={moment.major}&minorIOV={moment.minor}"
-    found = storm.run(f"{options.host}{PREFIX}{path}", jobs=options.jobs, timeout=options.patience)
-    _write(options.directory, found, cache(lambda body: expected.fault(moment, body)))
+    url = f"{options.host}{PREFIX}{lookup_path(options.global_tag, moment)}"
+    found = storm.run(url, jobs=options.jobs, timeout=options.patience)
+
+    @cache
+    def verdict(status: int, body: bytes) -> tuple[str, str]:
+        """The outcome of a response, and the description of a failure."""
+        if status != 200:
+            return outcome.of_status(status, 200), outcome.of_response(status, body)
+        try:
+            fault = expected.fault(moment, body)
+        except ValueError as error:
+            fault = f"not of the expected form: {error}: {body[:100]!r}"
+        return (outcome.WRONG, fault[: outcome.DETAIL_LENGTH]) if fault else (outcome.OK, "")
+
+    epoch = now() - time.perf_counter()
+    due, files = epoch + found.begin, Files(options.directory)
+    for job in found.jobs:
+        result, detail = verdict(job.status, job.body)
+        times = (due, epoch + job.begin, epoch + job.end)
+        count = job.body.count(b"[") - 1 if result == outcome.OK else -1
+        files.requests.writerow(Request(*times, USER, NAME, "GET", job.status, result, count, len(job.body), detail))
+        whole = outcome.OK if result == outcome.OK else outcome.WRONG
+        files.requests.writerow(Request(*times, USER, USER, JOB, 0, whole, 1, 0, ""))
+    busy = found.cpu_seconds / found.seconds
+    files.samples.writerow(Sample(due + found.seconds, busy, found.longest * 1000, 1, len(found.jobs)))
+    files.close()
     return 0
-
-
-def _write(directory: Path, found: Storm, fault_of: Callable[[bytes], str | None]) -> None:
-    epoch = clock.now() - time.perf_counter()
-    due = epoch + found.begin
-    directory.mkdir(parents=True, exist_ok=True)
-    name = f"{socket.gethostname()}-{os.getpid()}.csv"
-    with (directory / f"requests-{name}").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(Request._fields)
-        for job in found.jobs:
-            result, detail = _verdict(job, fault_of)
-            times = (due, epoch + job.begin, epoch + job.end)
-            count = job.body.count(b"[") - 1 if result == outcome.OK else -1
-            rows.writerow(Request(*times, USER, NAME, "GET", job.status, result, count, len(job.body), detail))
-            whole = outcome.OK if result == outcome.OK else outcome.WRONG
-            rows.writerow(Request(*times, USER, USER, JOB, 0, whole, 1, 0, ""))
-    with (directory / f"generator-{name}").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(Sample._fields)
-        busy = found.cpu_seconds / found.seconds
-        rows.writerow(Sample(due + found.seconds, busy, found.longest * 1000, 1, len(found.jobs)))
-    (directory / f"complete-{name}").touch()
-
-
-def _verdict(job: Job, fault_of: Callable[[bytes], str | None]) -> tuple[str, str]:
-    result = outcome.of_status(job.status, 200)
-    if result != outcome.OK:
-        return result, outcome.of_response(job.status, job.body)
-    try:
-        fault = fault_of(job.body)
-    except ValueError as error:
-        fault = f"not of the expected form: {error}: {job.body[:100]!r}"
-    return (outcome.WRONG, fault[: outcome.DETAIL_LENGTH]) if fault else (outcome.OK, "")
 
 
 if __name__ == "__main__":

@@ -1,118 +1,168 @@
-"""A sequential HTTP client that measures the time of each call and reads the database time from Server-Timing."""
+"""The HTTP client of the harness. It measures each call, tells apart how a request can fail, and never hides a failure."""
 
 import http.client
 import json
 import random
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
-from loadtests.service import PREFIX
+from cdb_rest.domain.moment import Moment
+from loadtests.content.moments import drawing
+from loadtests.service import PREFIX, ServiceError
 
 TIMEOUT_SECONDS = 1800
-LARGEST = 2**31 - 1
+# The timeout of the request of `check_reachable`.
+CONNECT_SECONDS = 10.0
+STALE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
+
+
+class DroppedError(ServiceError):
+    """There was no complete response: the connection was refused, reset, cut or silent."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """One response with its total and database time in milliseconds.
-
-    `database` is None without a Server-Timing header.
-    """
+    """A complete response: status, headers by lower-case name, body, and the milliseconds until its last byte."""
 
     status: int
+    headers: dict[str, str]
     body: bytes
-    wall: float
-    database: float | None
+    wall: float = 0.0
+
+    @cached_property
+    def json(self) -> Any:
+        """The parsed body. Raises `ValueError` if it is not JSON."""
+        return json.loads(self.body)
 
     @property
     def rows(self) -> int:
         """The number of rows of a lookup. Raises `ValueError` unless the status is 200 and the body is JSON."""
         if self.status != 200:
             raise ValueError(f"status {self.status}: {self.body[:200]!r}")
-        return len(json.loads(self.body))
+        return len(self.json)
+
+    @property
+    def database(self) -> float:
+        """The milliseconds of SQL, by a header such as `Server-Timing: db;dur=1.234;desc="1 query", total;dur=2.3`."""
+        # Descriptions are removed first, because they may contain commas.
+        bare = re.sub(r'"[^"]*"', "", self.headers["server-timing"])
+        return float(re.search(r"(?:^|,)\s*db\s*(?:;[^,]*)?;\s*dur=([\d.]+)", bare)[1])
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether it is a valid response to overload or an outage: 504, JSON with detail and code, Retry-After."""
+        has_members = isinstance(self.json, dict) and {"detail", "code"} <= set(self.json)
+        return self.status == 504 and has_members and self.headers.get("retry-after", "").isdecimal()
 
 
 class Client:
-    """A client with one persistent connection, which is opened again when the service has closed it."""
+    """A client of the service at `host`, with a persistent connection (`keep_alive`) or a new one for each request.
 
-    def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
+    HTTP allows a server to close an idle connection. If that is detected before the first byte of a response,
+    the request is sent again over a new connection, and `reconnected` counts it.
+    """
+
+    def __init__(self, host: str, *, keep_alive: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
+        self.reconnected = 0
+        self._address = urlsplit(host)
+        self._keep_alive = keep_alive
+        self._timeout = timeout
+        self._connection: http.client.HTTPConnection | None = None
 
     def __enter__(self) -> "Client":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        self.close()
 
-    def call(self, method: str, path: str, body: Any = None) -> Response:
-        """Send a request to a route of the API."""
-        content = None if body is None else json.dumps(body).encode()
-        try:
-            return self._call(method, path, content)
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-            # gunicorn closes connections that are idle for some seconds. Only GET may be sent twice.
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
             self._connection.close()
-            if method != "GET":
-                raise
-            return self._call(method, path, content)
+            self._connection = None
 
-    def write(self, method: str, path: str, body: Any = None) -> Response:
-        """Send a write over a new connection, so that it is never sent twice.
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> Response:
+        """Send a request to a route of the API. Raises `DroppedError` without a complete response."""
+        content = None if body is None else json.dumps(body).encode()
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        begin = time.perf_counter()
+        try:
+            response = self._send(method, PREFIX + path, content, headers)
+            text = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise DroppedError(f"{method} {path}: {error!r}") from error
+        wall = (time.perf_counter() - begin) * 1000
+        if not self._keep_alive or response.will_close:
+            self.close()
+        return Response(response.status, {name.lower(): value for name, value in response.getheaders()}, text, wall)
 
-        Raises `RuntimeError` unless the status is 200.
+    def call(self, method: str, path: str, body: Any = None, *, also: Sequence[int] = ()) -> Response:
+        """Send a request over a new connection, so that it is never sent twice.
+
+        Raises `ServiceError` with the start of the response unless the status is successful (2xx) or in `also`.
         """
-        self._connection.close()
-        self._connection.connect()
-        response = self.call(method, path, body)
-        if response.status != 200:
-            text = response.body[:300].decode(errors="replace")
-            raise RuntimeError(f"{method} {path}: status {response.status}: {text}")
+        self.close()
+        response = self.request(method, path, body)
+        if not 200 <= response.status < 300 and response.status not in also:
+            text = response.body[:300].decode(errors="replace") or "no body"
+            raise ServiceError(f"{method} {path}: status {response.status}: {text}")
         return response
 
-    def _call(self, method: str, path: str, content: bytes | None) -> Response:
-        headers = {"Content-Type": "application/json"} if content is not None else {}
-        begin = time.perf_counter()
-        self._connection.request(method, PREFIX + path, content, headers)
-        response = self._connection.getresponse()
-        text = response.read()
-        wall = (time.perf_counter() - begin) * 1000
-        return Response(response.status, text, wall, database_time(response.getheader("Server-Timing")))
+    def _send(self, method: str, path: str, content: bytes | None, headers: dict[str, str]) -> http.client.HTTPResponse:
+        """Send a request and return the beginning of the response."""
+        is_reused = self._connection is not None
+        if self._connection is None:
+            kinds = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
+            self._connection = kinds[self._address.scheme](self._address.netloc, timeout=self._timeout)
+        try:
+            self._connection.request(method, self._address.path + path, content, headers)
+            return self._connection.getresponse()
+        except STALE:
+            self.close()
+            if not is_reused:
+                raise
+            self.reconnected += 1
+            return self._send(method, path, content, headers)
 
 
-def database_time(header: str | None) -> float | None:
-    """The milliseconds of `db` in a header such as `db;dur=1.234;desc="1 query", total;dur=2.3`.
-
-    None if it is missing.
-    """
-    # Descriptions are removed first, because they may contain commas.
-    bare = re.sub(r'"[^"]*"', "", header or "")
-    found = re.search(r"(?:^|,)\s*db\s*(?:;[^,]*)?;\s*dur=([\d.]+)", bare)
-    return float(found[1]) if found else None
-
-
-def moments(pattern: str, seed: int):
-    """An endless series of moments of a pattern, as query strings; the same seed gives the same series."""
-    source = random.Random(seed)
-    while True:
-        if pattern == "first":
-            yield "majorIOV=0&minorIOV=0"
-        elif pattern == "last":
-            yield f"majorIOV={LARGEST}&minorIOV={LARGEST}"
-        else:
-            yield f"majorIOV={source.randint(0, LARGEST)}&minorIOV={source.randint(0, LARGEST)}"
+def check_reachable(host: str) -> None:
+    """Raise `ServiceError` with a one-line message unless a conditions database service responds at `host`."""
+    try:
+        response = Client(host, timeout=CONNECT_SECONDS).call("GET", "gtstatus")
+    except DroppedError as error:
+        raise ServiceError(f"cannot connect to {host}: {error.__cause__}") from error
+    except ServiceError as error:
+        raise ServiceError(f"{host} does not respond as a cdb service: {' '.join(str(error).split())}") from error
+    try:
+        _ = response.json
+    except ValueError as error:
+        text = " ".join(response.body[:300].decode(errors="replace").split())
+        raise ServiceError(f"{host} does not respond as a cdb service: GET gtstatus is not JSON: {text}") from error
 
 
-def lookups(client: Client, path: str, pattern: str, *, calls: int, seconds: float, seed: int = 1) -> list[Response]:
+def lookup_path(tag: str, moment: Moment, route: str = "payloadiovs/") -> str:
+    """The path of a lookup, without the prefix of the API."""
+    return f"{route}?gtName={tag}&majorIOV={moment.major}&minorIOV={moment.minor}"
+
+
+def lookups(
+    client: Client, tag: str, pattern: str, *, calls: int, seconds: float, route: str = "payloadiovs/", seed: int = 1
+) -> list[Response]:
     """Send sequential lookups: at most `calls`, for about `seconds` at most, but at least three.
 
     One more lookup before them warms up and is not in the result.
     """
     responses: list[Response] = []
-    queries = moments(pattern, seed)
-    client.call("GET", f"{path}&{next(queries)}")
+    draw = drawing(pattern, source=random.Random(seed))
+    client.request("GET", lookup_path(tag, draw(), route))
     begin = time.perf_counter()
     while len(responses) < 3 or (len(responses) < calls and time.perf_counter() - begin < seconds):
-        responses.append(client.call("GET", f"{path}&{next(queries)}"))
+        responses.append(client.request("GET", lookup_path(tag, draw(), route)))
     return responses

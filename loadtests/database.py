@@ -13,7 +13,7 @@ import psycopg2
 from psycopg2.extensions import connection as Connection  # noqa: N812
 
 from cdb.embedded import postgres_binaries
-from loadtests import child_process
+from loadtests.service import run_to_end
 
 SQL = Path(__file__).parent / "sql"
 PGBENCH = postgres_binaries.BINARIES / "pgbench"
@@ -84,27 +84,22 @@ def pgbench(database: Database, script: str, *, clients: int, seconds: int, mode
         file.write(script)
         file.flush()
         threads = min(clients, len(os.sched_getaffinity(0)))
-        command = [
-            str(PGBENCH), "--no-vacuum", "--file", file.name, "--client", str(clients), "--jobs", str(threads),
-            "--time", str(seconds), "--protocol", mode, "--random-seed", str(seed), database.url,
-        ]  # fmt: skip
-        finished = child_process.run(command, env=postgres_binaries.ENVIRONMENT)
-    return _transactions(finished.output, finished.cpu_seconds)
+        options = (
+            f"--no-vacuum --client {clients} --jobs {threads} --time {seconds} --protocol {mode} --random-seed {seed}"
+        )
+        command = [str(PGBENCH), *options.split(), "--file", file.name, database.url]
+        finished = run_to_end(command, postgres_binaries.ENVIRONMENT)
 
+    def found(pattern: str) -> float:
+        match = re.search(pattern, finished.output, re.MULTILINE)
+        if match is None or "aborted" in finished.output:
+            raise RuntimeError(f"pgbench failed: {' '.join(finished.output.split())[-500:]}")
+        return float(match[1])
 
-def _transactions(output: str, cpu: float) -> Transactions:
-    rate = re.search(r"^tps = ([\d.]+)", output, re.MULTILINE)
-    if rate is None or "aborted" in output:
-        raise RuntimeError(f"pgbench failed: {' '.join(output.split())[-500:]}")
     return Transactions(
-        rate=float(rate[1]),
-        count=int(_found(r"transactions actually processed: (\d+)", output)),
-        failed=int(_found(r"number of failed transactions: (\d+)", output)),
-        latency=float(_found(r"latency average = ([\d.]+)", output)),
-        cpu_seconds=cpu,
+        rate=found(r"^tps = ([\d.]+)"),
+        count=int(found(r"transactions actually processed: (\d+)")),
+        failed=int(found(r"number of failed transactions: (\d+)")),
+        latency=found(r"latency average = ([\d.]+)"),
+        cpu_seconds=finished.cpu_seconds,
     )
-
-
-def _found(pattern: str, text: str) -> str:
-    match = re.search(pattern, text)
-    return match[1] if match else "0"

@@ -4,32 +4,31 @@ import http.client
 import re
 import urllib.request
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
 
 TIMEOUT_SECONDS = 10
+# The labels of routes that monitoring and this test harness request. They are not part of the load.
+WATCHING = ('route="/metrics', 'route="/health/')
 
 
 def read(url: str, seconds: float = TIMEOUT_SECONDS) -> dict[str, float]:
-    """Every sample of `/metrics` by its name and labels; empty if /metrics cannot be read within the timeout."""
+    """Every sample of `/metrics` by its name and labels; empty if /metrics cannot be read within the timeout.
+
+    The names are as Prometheus writes them, `name{label="value",…}`, with sorted labels.
+    """
     try:
         with urllib.request.urlopen(f"{url}/metrics", timeout=seconds) as response:  # noqa: S310
-            text = response.read().decode()
-        return {
-            sample_name(sample.name, sample.labels): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
+            families = list(text_string_to_metric_families(response.read().decode()))
     # ValueError: the body is not in the format of Prometheus, for instance the login page of a proxy.
     except (OSError, http.client.HTTPException, ValueError):
         return {}
-
-
-def sample_name(name: str, labels: Mapping[str, str] | None = None) -> str:
-    """The name of a sample as Prometheus writes it: `name{label="value",…}`, with sorted labels."""
-    inside = ",".join(f'{key}="{value}"' for key, value in sorted((labels or {}).items()))
-    return f"{name}{{{inside}}}" if inside else name
+    samples = {}
+    for sample in (sample for family in families for sample in family.samples):
+        labels = ",".join(f'{key}="{value}"' for key, value in sorted(sample.labels.items()))
+        samples[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+    return samples
 
 
 def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
@@ -39,9 +38,10 @@ def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[
     return {name: value - before.get(name, 0.0) for name, value in after.items() if value != before.get(name, 0.0)}
 
 
-def total(counters: Mapping[str, float], name: str) -> float:
-    """The sum of a metric over all labels."""
-    return sum(value for key, value in counters.items() if key == name or key.startswith(f"{name}{{"))
+def total(counters: Mapping[str, float], name: str, *, of: str = "", without: Collection[str] = ()) -> float:
+    """The sum of a metric over all labels, or over those samples whose labels contain `of` and none of `without`."""
+    found = {key: value for key, value in counters.items() if key == name or key.startswith(f"{name}{{")}
+    return sum(value for key, value in found.items() if of in key and not any(text in key for text in without))
 
 
 def by_label(counters: Mapping[str, float], name: str, label: str) -> dict[str, float]:

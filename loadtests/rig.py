@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
+
 from cdb.embedded.server import EmbeddedPostgres
-from cdb_rest.scenarios.definitions import SCENARIOS, Scenario
+from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.content.tags import scenario_of
 from loadtests.database import Database
 from loadtests.service import ServiceError, Settings, manage, run_command
+from loadtests.usage import postmaster
 
 GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
 Point = TypeVar("Point")
@@ -39,6 +42,10 @@ class Rig:
         finally:
             self._server.release()
 
+    def postmaster(self) -> psutil.Process:
+        """The main process of the running embedded server."""
+        return postmaster(self.data / "postgres" / "data")
+
     @property
     def settings(self) -> Settings:
         """The settings of a service on the main database."""
@@ -61,26 +68,23 @@ class Rig:
         rows. Raises `ServiceError` if a name is unknown or a tag cannot be written.
         """
         sized: list[str] = []
-        for scenario in [_known(tag) for tag in tags if tag not in self._ready]:
+        for tag in [tag for tag in tags if tag not in self._ready]:
+            try:
+                scenario = scenario_of(tag)
+            except KeyError as error:
+                raise ServiceError(f"there is no scenario {tag}: the scenarios are {', '.join(SCENARIOS)}") from error
             if not self.database.value(TABLES):
                 manage(self.settings, "migrate", "--verbosity", "0")
-            if self.database.value(GOOD_TAG, (scenario.name, scenario.payload_types)) == scenario.iovs:
+            if self.database.value(GOOD_TAG, (tag, scenario.payload_types)) == scenario.iovs:
                 continue
-            self.say(f"seeding {scenario.name}: {scenario.iovs:,} IOVs")
-            if scenario.name in SCENARIOS:
-                manage(self.settings, "seed_scenario", scenario.name, "--layout", "random", "--reset", "--yes")
+            self.say(f"seeding {tag}: {scenario.iovs:,} IOVs")
+            if tag in SCENARIOS:
+                manage(self.settings, "seed_scenario", tag, "--layout", "random", "--reset", "--yes")
             else:
-                sized.append(scenario.name)
+                sized.append(tag)
         if sized:
             write_sized(self.settings, *sized)
         self._ready.update(tags)
-
-
-def _known(tag: str) -> Scenario:
-    try:
-        return scenario_of(tag)
-    except KeyError as error:
-        raise ServiceError(f"there is no scenario {tag}: the scenarios are {', '.join(SCENARIOS)}") from error
 
 
 def write_sized(settings: Settings, *tags: str) -> None:

@@ -1,4 +1,4 @@
-"""Running the real service and the commands of manage.py as child processes, with the settings of the harness."""
+"""The child processes of the harness: programs that run to their end, commands of manage.py, and the service itself."""
 
 import contextlib
 import http.client
@@ -10,27 +10,39 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import psutil
 
 from cdb.env import ROOT
-from loadtests import child_process
-from loadtests.child_process import Finished
 
 START_SECONDS = 120
 STOP_SECONDS = 60
+CHECK_INTERVAL_SECONDS = 0.05
 PORTS, PORT_TRIES = (20_000, 32_000), 100
 PREFIX = "/api/cdb_rest/"
+INTERRUPTED = 128 + signal.SIGINT
 # Prefixes of environment variables that must not leak in from the operator's shell.
 HIDDEN = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PG", "DJANGO_", "MAKE", "MFLAGS")
 
 
 class ServiceError(Exception):
     """The service or one of its commands failed; the message has the end of its output."""
+
+
+def prepare_process() -> None:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, and remove libpq's variables (PG…) from the environment.
+
+    A shell ignores SIGINT for background jobs, so its handler is set as well. libpq's variables could redirect
+    connections.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
 
 
 @dataclass(frozen=True)
@@ -53,9 +65,63 @@ class Settings:
         return Settings(self.data, self.extra | {"DATABASE_URL": url})
 
 
+@dataclass(frozen=True)
+class Finished:
+    """The result of a child process: exit code, output, wall and CPU seconds, peak resident memory in bytes."""
+
+    code: int
+    output: str
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+def start(command: Sequence[str], environment: Mapping[str, str] | None, output: int | IO[str]) -> subprocess.Popen:
+    """Start a program without input, in a session of its own: Ctrl-C must reach the harness only, which stops it."""
+    options: dict[str, Any] = {"cwd": ROOT, "env": environment, "text": True, "start_new_session": True}
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **options)
+
+
+def stop(process: subprocess.Popen) -> None:
+    """Terminate a process; if it does not exit in time, kill it and its descendants."""
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        kill([*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)])
+        process.wait()
+
+
+def kill(processes: Sequence[psutil.Process]) -> None:
+    """Kill processes at once, and wait for their end; some may have ended already."""
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(processes, timeout=STOP_SECONDS)
+
+
+def run_to_end(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Finished:
+    """Run a program to its end; it is stopped if this process is interrupted meanwhile."""
+    with tempfile.TemporaryFile("w+") as output:
+        begin = time.monotonic()
+        process = start(command, environment, output)
+        try:
+            # wait4 gives the usage of this child alone; getrusage would give the sum over all children.
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        except BaseException:
+            stop(process)
+            raise
+        seconds, cpu_seconds = time.monotonic() - begin, usage.ru_utime + usage.ru_stime
+        output.seek(0)
+        return Finished(process.returncode, output.read(), seconds, cpu_seconds, usage.ru_maxrss * 1024)
+
+
 def run_command(settings: Settings, *arguments: str) -> Finished:
-    """Run a Python program, such as `manage.py seed_scenario tiny`, to its end; it is stopped if we are interrupted."""
-    return child_process.run([sys.executable, *arguments], cwd=ROOT, env=settings.environment(), stop=_stop)
+    """Run a Python program, such as `manage.py seed_scenario tiny`, to its end."""
+    return run_to_end([sys.executable, *arguments], settings.environment())
 
 
 def manage(settings: Settings, *arguments: str) -> Finished:
@@ -63,24 +129,34 @@ def manage(settings: Settings, *arguments: str) -> Finished:
     finished = run_command(settings, "manage.py", *arguments)
     if finished.code:
         lines = finished.output.strip().splitlines() or ["no output"]
-        if any(line.startswith("Unknown command") for line in lines):
-            raise ServiceError(f"manage.py has no command {arguments[0]}")
         raise ServiceError(f"manage.py {arguments[0]} failed: {lines[-1]}")
     return finished
 
 
+@dataclass(frozen=True)
 class Service:
-    """A running `manage.py run` or `manage.py serve`."""
+    """A running `manage.py run` or `manage.py serve`; `workers` is its number of gunicorn workers."""
 
-    def __init__(self, process: subprocess.Popen, port: int, workers: int, command: str) -> None:
-        self.process = process
-        self.command = command
-        self.port = port
-        self.workers = workers
+    settings: Settings
+    process: subprocess.Popen
+    port: int
+    workers: int
+    command: str
+    output: Path
+
+    @property
+    def host(self) -> str:
+        """The address, such as http://127.0.0.1:8000."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of its output so far."""
+        return self.output.read_text(errors="replace").splitlines()
 
     def url(self, path: str) -> str:
         """The URL of a route of the API."""
-        return f"http://127.0.0.1:{self.port}{PREFIX}{path}"
+        return f"{self.host}{PREFIX}{path}"
 
     def lookup_url(self, tag: str, route: str = "payloadiovs/") -> str:
         """The URL of a lookup without the moment, which the load generator appends."""
@@ -94,65 +170,57 @@ class Service:
         return self.gunicorn() if self.command == "run" else psutil.Process(self.process.pid)
 
     def gunicorn(self) -> psutil.Process:
-        """gunicorn's master process. Raises `ServiceError` if there is none."""
+        """A master process of gunicorn; `run` has one of them. Raises `ServiceError` if there is none."""
+        return self.program("gunicorn")[0]
+
+    def program(self, name: str) -> list[psutil.Process]:
+        """The main processes of a program, such as the masters of gunicorn. Raises `ServiceError` if there is none."""
+        found = []
         for child in psutil.Process(self.process.pid).children():
-            if any("gunicorn" in word for word in child.cmdline()):
-                return child
-        raise ServiceError("gunicorn is not running")
-
-
-def start(environment: dict[str, str], *arguments: str, output: int | IO[str]) -> subprocess.Popen:
-    """Start a Python program of the project, such as `manage.py serve`, in a session of its own, without input."""
-    return subprocess.Popen(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, text=True, start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+            with contextlib.suppress(psutil.Error):
+                if any(name in word for word in child.cmdline()):
+                    found.append(child)
+        if not found:
+            raise ServiceError(f"{name} is not running")
+        return found
 
 
 @contextlib.contextmanager
-def running(settings: Settings, *, workers: int = 3, command: str = "run", **extra: str) -> Iterator[Service]:
+def running(
+    settings: Settings, *, workers: int | None = 3, command: str = "run", port: int | None = None, **extra: str
+) -> Iterator[Service]:
     """Serve inside the block with `manage.py run` or another command.
 
-    Raises `ServiceError` if the service does not start.
+    Without `workers`, their number is the default of the service. Raises `ServiceError` if the service does not start.
     """
-    port = free_port()
-    with tempfile.TemporaryFile("w+") as output:
-        environment = settings.environment(PORT=str(port), CDB_WORKERS=str(workers), **extra)
-        process = start(environment, "manage.py", command, output=output)
+    port = port or free_port()
+    environment = settings.environment(PORT=str(port), CDB_WORKERS=str(workers or ""), **extra)
+    with tempfile.NamedTemporaryFile("w") as output:
+        process = start([sys.executable, "manage.py", command], environment, output)
+        service = Service(settings, process, port, workers or 0, command, Path(output.name))
+        family: list[psutil.Process] = []
         try:
-            if not _becomes_ready(process, port):
-                output.seek(0)
-                raise ServiceError(f"the service did not start: {' '.join(output.read().split())[-500:]}")
-            yield Service(process, port, workers, command)
+            if not _becomes_ready(service):
+                raise ServiceError(f"the service did not start: {' '.join(service.output.read_text().split())[-500:]}")
+            yield service
         finally:
-            _stop(process)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                family = psutil.Process(process.pid).children(recursive=True)
+            stop(process)
+            # Normally they have ended.
+            kill(family)
 
 
-def _becomes_ready(process: subprocess.Popen, port: int) -> bool:
+def _becomes_ready(service: Service) -> bool:
     deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    while service.process.poll() is None and time.monotonic() < deadline:
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=5)
         with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(connection):
             connection.request("GET", "/health/ready")
             if connection.getresponse().status == 200:
                 return True
-        time.sleep(0.1)
+        time.sleep(CHECK_INTERVAL_SECONDS)
     return False
-
-
-def _stop(process: subprocess.Popen) -> None:
-    """Terminate a process; if it does not exit in time, kill it and its descendants."""
-    if process.poll() is not None:
-        return
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        for child in psutil.Process(process.pid).children(recursive=True):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                child.kill()
-        process.kill()
-        process.wait()
 
 
 def free_port() -> int:

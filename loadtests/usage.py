@@ -102,6 +102,17 @@ def peak_of(read: Callable[[], int]) -> Iterator[Peak]:
         peak.most = max(peak.most, peak.first)
 
 
-def largest_worker(gunicorn: psutil.Process, *, recursive: bool = False) -> int:
-    """Resident bytes of the largest child process; with `recursive`, of the largest descendant."""
-    return max((child.memory_info().rss for child in gunicorn.children(recursive)), default=0)
+@contextlib.contextmanager
+def peak_of_workers(gunicorn: psutil.Process, *, recursive: bool = False) -> Iterator[dict[str, float]]:
+    """Measure the resident memory of the largest child process, in MiB; with `recursive`, of the largest descendant.
+
+    The yielded dictionary is filled when the block ends: `worker_before_mib` is the value at the start.
+    """
+    memory: dict[str, float] = {}
+
+    def read() -> int:
+        return max((child.memory_info().rss for child in gunicorn.children(recursive)), default=0)
+
+    with peak_of(read) as peak:
+        yield memory
+    memory |= {"worker_before_mib": peak.first / 2**20, "worker_peak_mib": peak.most / 2**20}

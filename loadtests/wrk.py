@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from loadtests import child_process
+from loadtests.service import run_to_end
 
 SCRIPT = Path(__file__).with_name("wrk.lua")
 TIMEOUT_SECONDS = 30
@@ -88,13 +88,10 @@ def run(
     check_installed()
     parts = urlsplit(url)
     # One thread can send more requests than the service can handle. More threads would take CPU time from the service.
-    command = [
-        "wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s",
-        "--timeout", f"{TIMEOUT_SECONDS}s", "--script", str(SCRIPT), f"{parts.scheme}://{parts.netloc}",
-        "--", _target(url), mode, str(seed), "statuses" if count_statuses else "-",
-        _target(other_url) if other_url else "-", str(pause_milliseconds),
-    ]  # fmt: skip
-    finished = child_process.run(command)
+    options = f"--threads 1 --connections {connections} --duration {seconds}s --timeout {TIMEOUT_SECONDS}s"
+    words = [mode, str(seed), "statuses" if count_statuses else "-", _target(other_url) if other_url else "-"]
+    command = ["wrk", *options.split(), "--script", str(SCRIPT), f"{parts.scheme}://{parts.netloc}", "--", _target(url)]
+    finished = run_to_end([*command, *words, str(pause_milliseconds)])
     lines = [line for line in finished.output.splitlines() if line.startswith("REPORT ")]
     if not lines:
         raise RuntimeError(f"wrk failed: {' '.join(finished.output.split())}")

@@ -1,10 +1,11 @@
 """The command line of `python -m loadtests.bench`, which `make bench` runs."""
 
 import argparse
+import inspect
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from cdb.env import ROOT, ConfigurationError
@@ -25,16 +26,15 @@ from loadtests.bench.parts import (
 )
 from loadtests.bench.rig import Rig
 from loadtests.database import PGBENCH
-from loadtests.interruption import INTERRUPTED, prepare_process
 from loadtests.reporting import machine
 from loadtests.reporting.report import Report, verdict
 from loadtests.reporting.result import Result
+from loadtests.service import INTERRUPTED, prepare_process
 
-# In the order of execution; the parts that write most come last.
-PARTS = {
-    "crosscheck": crosscheck, "strategies": strategies, "floor": floor, "workers": workers, "serving": serving,
-    "overload": overload, "replicas": replicas, "export": export, "clone": clone, "growth": growth, "seed": seed,
-}  # fmt: skip
+# In the order of execution; the parts that write most come last. A part is a module with a title, a description, whose
+# first line is shown by --list, and a function `measure`.
+MODULES = (crosscheck, strategies, floor, workers, serving, overload, replicas, export, clone, growth, seed)
+PARTS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     if options.list:
         for name, part in PARTS.items():
-            print(f"{name:12} {part.__doc__.strip().splitlines()[0]}")
+            print(f"{name:12} {part.__doc__.splitlines()[0]}")
         return 0
     try:
         wrk.check_installed()
@@ -61,26 +61,21 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="make bench ARGS='…'", description="Measure the service and write one report."
-    )
+    about = "Measure the service and write one report."
+    parser = argparse.ArgumentParser(prog="make bench ARGS='…'", description=about)
     size = parser.add_mutually_exclusive_group()
-    for name, value, text in (
-        ("--quick", sizes.QUICK, "everything in about two minutes, up to heavy-usage; no verdicts"),
-        ("--large", sizes.LARGE, "growth up to 50 million IOVs"),
-        ("--tiny", sizes.TINY, "as little as possible, to test the harness itself; no verdicts"),
+    for value, text in (
+        (sizes.QUICK, "everything in about two minutes, up to heavy-usage; no verdicts"),
+        (sizes.LARGE, "growth up to 50 million IOVs"),
+        (sizes.TINY, "as little as possible, to test the harness itself; no verdicts"),
     ):
-        size.add_argument(name, dest="sizes", action="store_const", const=value, default=sizes.FULL, help=text)
-    parser.add_argument(
-        "--only", action="append", choices=PARTS, metavar="PART", help="run this part only; may be repeated"
-    )
+        kind = {"action": "store_const", "const": value, "default": sizes.FULL}
+        size.add_argument(f"--{value.name}", dest="sizes", help=text, **kind)
+    text = "run this part only; may be repeated"
+    parser.add_argument("--only", action="append", choices=PARTS, metavar="PART", help=text)
     parser.add_argument("--list", action="store_true", help="list the parts")
-    parser.add_argument(
-        "--directory",
-        type=Path,
-        default=ROOT / "var" / "bench",
-        help="directory of data and reports (default: var/bench)",
-    )
+    text = "directory of data and reports (default: var/bench)"
+    parser.add_argument("--directory", type=Path, default=ROOT / "var" / "bench", help=text)
     return parser
 
 
@@ -91,65 +86,55 @@ def _run(options: argparse.Namespace) -> int:
     rig = Rig(directory / "data", options.sizes)
     rig.data.mkdir(parents=True, exist_ok=True)
     output = directory / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    chosen = {name: part.measure for name, part in PARTS.items() if not options.only or name in options.only}
+    settings = {
+        "size": options.sizes.name,
+        "gunicorn workers x threads": "3 x 4, unless a part says otherwise",
+        "strategies' routes": "on (CDB_STRATEGIES=1)",
+    }
     results: list[Result] = []
     with rig.running_database():
-        facts = machine.facts(rig.database, _settings(options.sizes))
-        code = _measure(rig, chosen, results)
+        facts = machine.facts(rig.database, settings)
+        code = _measure(rig, [name for name in PARTS if not options.only or name in options.only], results)
     if results:
+        note = (
+            "wrk keeps its connections open and sends the next request immediately after a response; its percentiles are "
+            "corrected for the requests that it could not send while it waited. It used at most "
+            f"{rig.most_client_share:.1%} of all cores in this run. Others are programs that do not belong to the bench: a row "
+            "in which they used much CPU is not reliable. PostgreSQL, gunicorn and the client share the cores of one machine."
+        )
         too_small = f"--{options.sizes.name}" if options.sizes.too_small else ""
-        report = Report(f"Bench report ({options.sizes.name})", facts, results, _notes(rig), too_small=too_small)
+        report = Report(f"Bench report ({options.sizes.name})", facts, results, [note], too_small=too_small)
         path = report.write(output)
         if too_small:
             rig.say(verdict(None, too_small))
-        rig.say(f"Report: {path} ({_duration(time.monotonic() - begin)})")
+        rig.say(f"Report: {path} ({(time.monotonic() - begin) / 60:.1f} min)")
     return code
 
 
-def _measure(rig: Rig, parts: dict[str, Callable[[Rig], Result]], results: list[Result]) -> int:
+def _measure(rig: Rig, names: Sequence[str], results: list[Result]) -> int:
     """Run the parts, append their results and return the exit code.
 
     A part that fails is noted in the report, and the others continue. After an interruption, the complete parts
     are reported.
     """
     code = 0
-    for number, (name, measure) in enumerate(parts.items(), 1):
-        rig.say(f"part {number} of {len(parts)}: {name}")
+    for number, name in enumerate(names, 1):
+        rig.say(f"part {number} of {len(names)}: {name}")
+        part = PARTS[name]
+        intro = inspect.cleandoc(part.__doc__).partition("\n\n")[2].replace("\n", " ")
+        result = Result(name, part.TITLE, intro)
         try:
-            results.append(measure(rig))
+            part.measure(rig, result)
         except KeyboardInterrupt:
             rig.say("interrupted")
             return INTERRUPTED
         except Exception as error:
             traceback.print_exc()
             reason = " ".join(str(error).split())[:500]
-            results.append(
-                Result(name, PARTS[name].TITLE, notes=[f"This part failed: {type(error).__name__}: {reason}"])
-            )
+            result = Result(name, part.TITLE, notes=[f"This part failed: {type(error).__name__}: {reason}"])
             code = 1
+        results.append(result)
     return code
-
-
-def _settings(chosen: sizes.Sizes) -> dict[str, str]:
-    return {
-        "size": chosen.name,
-        "gunicorn workers x threads": "3 x 4, unless a part says otherwise",
-        "strategies' routes": "on (CDB_STRATEGIES=1)",
-    }
-
-
-def _notes(rig: Rig) -> list[str]:
-    return [
-        "wrk keeps its connections open and sends the next request immediately after a response; its percentiles are corrected "
-        f"for the requests that it could not send while it waited. It used at most {rig.most_client_share:.1%} of all "
-        "cores in this run. Others are programs that do not belong to the bench: a row in which they used much CPU is not "
-        "reliable. PostgreSQL, gunicorn and the client share the cores of one machine."
-    ]
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 if __name__ == "__main__":

@@ -2,15 +2,15 @@
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
 from loadtests.database import pgbench
-from loadtests.reporting.result import Table
 from loadtests.rig import Rig as PlainRig
+from loadtests.rig import in_turns
 from loadtests.service import Service
 
 # Warming up ends when a run is not faster than the previous ones by this factor, or after so many runs.
@@ -18,23 +18,27 @@ WARM_GAIN, WARM_RUNS = 1.1, 10
 SETTLE_SECONDS = 0.2
 # The headings of columns, by the keys of rows; others have the key itself.
 HEADINGS = {
-    "iovs_in_database": "IOVs in the database", "iovs_per_type": "IOVs per type", "calls": "calls", "answers": "responses",
-    "answers_per_s": "responses/s", "p50_ms": "p50 ms", "p95_ms": "p95 ms", "p99_ms": "p99 ms", "max_ms": "longest ms",
-    "db_p50_ms": "db p50 ms", "db_p95_ms": "db p95 ms", "db_p99_ms": "db p99 ms", "wall_p50_ms": "response p50 ms",
-    "bytes_per_answer": "bytes", "gunicorn_cpu_ms": "gunicorn CPU ms/response", "postgres_cpu_ms": "PostgreSQL CPU ms/response",
-    "primary_cpu_ms": "primary CPU ms/response", "replica_cpu_ms": "replica CPU ms/response",
-    "client_cpu_percent": "client CPU %", "others_cpu_percent": "others CPU %",
-}  # fmt: skip
-
+    "iovs_in_database": "IOVs in the database",
+    "iovs_per_type": "IOVs per type",
+    "answers": "responses",
+    "answers_per_s": "responses/s",
+    "max_ms": "longest ms",
+    "wall_p50_ms": "response p50 ms",
+    "bytes_per_answer": "bytes",
+    "gunicorn_cpu_ms": "gunicorn CPU ms/response",
+    "postgres_cpu_ms": "PostgreSQL CPU ms/response",
+    "primary_cpu_ms": "primary CPU ms/response",
+    "replica_cpu_ms": "replica CPU ms/response",
+    "client_cpu_percent": "client CPU %",
+    "others_cpu_percent": "others CPU %",
+} | {f"{kind}p{share}_ms": f"{kind.replace('_', ' ')}p{share} ms" for kind in ("", "db_") for share in (50, 95, 99)}
 LOADED = "answers_per_s p50_ms p95_ms p99_ms errors"
 COSTS = "gunicorn_cpu_ms postgres_cpu_ms client_cpu_percent others_cpu_percent"
 
 
-def table(title: str, rows: Iterable[dict[str, Any]], keys: str, **headings: str) -> Table:
-    """A table with these keys of the rows, separated by spaces, as columns; `headings` differ from `HEADINGS`."""
-    names = keys.split()
-    columns = tuple((HEADINGS | headings).get(name, name) for name in names)
-    return Table(title, columns, [tuple(row.get(name) for name in names) for row in rows])
+def columns(keys: str, **headings: str) -> dict[str, str]:
+    """The columns of a table: keys of rows, separated by spaces, with headings that differ from `HEADINGS`, if any."""
+    return {key: (HEADINGS | headings).get(key, key) for key in keys.split()}
 
 
 @dataclass
@@ -49,43 +53,35 @@ class Rig(PlainRig):
 
         Rates are responses per second, CPU is milliseconds per response, shares are percent of all cores.
         """
-        with usage.measured(service.application(), usage.postmaster(self.data / "postgres" / "data")) as used:
+        with usage.measured(service.application(), self.postmaster()) as used:
             load = wrk.run(url, seconds=seconds, connections=connections, **options)
-        responses = max(1, load.requests)
         self.most_client_share = max(self.most_client_share, load.client_share)
+        times = {"p50_ms": load.p50, "p95_ms": load.p95, "p99_ms": load.p99, "max_ms": load.max}
         return {
             "connections": connections,
             "seconds": round(load.seconds, 3),
             "answers": load.requests,
             "answers_per_s": load.rate,
-            "p50_ms": load.p50 if load.requests else None,
-            "p95_ms": load.p95 if load.requests else None,
-            "p99_ms": load.p99 if load.requests else None,
-            "max_ms": load.max if load.requests else None,
-            "bytes_per_answer": load.bytes // responses,
+            **(times if load.requests else dict.fromkeys(times)),
+            "bytes_per_answer": load.bytes // max(1, load.requests),
             "errors": load.errors,
             "refused": load.refused,
             "timeouts": load.timeouts,
             "broken": load.broken,
-            "gunicorn_cpu_ms": used.gunicorn * 1000 / responses,
-            **_costs(used, responses, load.cpu_seconds, load.wall_seconds),
+            "gunicorn_cpu_ms": used.gunicorn * 1000 / max(1, load.requests),
+            **_costs(used, load.requests, load.cpu_seconds, load.wall_seconds),
         }
 
     def transactions(self, script: str, *, clients: int, seconds: int, mode: str, seed: int) -> dict[str, Any]:
         """Run pgbench on the main database and return its figures and costs as a row."""
         begin = time.monotonic()
-        with usage.measured(None, usage.postmaster(self.data / "postgres" / "data")) as used:
+        with usage.measured(None, self.postmaster()) as used:
             done = pgbench(self.database, script, clients=clients, seconds=seconds, mode=mode, seed=seed)
             wall = time.monotonic() - begin
             # The CPU time of PostgreSQL's backends counts once its main process has waited for them.
             time.sleep(SETTLE_SECONDS)
-        return {
-            "answers": done.count,
-            "answers_per_s": done.rate,
-            "latency_ms": done.latency,
-            "errors": done.failed,
-            **_costs(used, max(1, done.count), done.cpu_seconds, wall),
-        }
+        row = {"answers": done.count, "answers_per_s": done.rate, "latency_ms": done.latency, "errors": done.failed}
+        return row | _costs(used, done.count, done.cpu_seconds, wall)
 
     def warm_up(self, service: Service, *tags: str) -> None:
         """Send lookups, so that every thread has its connection and plan, and the data are in memory."""
@@ -101,12 +97,18 @@ class Rig(PlainRig):
                 break
             fastest = rate
 
+    def rounds(self, part: str, names: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """All names in each round, in alternating order, as (number of the round, name); says which one is measured."""
+        for number, name in in_turns(names, self.sizes.rounds):
+            self.say(f"{part}: round {number} of {self.sizes.rounds}, {name}")
+            yield number, name
+
 
 def _costs(used: usage.Usage, responses: int, client_seconds: float, wall: float) -> dict[str, float]:
     capacity = wall * len(os.sched_getaffinity(0))
     others = max(0.0, used.whole - used.gunicorn - used.postgres - client_seconds)
     return {
-        "postgres_cpu_ms": used.postgres * 1000 / responses,
+        "postgres_cpu_ms": used.postgres * 1000 / max(1, responses),
         "client_cpu_percent": client_seconds * 100 / capacity,
         "others_cpu_percent": others * 100 / capacity,
     }

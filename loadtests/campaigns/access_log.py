@@ -33,30 +33,20 @@ class AccessLog:
         return len(self.ends)
 
     @property
-    def passed_on(self) -> "AccessLog":
-        """The requests that nginx passed on to gunicorn."""
-        chosen = numpy.isfinite(self.upstream)
-        return AccessLog(self.ends[chosen], self.seconds[chosen], self.upstream[chosen], self.statuses[chosen])
+    def passed_on(self) -> numpy.ndarray:
+        """The durations in gunicorn of the requests that nginx passed on to it."""
+        return self.upstream[numpy.isfinite(self.upstream)]
 
     @classmethod
-    def read(cls, path: Path, offset: int = 0) -> "AccessLog":
-        """Read the lines from an offset in the file; an incomplete last line is ignored."""
-        rows = list(_rows(path, offset))
-        ends, seconds, upstream, statuses = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return cls(
-            numpy.array(ends, dtype=float), numpy.array(seconds, dtype=float), numpy.array(upstream, dtype=float),
-            numpy.array(statuses, dtype=int),
-        )  # fmt: skip
+    def read(cls, path: Path, offset: int = 0, *, count: int = 0) -> "AccessLog":
+        """Read the lines from an offset in the file, once there are at least `count` or some seconds have passed.
 
-    @classmethod
-    def grown(cls, path: Path, offset: int, count: int) -> "AccessLog":
-        """Read the lines once there are at least `count` requests, or after some seconds whatever there is."""
+        An incomplete last line is ignored.
+        """
         deadline = time.monotonic() + 2 * FLUSH_SECONDS
-        while True:
-            log = cls.read(path, offset)
-            if len(log) >= count or time.monotonic() > deadline:
-                return log
+        while len(rows := list(_rows(path, offset))) < count and time.monotonic() < deadline:
             time.sleep(0.5)
+        return cls(*numpy.array(rows, dtype=float).reshape(-1, 4).T)
 
 
 def size_of(path: Path) -> int:
@@ -75,7 +65,7 @@ def _rows(path: Path, offset: int) -> Iterator[tuple[float, float, float, int]]:
             row = json.loads(line)
             if row["uri"].startswith(PREFIX):
                 end = datetime.fromisoformat(row["time"]).timestamp()
-                yield end, row["request_time"], _seconds(row["upstream_response_time"]), row["status"]
+                yield end, float(row["request_time"]), _seconds(row["upstream_response_time"]), row["status"]
 
 
 def _seconds(text: str) -> float:

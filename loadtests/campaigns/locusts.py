@@ -5,9 +5,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cdb.env import ROOT
 from cdb_rest.scenarios.definitions import SCENARIOS
@@ -38,21 +40,17 @@ class Load:
     count: int
     seconds: float | None = None
     spawn_rate: float | None = None
-    options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     shape: str | None = None
     processes: int = 1
     fixed: Mapping[str, int] = field(default_factory=dict)
     campaign_users: bool = False
 
     @classmethod
-    def scheduled(cls, waves: Sequence[Wave], options: Mapping[str, str | int | float]) -> "Load":
+    def scheduled(cls, waves: Sequence[Wave], options: Mapping[str, Any]) -> "Load":
         """A load of one user that plays these waves; the option `schedule` must be the path of their file."""
-        defaults = {
-            "start-jobs": "at a constant rate",
-            "jobs-per-user": sum(wave.count for wave in waves),
-            "layout": "random",
-        }
-        return cls({"Scheduled": 1}, 1, options=defaults | dict(options), campaign_users=True)
+        given = {"start-jobs": "at a constant rate", "jobs-per-user": sum(wave.count for wave in waves)}
+        return cls({"Scheduled": 1}, 1, options=given | {"layout": "random", **options}, campaign_users=True)
 
     def settings(self) -> dict[str, str]:
         """The settings as text by name, for reports; those that are None are omitted."""
@@ -70,34 +68,34 @@ class Load:
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
         files = ["locustfile.py", *(["locustfile_campaigns.py"] if self.campaign_users else [])]
-        words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in files)]
-        words += ["--headless", "--only-summary", "--host", host]
-        # One option with all values, because a repeated option would replace the first.
-        words += ["--config-users", *(json.dumps(config) for config in self._config())]
-        words += ["--users", str(self.count), "--spawn-rate", f"{self.spawn_rate or self.count:g}"]
-        # Failed requests are in the recording; with this option any other code is a failure of locust itself.
-        words += ["--record", str(directory), "--exit-code-on-error", "0"]
+        weights = [{"user_class_name": name, "weight": weight} for name, weight in self.users.items()]
+        fixed = [{"user_class_name": name, "fixed_count": count} for name, count in self.fixed.items()]
+        tag = str(self.options.get("global-tag", ""))
+        given: dict[str, Any] = {
+            "host": host,
+            "users": self.count,
+            "spawn-rate": f"{self.spawn_rate or self.count:g}",
+            "record": directory,
+            # Failed requests are in the recording; with this option any other code is a failure of locust itself.
+            "exit-code-on-error": 0,
+            # What `Rig.seed` wrote to the tag, so that responses can be checked.
+            "layout": "random",
+        }
+        given |= {"scenario": tag} if tag in SCENARIOS else {}
         if self.seconds is not None:
-            words += ["--run-time", f"{max(1, round(self.seconds))}s"]
+            given["run-time"] = f"{max(1, round(self.seconds))}s"
         if self.processes > 1:
             # By default master and workers use a fixed port on all addresses, and concurrent runs would conflict.
-            port = str(free_port())
-            words += ["--processes", str(self.processes), "--master-bind-host", "127.0.0.1"]
-            words += ["--master-bind-port", port, "--master-port", port]
-        if self.shape:
-            words += ["--shape", self.shape]
-        for name, value in (self._content() | dict(self.options)).items():
+            port = free_port()
+            given |= {"processes": self.processes, "master-bind-host": "127.0.0.1"}
+            given |= {"master-bind-port": port, "master-port": port}
+        given |= ({"shape": self.shape} if self.shape else {}) | dict(self.options)
+        words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in files), "--headless", "--only-summary"]
+        # One option with all values, because a repeated option would replace the first.
+        words += ["--config-users", *(json.dumps(config) for config in [*weights, *fixed])]
+        for name, value in given.items():
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
         return [*words, *self.users, *(name for name in self.fixed if name not in self.users)]
-
-    def _content(self) -> dict[str, str]:
-        """The options about the content that `Rig.seed` wrote to the tag, so that responses can be checked."""
-        tag = str(self.options.get("global-tag", ""))
-        return {"layout": "random"} | ({"scenario": tag} if tag in SCENARIOS else {})
-
-    def _config(self) -> list[dict[str, str | int]]:
-        weights = [{"user_class_name": name, "weight": weight} for name, weight in self.users.items()]
-        return weights + [{"user_class_name": name, "fixed_count": count} for name, count in self.fixed.items()]
 
 
 def run(host: str, load: Load, directory: Path) -> Recording:
@@ -110,7 +108,8 @@ def run(host: str, load: Load, directory: Path) -> Recording:
     log = directory / "locust.log"
     with log.open("w") as output:
         environment = Settings(directory, {}).environment()
-        process = start(environment, "-m", "locust", *load.arguments(host, directory), output=output)
+        command = [sys.executable, "-m", "locust", *load.arguments(host, directory)]
+        process = start(command, environment, output)
         try:
             code = process.wait(load.longest_seconds)
         except BaseException as error:

@@ -8,16 +8,24 @@ beginning.
 
 import argparse
 import math
+import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy
+
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_SECONDS
-from loadtests.campaigns import tag_options
+from loadtests import metrics
+from loadtests.campaigns import options
 from loadtests.campaigns.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.peak_pages import Burst, findings_of
 from loadtests.campaigns.stage import Stage
-from loadtests.reporting.findings import Findings
+from loadtests.recording.outcome import OK, WRONG
+from loadtests.recording.reading import Recording
+from loadtests.reporting import plots
+from loadtests.reporting.result import Findings, Plot, Run, Table, Target
+from loadtests.reporting.summaries import Rates
 
 TITLE = "Peak"
 JOBS, QUICK_JOBS = 100_000, 1_000
@@ -25,86 +33,212 @@ TOGETHER, QUICK_TOGETHER = 5_000, 200
 WARM_UP_JOBS = 200
 # locust starts users at this rate; all users exist before the first job.
 SPAWN_RATE = 1_000
+PATIENCE_SECONDS = 120
+# The percentages of jobs whose end is reported, and the columns of the tables.
+SHARES = (50.0, 90.0, 99.0, 99.9, 100.0)
+JOB_COLUMNS = ("burst", "jobs", "requests", "failures", "jobs/s", "in the busiest second", "which was, s")
+COUNT_COLUMNS = ("burst", "sent by the client", "answers that it got", "lines of nginx's log", "of these passed on")
+TIME_COLUMNS = ("burst", "of the requests took no more than", "client, ms", "nginx, ms", "gunicorn, ms")
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """Add the options; with the defaults, each repetition takes some minutes."""
-    add = parser.add_argument
-    add("--scenario", help="scenario in the tag; none: other data (default: moderate; tiny with --quick)")
-    tag_options.add_content(parser)
-    add("--pattern", default="random", help="pattern of the moments (default: random)")
-    add("--jobs", **AT_LEAST_ONE, help=f"number of jobs (default: {JOBS:,}; {QUICK_JOBS:,} with --quick)")
-    add(
-        "--together",
-        **AT_LEAST_ONE,
-        help=f"concurrent connections (default: {TOGETHER:,}; {QUICK_TOGETHER} with --quick)",
-    )
-    add("--repetitions", **AT_LEAST_ONE, help="number of repetitions (default: 2; 1 with --quick)")
-    add("--processes", **AT_LEAST_ONE, default=1, help="processes of the generator (default: 1)")
-    add("--within", **IN_SECONDS, default=900.0, help="time in which all jobs must end (default: 900)")
+    options.add(parser, "--scenario", "scenario in the tag; none: other data", "moderate", "tiny")
+    options.add_content(parser)
+    options.add(parser, "--pattern", "pattern of the moments", "random")
+    options.add(parser, "--jobs", "number of jobs", JOBS, QUICK_JOBS, **AT_LEAST_ONE)
+    options.add(parser, "--together", "concurrent connections", TOGETHER, QUICK_TOGETHER, **AT_LEAST_ONE)
+    options.add(parser, "--repetitions", "number of repetitions", 2, 1, **AT_LEAST_ONE)
+    options.add(parser, "--processes", "processes of the generator", 1, **AT_LEAST_ONE)
+    options.add(parser, "--within", "time in which all jobs must end", 900.0, **IN_SECONDS)
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of the campaign; the number of jobs is rounded up to the same number for each connection."""
+class Burst:
+    """One repetition; `log` is nginx's access log, None for a remote deployment."""
 
-    scenario: str
-    pattern: str
-    together: int
-    jobs_each: int
-    repetitions: int
-    processes: int
-    within: float
-    content: dict[str, str]
-
-    @classmethod
-    def of(cls, stage: Stage) -> "Options":
-        """Read the options of the stage."""
-        get, quick = stage.options.get, stage.quick
-        jobs = int(get("jobs") or (QUICK_JOBS if quick else JOBS))
-        together = min(jobs, int(get("together") or (QUICK_TOGETHER if quick else TOGETHER)))
-        return cls(
-            get("scenario") or ("tiny" if quick else "moderate"), get("pattern", "random"), together,
-            math.ceil(jobs / together), int(get("repetitions") or (1 if quick else 2)), int(get("processes", 1)),
-            float(get("within", 900.0)), tag_options.content(stage.options),
-        )  # fmt: skip
+    run: Run
+    log: AccessLog | None
 
     @property
-    def jobs(self) -> int:
-        """The number of all jobs."""
-        return self.together * self.jobs_each
+    def requests(self) -> Recording:
+        """The requests, without the rows of whole jobs."""
+        return self.run.recording.requests
 
-    def load(self, together: int, jobs_each: int) -> Load:
-        """The load of `together` concurrent users with `jobs_each` jobs."""
-        options = {
-            "scenario": self.scenario, "pattern": self.pattern, "jobs-per-user": jobs_each, "start-together": True,
-            "patience": 120, **self.content,
-        }  # fmt: skip
-        processes = min(self.processes, together)
-        return Load({"ReconstructionJob": 1}, together, spawn_rate=SPAWN_RATE, options=options, processes=processes)
+    @property
+    def ends(self) -> numpy.ndarray:
+        """The ends of jobs in seconds after the common moment, which is the beginning of the first job."""
+        jobs = self.run.recording.jobs
+        return jobs.end - jobs.begin.min()
+
+    @property
+    def failures(self) -> int:
+        """The number of requests without the correct response."""
+        return int((self.requests.outcomes != OK).sum())
+
+    @property
+    def counts(self) -> tuple[int, int, int | None, int | None, int]:
+        """Requests sent and responses that the client got, lines of nginx's log, passed on, counted by gunicorn."""
+        logged = (None, None) if self.log is None else (len(self.log), len(self.log.passed_on))
+        gunicorn = metrics.total(self.run.counters, "cdb_requests_total", without=metrics.WATCHING)
+        return len(self.requests), int((self.requests.statuses > 0).sum()), *logged, round(gunicorn)
+
+    def until(self, share: float) -> float:
+        """Seconds from the common moment until so many percent of the jobs had ended (nearest rank)."""
+        return _percentile(self.ends, share)
+
+    def times(self) -> dict[str, numpy.ndarray]:
+        """The times of requests in milliseconds, as measured by the client (from their begin), nginx and gunicorn."""
+        answered = self.requests.where(self.requests.statuses > 0)
+        times = {"client": (answered.end - answered.begin) * 1000}
+        if self.log:
+            times |= {"nginx": self.log.seconds * 1000, "gunicorn": self.log.passed_on * 1000}
+        return times
+
+
+def _percentile(values: numpy.ndarray, share: float) -> float:
+    return float(numpy.percentile(values, share, method="inverted_cdf")) if len(values) else math.nan
 
 
 def run(stage: Stage) -> Findings:
-    """Warm up, and launch the jobs in each repetition."""
-    options = Options.of(stage)
-    with stage.serving(scenarios=(options.scenario,)):
-        stage.load("warm-up", options.load(min(20, options.together), WARM_UP_JOBS // 20), detailed=False)
-        bursts = [_burst(stage, options, number) for number in range(1, options.repetitions + 1)]
-    return findings_of(
-        bursts, scenario=options.scenario, jobs=options.jobs, together=options.together, within=options.within
-    )
+    """Warm up, and launch the jobs in each repetition; their number is rounded up to the same one for each connection."""
+    given = stage.options
+    together = min(given.jobs, given.together)
+    each = math.ceil(given.jobs / together)
+    with stage.serving(scenarios=(given.scenario,)):
+        stage.load("warm-up", _load(given, min(20, together), WARM_UP_JOBS // 20), detailed=False)
+        bursts = []
+        for number in range(1, given.repetitions + 1):
+            label = f"{together * each:,} jobs together, {number} of {given.repetitions}"
+            bursts.append(_burst(stage, label, _load(given, together, each)))
+    return findings_of(bursts, scenario=given.scenario, jobs=together * each, together=together, within=given.within)
 
 
-def _burst(stage: Stage, options: Options, number: int) -> Burst:
+def _load(given: argparse.Namespace, together: int, each: int) -> Load:
+    settings = {"scenario": given.scenario, "pattern": given.pattern, "jobs-per-user": each, "start-together": True}
+    settings |= {"patience": PATIENCE_SECONDS, **options.content(given)}
+    processes = min(given.processes, together)
+    return Load({"ReconstructionJob": 1}, together, spawn_rate=SPAWN_RATE, options=settings, processes=processes)
+
+
+def _burst(stage: Stage, label: str, load: Load) -> Burst:
     path = stage.data / "serve" / "access.log"
     if not stage.host:
         # nginx may still have lines of earlier requests in its buffer.
         time.sleep(FLUSH_SECONDS)
     offset = size_of(path)
-    label = f"{options.jobs:,} jobs together, {number} of {options.repetitions}"
-    run = stage.load(label, options.load(options.together, options.jobs_each))
+    run = stage.load(label, load)
     answered = int((run.recording.requests.statuses > 0).sum())
-    log = None if stage.host else AccessLog.grown(path, offset, answered)
-    burst = Burst(run, log)
+    burst = Burst(run, None if stage.host else AccessLog.read(path, offset, count=answered))
     stage.say(f"  all ended after {burst.until(100):.1f} s, {burst.failures:,} requests failed")
     return burst
+
+
+def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: int, within: float) -> Findings:
+    """The findings for `jobs` jobs with `together` concurrent connections, all of which had to end `within` seconds."""
+    first, rates = bursts[0], [Rates.of(burst.ends) for burst in bursts]
+    share = 100 * (1 - sum(burst.failures for burst in bursts) / sum(len(burst.requests) for burst in bursts))
+    ends, counts, times = [], [], []
+    for burst, rate in zip(bursts, rates, strict=True):
+        label, busiest, number = burst.run.label, int(rate.counts.argmax()), len(burst.ends)
+        row = (label, number, len(burst.requests), burst.failures, number / burst.until(100))
+        peak = (int(rate.counts[busiest]), int(rate.seconds[busiest]))
+        ends.append((*row, *peak, *(burst.until(share) for share in SHARES)))
+        counts.append((label, *burst.counts))
+        for share_of_requests in SHARES:
+            client, *server = (_percentile(values, share_of_requests) for values in burst.times().values())
+            nginx, gunicorn = server or (None, None)
+            row = (label, f"{share_of_requests:g} %", client, nginx, gunicorn)
+            times.append((*row, None if nginx is None else client - nginx))
+    shares = tuple(f"{share:g} % ended after, s" for share in SHARES)
+    return Findings(
+        summary=f"{jobs:,} jobs that were due together had all ended after {first.until(100):.1f} s, "
+        f"{int(rates[0].counts.max()):,} of them in the busiest second; {share:.3f} % of the requests got the correct response",
+        question=f"What is the outcome of {jobs:,} jobs that are launched together?",
+        targets=_targets(bursts, jobs, within),
+        tables=[
+            Table("Jobs that are due together", (*JOB_COLUMNS, *shares), ends),
+            Table("The client's count against the server's", (*COUNT_COLUMNS, "counted by gunicorn"), counts),
+            Table("The client's times against the server's", (*TIME_COLUMNS, "client less nginx, ms"), times),
+        ],
+        plots=_plots(first),
+        runs=[burst.run for burst in bursts],
+        notes=_notes(first, jobs, together),
+        figures={
+            f"{scenario}: jobs/s": [len(burst.ends) / burst.until(100) for burst in bursts],
+            f"{scenario}: jobs in the busiest second": [float(rate.counts.max()) for rate in rates],
+            f"{scenario}: seconds until 50 % had ended": [burst.until(50) for burst in bursts],
+            f"{scenario}: seconds until all had ended": [burst.until(100) for burst in bursts],
+        },
+        raw=[
+            {"run": burst.run.label, "second": int(second), "jobs ended": int(count)}
+            for burst, rate in zip(bursts, rates, strict=True)
+            for second, count in zip(rate.seconds, rate.counts, strict=True)
+        ],
+    )
+
+
+def _targets(bursts: Sequence[Burst], jobs: int, within: float) -> list[Target]:
+    missing = max(abs(jobs - len(burst.ends)) for burst in bursts)
+    wrong = sum(burst.requests.counts[WRONG] for burst in bursts)
+    targets = [
+        Target("jobs that did not end", missing, 0, at_most=True),
+        Target("requests without the correct response", sum(burst.failures for burst in bursts), 0, at_most=True),
+        Target("of these, with wrong content", wrong, 0, at_most=True),
+        Target("time until all jobs had ended", max(burst.until(100) for burst in bursts), within, True, unit="s"),
+    ]
+    counts = [burst.counts for burst in bursts if burst.log is not None]
+    if counts:
+        unlogged = max(abs(answered - logged) for _, answered, logged, _, _ in counts)
+        uncounted = max(abs(counted - passed_on) for *_, passed_on, counted in counts)
+        targets += [
+            Target("responses: difference between client and nginx's log", unlogged, 0, at_most=True),
+            Target("requests passed on: difference between nginx and gunicorn", uncounted, 0, at_most=True),
+        ]
+    return targets
+
+
+def _notes(first: Burst, jobs: int, together: int) -> list[str]:
+    samples, begins = first.run.recording.samples, numpy.sort(first.run.recording.jobs.begin)
+    busiest = max((sample.cpu for sample in samples), default=0.0)
+    lag = statistics.median([sample.lag_ms for sample in samples]) if samples else 0.0
+    begun = begins[min(together, len(begins)) - 1] - begins[0]
+    notes = [
+        f"{jobs:,} jobs are due when the first of them begins. {together:,} connections are open at a time: the first "
+        f"{together:,} jobs began within {begun:.1f} s, each of the others when an earlier one had ended. A job is two requests, "
+        "each over a new connection. The ends of jobs are counted from the common moment.",
+        f"A process of the generator used at most {busiest:.2f} of a core within a second, and the median lag of its event loop "
+        f"was {lag:,.0f} ms. By this lag the generator handles responses late, so that the client's times are longer than the "
+        "server's.",
+    ]
+    times = first.times()
+    if "nginx" in times:
+        difference = _percentile(times["client"], 50) - _percentile(times["nginx"], 50)
+        notes.append(
+            f"The median time of a request is {difference:,.0f} ms longer for the client than for nginx. nginx measures from the "
+            "first bytes that it reads, the client from before it connects until it has handled the last byte. The difference is "
+            "the time in the queue of connections that nginx has not accepted yet, and in the queue of the generator."
+        )
+    return notes
+
+
+def _plots(burst: Burst) -> list[Plot]:
+    recording = burst.run.recording
+    begin = recording.jobs.begin.min()
+    ends = {"jobs that ended": burst.ends, "answers, by the client": burst.requests.end - begin}
+    if burst.log:
+        ends["answers, by nginx"] = burst.log.ends - recording.origin - begin
+    rates = {name: Rates.of(values) for name, values in ends.items()}
+    frequency = {name: list(zip(rate.seconds, rate.counts, strict=True)) for name, rate in rates.items()}
+    ended = {"jobs": [(burst.until(share), share) for share in numpy.linspace(0, 100, 200)]}
+    shares = [*numpy.linspace(1, 99, 50), 99.5, 99.9, 100.0]
+    times = {
+        name: [(share, max(0.1, _percentile(values, share))) for share in shares]
+        for name, values in burst.times().items()
+    }
+    since = "time since all were due, s"
+    return [
+        plots.lines("Frequency", frequency, x=since, y="a second"),
+        plots.lines("Jobs that had ended", ended, x=since, y="share of the jobs, %"),
+        plots.lines("Times of requests by who measured them", times, x="share of the requests, %", y="ms", log_y=True),
+    ]

@@ -1,9 +1,14 @@
-"""The rules that decide from the signals of a run which resource ran out."""
+"""The rules that decide from the signals of a step of load which resource ran out."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from loadtests.campaigns.watched import Watched
+import numpy
+import psutil
+
+from loadtests.recording.rows import Sample
+from loadtests.reporting.figures import ratio
+from loadtests.reporting.result import Run, Signals
 
 # The share of a core, or of all cores, that counts as exhausted.
 BUSY = 0.9
@@ -17,6 +22,77 @@ GROWN = 1.5
 LEAST_GROWN = {"memory": 200e6, "files": 200.0}
 
 NOTHING = "nothing that was watched"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The input of the rules: signals and the generator's samples from `begin` to `end`, and the size of the machine.
+
+    `begin` and `end` are seconds since the epoch; `memory` is in bytes.
+    """
+
+    signals: Signals
+    samples: Sequence[Sample]
+    begin: float
+    end: float
+    cores: int = field(default_factory=lambda: psutil.cpu_count() or 1)
+    memory: float = field(default_factory=lambda: psutil.virtual_memory().total)
+
+    @classmethod
+    def of(cls, run: Run, begin: float, end: float) -> "Watched":
+        """The window of a run on this machine."""
+        return cls(run.signals, run.recording.samples, begin, end)
+
+    @property
+    def rows(self) -> list[dict[str, float]]:
+        """The signals inside the window."""
+        return [row for row in self.signals.rows if self.begin <= row["time"] <= self.end]
+
+    def values(self, column: str) -> list[float]:
+        """The values of a column inside the window."""
+        return [row[column] for row in self.rows if column in row]
+
+    def mean(self, *columns: str) -> float | None:
+        """The sum of the means of columns inside the window; None if none of them has values."""
+        means = [float(numpy.mean(values)) for values in map(self.values, columns) if values]
+        return sum(means) if means else None
+
+    def names(self, prefix: str) -> list[str]:
+        """The names of the columns with a prefix, without the prefix."""
+        return sorted({name.removeprefix(prefix) for row in self.rows for name in row if name.startswith(prefix)})
+
+    def cpu(self, program: str) -> float | None:
+        """The mean CPU of a program in cores; None if it is unknown."""
+        return self.mean(f"cpu.{program}.user", f"cpu.{program}.system")
+
+    def programs(self) -> dict[str, float]:
+        """The mean CPU by program in cores, in descending order, without idle programs."""
+        names = {name.rpartition(".")[0] for name in self.names("cpu.") if name.endswith((".user", ".system"))}
+        used = {name: self.cpu(name) or 0.0 for name in names}
+        return {name: cores for name, cores in sorted(used.items(), key=lambda item: -item[1]) if cores >= 0.005}
+
+    def generator(self) -> float | None:
+        """An estimate of the CPU of the busiest generator process in cores; None without samples.
+
+        It is the upper quartile over all seconds of all processes, because samples do not name their process.
+        """
+        cores = [sample.cpu for sample in self.samples if self.begin <= sample.time <= self.end]
+        return float(numpy.percentile(cores, 75)) if cores else None
+
+    def growth(self, kind: str) -> tuple[float | None, str]:
+        """How much the program of the service that grew most did so, and its name; None with fewer than six values.
+
+        It is the mean of the last third of the window ÷ that of the first third.
+        """
+        grown: dict[str, float] = {}
+        for name in self.names(f"{kind}."):
+            values = self.values(f"{kind}.{name}")
+            third = len(values) // 3
+            if third >= 2 and name not in ("machine", "generator", "rig"):
+                first, last = float(numpy.mean(values[:third])), float(numpy.mean(values[-third:]))
+                grown[name] = last / first if first and last - first >= LEAST_GROWN[kind] else 1.0
+        most = max(grown, key=grown.__getitem__, default="")
+        return grown.get(most), most
 
 
 @dataclass(frozen=True)
@@ -51,115 +127,76 @@ class Verdict:
     evidence: tuple[Evidence, ...]
 
 
-def _share(part: float | None, whole: float | None) -> float | None:
-    return None if part is None or not whole else part / whole
+def evaluate(watched: Watched) -> tuple[Evidence, ...]:
+    """The evaluation of all rules.
 
-
-def _generator(watched: Watched) -> Evidence:
-    remark = "it would handle responses late: use --processes, or other machines"
-    return Evidence("the generator, not the service", watched.generator(), BUSY, "of one core", remark, void=True)
-
-
-def _other_programs(watched: Watched) -> Evidence:
-    """Applies at any load: means do not show whether other programs used a processor when it was needed."""
-    share = _share(watched.cpu("other"), watched.cores)
-    remark = "programs that are not part of the test: measure again without them"
-    return Evidence("other programs on this machine", share, OTHER_PROGRAMS, "of all cores", remark, void=True)
-
-
-def _processors(watched: Watched) -> Evidence:
-    used = ", ".join(f"{name} {cores:.2f}" for name, cores in watched.programs().items())
-    most = next(iter(watched.programs()), "")
-    resource = f"the machine's processors, most of it {most}" if most else "the machine's processors"
-    return Evidence(
-        resource, _share(watched.mean("cpu.machine"), watched.cores), BUSY, "of all cores", f"cores: {used}"
-    )
-
-
-def _locks(watched: Watched) -> Evidence:
-    """The sessions that wait for each other as a share of active ones; applies if at least one waits on average."""
-    waits = {name: watched.mean(f"waits.{name}") or 0.0 for name in watched.names("waits.")}
+    Causes come before consequences: if processors are exhausted, threads and connections are all in use as well.
+    """
+    mean, cpu, cores = watched.mean, watched.cpu, watched.cores
+    programs = watched.programs()
+    most = next(iter(programs), "")
+    processors = f"the machine's processors{most and f', most of it {most}'}"
+    used = ", ".join(f"{name} {used:.2f}" for name, used in programs.items())
+    waits = {name: mean(f"waits.{name}") or 0.0 for name in watched.names("waits.")}
     locks = {name: count for name, count in waits.items() if name.startswith(("Lock:", "LWLock:", "BufferPin:"))}
-    most, waiting = max(locks, key=locks.__getitem__, default=""), sum(locks.values())
-    share = _share(waiting, watched.mean("connections.active"))
-    return Evidence("locks in PostgreSQL", share, 0.5, "of its sessions at work", most, applies=waiting >= 1)
-
-
-def _pgbouncer(watched: Watched) -> Evidence:
-    return Evidence("the one core of PgBouncer", watched.cpu("pgbouncer"), BUSY, "of one core")
-
-
-def _gunicorn(watched: Watched) -> Evidence:
-    processes = watched.mean("processes.gunicorn-lookups")
-    # The master does not serve requests.
-    share = _share(watched.cpu("gunicorn-lookups"), processes and processes - 1)
-    remark = "a Python process uses one core: raise CDB_WORKERS"
-    return Evidence("gunicorn's processes", share, BUSY, "of one core each", remark)
-
-
-def _disk(watched: Watched) -> Evidence:
-    waits = sum(watched.mean(f"waits.{name}") or 0.0 for name in watched.names("waits.") if name.startswith("IO:"))
-    return Evidence("the disk", watched.mean("disk.busy"), BUSY, "of the time", f"{waits:.1f} sessions wait for it")
-
-
-def _pool(watched: Watched) -> Evidence:
-    """Clients wait only while all connections of their pool are in use."""
-    used = watched.mean("pgbouncer.servers.active") or 0.0
-    limit = watched.sum(*(f"pool_size.{name}" for name in watched.names("pool_size."))) or 0.0
-    remark = f"{used:.0f} of {limit:.0f} connections in use"
-    waiting = watched.mean("pgbouncer.clients.waiting")
-    return Evidence("PgBouncer's pool of connections", waiting, 1.0, "clients wait for one", remark)
-
-
-def _connections(watched: Watched) -> Evidence:
-    used = watched.sum(*(f"connections.{name}" for name in watched.names("connections.")))
-    return Evidence(
-        "PostgreSQL's connections", _share(used, watched.mean("connection_limit")), AT_LIMIT, "of max_connections"
+    # Locks matter if at least one session waits for another on average.
+    locked = ratio(sum(locks.values()), mean("connections.active")), max(locks, key=locks.__getitem__, default="")
+    reads = sum(count for name, count in waits.items() if name.startswith("IO:"))
+    # The master of gunicorn does not serve requests.
+    workers = (mean("processes.gunicorn-lookups") or 1) - 1
+    # Clients wait only while all connections of their pool are in use.
+    pool = mean(*(f"pool_size.{name}" for name in watched.names("pool_size."))) or 0.0
+    pooled = f"{mean('pgbouncer.servers.active') or 0.0:.0f} of {pool:.0f} connections in use"
+    connections = mean(*(f"connections.{name}" for name in watched.names("connections.")))
+    threads = ratio(mean("in_progress.lookups"), mean("thread_limit.lookups"))
+    # Threads matter if requests wait for one or are refused.
+    queued, refused = mean("queue_ms.lookups") or 0.0, mean("refusals.lookups") or 0.0
+    is_queue, queue = (
+        queued >= QUEUE_MS or refused > 0,
+        f"requests waited {queued:.0f} ms for one, {refused:.1f}/s were refused",
     )
-
-
-def _threads(watched: Watched) -> Evidence:
-    """Applies only if requests wait for a thread or are refused."""
-    share = _share(watched.mean("in_progress.lookups"), watched.mean("thread_limit.lookups"))
-    waited, refused = watched.mean("queue_ms.lookups") or 0.0, watched.mean("refusals.lookups") or 0.0
-    remark = f"requests waited {waited:.0f} ms for one, {refused:.1f}/s were refused"
-    queued = waited >= QUEUE_MS or refused > 0
-    return Evidence("gunicorn's threads", share, AT_LIMIT, "of CDB_THREADS", remark, applies=queued)
-
-
-def _memory(watched: Watched) -> Evidence:
-    return Evidence("memory", _share(watched.mean("memory.machine"), watched.memory), MEMORY_FULL, "of the machine's")
-
-
-def _growing(watched: Watched, kind: str, resource: str) -> Evidence:
-    """The program of the service that grew most, by the last third of the window ÷ the first third."""
-    grown, most = None, ""
-    for name in watched.names(f"{kind}."):
-        ends = None if name in ("machine", "generator", "rig") else watched.growth(f"{kind}.{name}")
-        if ends is None:
-            continue
-        ratio = ends[1] / ends[0] if ends[0] and ends[1] - ends[0] >= LEAST_GROWN[kind] else 1.0
-        if grown is None or ratio > grown:
-            grown, most = ratio, name
-    return Evidence(resource, grown, GROWN, "times as much as before", most)
-
-
-RULES: tuple[Callable[[Watched], Evidence], ...] = (
-    # Causes come before consequences: if processors are exhausted, threads and connections are all in use as well.
-    _generator,
-    _other_programs,
-    _processors,
-    _locks,
-    _pgbouncer,
-    _gunicorn,
-    _disk,
-    _pool,
-    _connections,
-    _threads,
-    _memory,
-    lambda watched: _growing(watched, "memory", "memory that grows"),
-    lambda watched: _growing(watched, "files", "descriptors that grow"),
-)
+    memory, files = watched.growth("memory"), watched.growth("files")
+    late, disturbed = (
+        "it would handle responses late: use --processes, or other machines",
+        "programs that are not part of the test: measure again without them",
+    )
+    more_workers = "a Python process uses one core: raise CDB_WORKERS"
+    # For other programs means do not show whether they used a processor when it was needed: so little is too much.
+    return (
+        Evidence("the generator, not the service", watched.generator(), BUSY, "of one core", late, void=True),
+        Evidence(
+            "other programs on this machine",
+            ratio(cpu("other"), cores),
+            OTHER_PROGRAMS,
+            "of all cores",
+            disturbed,
+            void=True,
+        ),
+        Evidence(processors, ratio(mean("cpu.machine"), cores), BUSY, "of all cores", f"cores: {used}"),
+        Evidence(
+            "locks in PostgreSQL",
+            locked[0],
+            0.5,
+            "of its sessions at work",
+            locked[1],
+            applies=sum(locks.values()) >= 1,
+        ),
+        Evidence("the one core of PgBouncer", cpu("pgbouncer"), BUSY, "of one core"),
+        Evidence(
+            "gunicorn's processes", ratio(cpu("gunicorn-lookups"), workers), BUSY, "of one core each", more_workers
+        ),
+        Evidence("the disk", mean("disk.busy"), BUSY, "of the time", f"{reads:.1f} sessions wait for it"),
+        Evidence(
+            "PgBouncer's pool of connections", mean("pgbouncer.clients.waiting"), 1.0, "clients wait for one", pooled
+        ),
+        Evidence(
+            "PostgreSQL's connections", ratio(connections, mean("connection_limit")), AT_LIMIT, "of max_connections"
+        ),
+        Evidence("gunicorn's threads", threads, AT_LIMIT, "of CDB_THREADS", queue, applies=is_queue),
+        Evidence("memory", ratio(mean("memory.machine"), watched.memory), MEMORY_FULL, "of the machine's"),
+        Evidence("memory that grows", memory[0], GROWN, "times as much as before", memory[1]),
+        Evidence("descriptors that grow", files[0], GROWN, "times as much as before", files[1]),
+    )
 
 
 def decide(watched: Watched, *, only_late: bool = False) -> Verdict:
@@ -168,7 +205,7 @@ def decide(watched: Watched, *, only_late: bool = False) -> Verdict:
     `only_late` means that the rate was not sustained only because the generator was late; without an exhausted
     resource the verdict is then void.
     """
-    evidence = tuple(rule(watched) for rule in RULES)
+    evidence = evaluate(watched)
     for one in evidence:
         if one.ran_out:
             return Verdict(one.resource, one.remark, one.void, evidence)

@@ -6,8 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from loadtests import usage
-from loadtests.reporting.findings import Signals
+from loadtests.reporting.result import Signals
 from loadtests.rig import Rig
 from loadtests.service import Service
 from loadtests.signals import machine, programs
@@ -55,7 +54,7 @@ def _of_machine(rig: Rig, service: Service | None) -> Read:
         return Programs(roots).read
     roots[service.process.pid] = programs.SERVE
     with contextlib.suppress(OSError, ValueError):
-        roots[usage.postmaster(rig.data / "postgres" / "data").pid] = programs.POSTGRES
+        roots[rig.postmaster().pid] = programs.POSTGRES
     ours, whole = Programs(roots), Machine()
 
     def read() -> dict[str, float]:

@@ -3,20 +3,10 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any
 
-
-class Attempt(Protocol):
-    """The result of a try at a rate."""
-
-    @property
-    def sustained(self) -> bool:
-        """Whether the rate was sustained."""
-
-
-Tried = TypeVar("Tried", bound=Attempt)
-# (rate, purpose, seconds or None for the default) -> result.
-Try = Callable[[float, str, float | None], Tried]
+# (rate, purpose, seconds or None for the default) -> a result with the attribute `sustained`.
+Try = Callable[[float, str, float | None], Any]
 
 RAMP, AGAIN, BISECT, HOLD = "raising", "once more", "between", "holding"
 
@@ -41,28 +31,28 @@ class Plan:
 
 
 @dataclass
-class Found(Generic[Tried]):
+class Found:
     """The result of a search.
 
-    `tries` are (rate, purpose, result) in their order; `held` is the rate that was finally sustained, or None;
+    `tries` are (rate, result) in their order; `held` is the rate that was finally sustained, or None;
     `broke` is the lowest rate that was not sustained, or None.
     """
 
-    tries: list[tuple[float, str, Tried]] = field(default_factory=list)
+    tries: list[tuple[float, Any]] = field(default_factory=list)
     held: float | None = None
     broke: float | None = None
 
     def attempt(self, at: Try, rate: float, purpose: str, seconds: float | None = None) -> bool:
         """Try a rate and record the result; returns whether it was sustained."""
         result = at(rate, purpose, seconds)
-        self.tries.append((rate, purpose, result))
+        self.tries.append((rate, result))
         if not result.sustained:
             self.broke = rate if self.broke is None else min(rate, self.broke)
         return result.sustained
 
-    def last(self, rate: float | None) -> Tried | None:
+    def last(self, rate: float | None) -> Any:
         """The result of the last try at a rate; None without one."""
-        return next((result for tried, _, result in reversed(self.tries) if tried == rate), None)
+        return next((result for tried, result in reversed(self.tries) if tried == rate), None)
 
 
 def search(at: Try, plan: Plan) -> Found:
@@ -71,7 +61,7 @@ def search(at: Try, plan: Plan) -> Found:
     While the rate is raised, it counts as broken only if it breaks twice: otherwise a short disturbance of the
     machine would end the search too low.
     """
-    found: Found = Found()
+    found = Found()
     good = _ramp(at, plan, found)
     while good and found.broke and found.broke > good * plan.precision:
         between = math.sqrt(good * found.broke)
@@ -79,10 +69,10 @@ def search(at: Try, plan: Plan) -> Found:
             good = between
     for _ in range(plan.holds):
         if good is None or good < plan.least:
-            return found
+            break
         if found.attempt(at, good, HOLD, plan.hold_seconds):
             found.held = good
-            return found
+            break
         good *= plan.lower
     return found
 
@@ -91,14 +81,12 @@ def _ramp(at: Try, plan: Plan, found: Found) -> float | None:
     """The highest sustained rate of rising steps, or of falling ones if the first was not sustained; None if none."""
     rate, good = plan.start, None
     while rate <= plan.most:
-        if found.attempt(at, rate, RAMP):
-            good, rate = rate, rate * plan.factor
-            continue
-        if found.attempt(at, rate, AGAIN):
+        if not found.attempt(at, rate, RAMP):
+            if not found.attempt(at, rate, AGAIN):
+                break
             # The first try no longer counts.
-            found.broke, good, rate = None, rate, rate * plan.factor
-            continue
-        break
+            found.broke = None
+        good, rate = rate, rate * plan.factor
     while good is None and rate > plan.least:
         rate /= plan.factor
         if found.attempt(at, rate, RAMP):

@@ -7,12 +7,11 @@ delete them.
 import argparse
 import math
 
-from loadtests.campaigns import tag_options
+from loadtests.campaigns import options
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK, RIG_ERROR
-from loadtests.reporting.findings import Findings
-from loadtests.reporting.result import Target
+from loadtests.reporting.result import Findings, Target
 
 TITLE = "Smoke"
 SECONDS, QUICK_SECONDS = 20, 5
@@ -22,19 +21,16 @@ WRITERS = {"Expert": 2, "Indecisive": 2}
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """Add the options for the tag that readers request."""
-    parser.add_argument("--scenario", default="tiny", help="scenario in the tag; none: other data (default: tiny)")
-    tag_options.add_content(parser)
+    options.add(parser, "--scenario", "scenario in the tag; none: other data", "tiny")
+    options.add_content(parser)
 
 
 def run(stage: Stage) -> Findings:
     """Run a mix of all users."""
-    scenario = stage.options.get("scenario", "tiny")
+    scenario, seconds = stage.options.scenario, QUICK_SECONDS if stage.quick else SECONDS
+    settings = {"pause": 0.1, "scenario": scenario, **options.content(stage.options)}
     with stage.serving(scenarios=(scenario,)):
-        load = Load(
-            users=USERS, count=20, seconds=QUICK_SECONDS if stage.quick else SECONDS, fixed=WRITERS,
-            options={"pause": 0.1, "scenario": scenario, **tag_options.content(stage.options)},
-        )  # fmt: skip
-        run = stage.load("all users", load)
+        run = stage.load("all users", Load(USERS, 20, seconds, fixed=WRITERS, options=settings))
     requests = run.recording.requests
     good = float((requests.outcomes == OK).mean()) * 100
     # Including whole jobs, because a user may fail outside of a request.

@@ -1,5 +1,6 @@
 """The environment of a campaign: a local service with its database, or a remote deployment."""
 
+import argparse
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,8 +9,9 @@ from pathlib import Path
 from loadtests import metrics
 from loadtests.campaigns import locusts, sampling
 from loadtests.campaigns.locusts import Load
+from loadtests.client import Client
 from loadtests.recording.reading import Recording
-from loadtests.reporting.findings import Run
+from loadtests.reporting.result import Run
 from loadtests.rig import Rig
 from loadtests.service import Service, running
 
@@ -30,14 +32,14 @@ class Stage(Rig):
     output: Path = Path()
     host: str = ""
     quick: bool = False
-    options: dict[str, str] = field(default_factory=dict)
+    options: argparse.Namespace = field(default_factory=argparse.Namespace)
     service: Service | None = field(default=None, init=False)
     runs: list[Run] = field(default_factory=list, init=False)
 
     @property
     def url(self) -> str:
         """The address of the service under load."""
-        return self.host or f"http://127.0.0.1:{self.own.port}"
+        return self.host or self.own.host
 
     @property
     def own(self) -> Service:
@@ -46,21 +48,26 @@ class Stage(Rig):
             raise NeedsOwnServiceError
         return self.service
 
+    def client(self) -> Client:
+        """A client of the service, for single requests that prepare and clean up data."""
+        return Client(self.url)
+
     @contextlib.contextmanager
-    def serving(self, *, scenarios: tuple[str, ...] = (), command: str = "serve", **extra: str) -> Iterator[None]:
+    def serving(
+        self, *, scenarios: tuple[str, ...] = (), command: str = "serve", workers: int | None = None, **extra: str
+    ) -> Iterator[None]:
         """Run a local service inside the block, with these scenarios (random layout, seed 1) and environment variables.
 
         `command` is the command of manage.py: serve or run. A remote deployment is used as it is. Raises
-        `NeedsOwnServiceError` if there are environment variables for a remote deployment.
+        `NeedsOwnServiceError` if `workers` or environment variables are given for a remote deployment.
         """
         if self.host:
-            if extra:
+            if workers or extra:
                 raise NeedsOwnServiceError
             yield
             return
         self.seed(*scenarios)
-        workers = int(extra.pop("CDB_WORKERS", 3))
-        with running(self.settings, workers=workers, command=command, **extra) as service:
+        with running(self.settings, workers=workers or 3, command=command, **extra) as service:
             self.service = service
             try:
                 yield

@@ -33,28 +33,28 @@ MEANING = (
 class Step:
     """The evaluation of one step, in its window.
 
-    `offered` and `answered` are the jobs per second that were due and that succeeded, `requests` the requests
-    per second that were due. `p50`, `p95` and `p99` are times of jobs in milliseconds from when they were due.
-    `failures` counts failed requests and jobs that were not sent, in the whole step. `in_progress` is the mean
-    number of jobs in progress, `growth` its increase over the window. `late` is the 99th percentile of the
-    lateness of jobs in milliseconds. `begin` and `end` of the window are seconds since the epoch. `faults` are
-    the reasons why the rate was not sustained; `was_late` says that the generator was late.
+    `begin` and `end` of the window are seconds since the epoch. `faults` are the reasons why the rate was not sustained;
+    `was_late` says that the generator was late. `offered` and `answered` are the jobs per second that were due and that
+    succeeded, `requests` the requests per second that were due. `p50`, `p95` and `p99` are times of jobs in milliseconds
+    from when they were due. `failures` counts failed requests and jobs that were not sent, in the whole step. `in_progress`
+    is the mean number of jobs in progress, `growth` its increase over the window. `late` is the 99th percentile of the
+    lateness of jobs in milliseconds.
     """
 
-    offered: float
-    answered: float
-    requests: float
-    p50: float | None
-    p95: float | None
-    p99: float | None
-    failures: int
-    in_progress: float
-    growth: float
-    late: float
     begin: float
     end: float
     faults: tuple[str, ...]
     was_late: bool
+    offered: float = 0.0
+    answered: float = 0.0
+    requests: float = 0.0
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    failures: int = 0
+    in_progress: float = 0.0
+    growth: float = 0.0
+    late: float = 0.0
 
     @property
     def sustained(self) -> bool:
@@ -68,17 +68,16 @@ def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) ->
     `bound_ms` is the bound for 95 % of the jobs. The window ends with the last job that was due, if that was
     before `end`.
     """
-    whole = recording.jobs
+    whole, requests, origin = recording.jobs, recording.requests, recording.origin
     # By jobs, not by requests: the second request of a job is due after the first response.
     end = min(end, float(whole.due.max()))
     seconds, jobs = end - begin, whole.where((whole.due >= begin) & (whole.due < end))
     if not len(jobs):
-        return _empty(recording.origin)
+        return Step(origin, origin, ("the generator was so late that no job was due in the window",), was_late=True)
     sent = jobs.where(jobs.outcomes != NOT_SENT)
     ended = whole.where((whole.end >= begin) & (whole.end < end) & (whole.outcomes == OK))
-    requests = recording.requests
-    failures = int((requests.outcomes != OK).sum() + (whole.outcomes == NOT_SENT).sum())
-    times = percentiles_of(sent.milliseconds)
+    failures = int((requests.outcomes != OK).sum()) + whole.counts[NOT_SENT]
+    p50, _, p95, p99, *_ = percentiles_of(sent.milliseconds).values()
     late = percentiles_of((sent.begin - sent.due) * 1000)["p99_ms"] or 0.0
     mean, growth = in_progress(whole, begin, end)
     offered, answered = len(jobs) / seconds, len(ended) / seconds
@@ -89,31 +88,20 @@ def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) ->
         faults.append(f"{failures:,} failures")
     if growth > max(margin_ms / 1000 * offered, LEAST_GROWTH_JOBS):
         faults.append(f"{growth:.0f} more jobs in progress")
-    if times["p95_ms"] is None or times["p95_ms"] > bound_ms:
-        faults.append(f"p95 {times['p95_ms'] or 0:.0f} ms" if len(sent) else "nothing was sent")
+    if p95 is None or p95 > bound_ms:
+        faults.append("nothing was sent" if p95 is None else f"p95 {p95:.0f} ms")
     if late > margin_ms:
         faults.append(f"the generator was {late:.0f} ms late")
-    return Step(
-        offered, answered, float(((requests.due >= begin) & (requests.due < end)).sum()) / seconds, times["p50_ms"],
-        times["p95_ms"], times["p99_ms"], failures, mean, growth, late, recording.origin + begin, recording.origin + end,
-        tuple(faults), late > margin_ms,
-    )  # fmt: skip
-
-
-def _empty(origin: float) -> Step:
-    """The evaluation of a step that ended before its window began."""
-    fault = "the generator was so late that no job was due in the window"
-    return Step(0.0, 0.0, 0.0, None, None, None, 0, 0.0, 0.0, 0.0, origin, origin, (fault,), True)
+    due = float(((requests.due >= begin) & (requests.due < end)).sum()) / seconds
+    window = (origin + begin, origin + end, tuple(faults), late > margin_ms)
+    return Step(*window, offered, answered, due, p50, p95, p99, failures, mean, growth, late)
 
 
 def in_progress(jobs: Recording, begin: float, end: float) -> tuple[float, float]:
     """The jobs that were due and had not ended: their mean over a window, and the rise of a fitted line."""
-    sent = jobs.outcomes != NOT_SENT
+    sent = jobs.where(jobs.outcomes != NOT_SENT)
     moments = numpy.arange(begin, end, CHECK_INTERVAL_SECONDS)
-    started = numpy.searchsorted(numpy.sort(jobs.due[sent]), moments, side="right")
-    ended = numpy.searchsorted(numpy.sort(jobs.end[sent]), moments, side="right")
+    started, ended = (numpy.searchsorted(numpy.sort(times), moments, side="right") for times in (sent.due, sent.end))
     open_jobs = started - ended
-    if len(moments) < 2:
-        return float(open_jobs.mean()), 0.0
-    slope = numpy.polyfit(moments, open_jobs, 1)[0]
+    slope = numpy.polyfit(moments, open_jobs, 1)[0] if len(moments) > 1 else 0.0
     return float(open_jobs.mean()), float(slope * (end - begin))

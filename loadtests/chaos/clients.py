@@ -7,23 +7,26 @@ descriptions of dropped and wrong ones.
 import multiprocessing
 import random
 import socket
-import threading
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.wire import Client, DroppedError, Reply
-from loadtests.service import ServiceError
+from loadtests.client import Client, DroppedError, Response
+from loadtests.service import PREFIX, ServiceError
 
 ANSWERED, REFUSED, DROPPED, WRONG = "answered", "504", "dropped", "wrong"
 # Processes are spawned, because forking a process with threads is not safe.
 PROCESSES = multiprocessing.get_context("spawn")
 MOST_MESSAGES = 20
+# Longer than all timeouts of the service.
+TIMEOUT_SECONDS = 90
 RETRY_SECONDS = (0.1, 0.5)
 
 
@@ -49,26 +52,32 @@ class Log:
     messages: list[str] = field(default_factory=list)
     reconnected: int = 0
 
-    def add(self, send: Callable[[], Reply], check: Callable[[Reply], str | None]) -> bool:
+    def add(self, send: Callable[[], Response], check: Callable[[Response], str | None]) -> bool:
         """Send a request once and record its outcome. Returns whether it got the correct response."""
         begin = time.monotonic()
         fault = None
         try:
-            reply = send()
-            outcome = ANSWERED if reply.status == 200 else REFUSED if reply.is_refusal else WRONG
-            fault = check(reply) if outcome is ANSWERED else None
+            response = send()
+            # A response that is not JSON comes from a proxy, or was cut.
+            _ = response.json
+            outcome = ANSWERED if response.status == 200 else REFUSED if response.is_refusal else WRONG
+            fault = check(response) if outcome is ANSWERED else None
             if outcome is WRONG:
-                fault = f"status {reply.status}: {reply.body[:200]!r}"
-        except DroppedError as error:
-            outcome = DROPPED
-            self._add_message(f"dropped: {error}")
+                fault = f"status {response.status}: {response.body[:200]!r}"
+        except (DroppedError, ValueError) as error:
+            outcome, fault = DROPPED, str(error)
         except (KeyError, TypeError, IndexError) as error:
-            fault = f"not of the expected form: {error!r}"
-        if fault:
+            outcome, fault = WRONG, f"not of the expected form: {error!r}"
+        if fault and outcome is ANSWERED:
             outcome = WRONG
-            self._add_message(f"wrong: {fault}")
-        self.records.append(Record(begin, time.monotonic(), outcome))
+        self.record(begin, outcome, fault)
         return outcome is ANSWERED
+
+    def record(self, begin: float, outcome: str, fault: str | None = None) -> None:
+        """Record a request that ends now; `fault` describes what is wrong with it."""
+        self.records.append(Record(begin, time.monotonic(), outcome))
+        if fault and len(self.messages) < MOST_MESSAGES:
+            self.messages.append(f"{outcome}: {fault}")
 
     def join(self, other: "Log") -> None:
         """Add the results of other clients."""
@@ -78,19 +87,20 @@ class Log:
         self.messages += other.messages
         self.reconnected += other.reconnected
 
-    def _add_message(self, message: str) -> None:
-        if len(self.messages) < MOST_MESSAGES:
-            self.messages.append(message)
-
 
 @dataclass(frozen=True)
 class Scene:
-    """The environment of the clients: port of the service, tags, and the event `over` that stops them."""
+    """The environment of the clients: address of the service, tags, and the event `over` that stops them."""
 
-    port: int
+    host: str
     frozen: FrozenTag
     written: WrittenTag
     over: Any
+
+    def connect(self, timeout: float = 10) -> socket.socket:
+        """A TCP connection to the service."""
+        address = urlsplit(self.host)
+        return socket.create_connection((address.hostname, address.port), timeout=timeout)
 
 
 Loop = Callable[[Scene, Log, int, float], None]
@@ -98,39 +108,40 @@ Loop = Callable[[Scene, Log, int, float], None]
 
 def read_new_connections(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Send lookups and requests for the list of tags, each over a new connection."""
-    _read(scene, log, Client(scene.port, keep_alive=False), pause)
+    _read(scene, log, pause, keep_alive=False)
 
 
 def read_kept_connection(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Send lookups and requests for the list of tags over one connection."""
-    _read(scene, log, Client(scene.port, keep_alive=True), pause)
+    _read(scene, log, pause, keep_alive=True)
 
 
-def _read(scene: Scene, log: Log, client: Client, pause: float) -> None:
+def _read(scene: Scene, log: Log, pause: float, *, keep_alive: bool) -> None:
+    client = Client(scene.host, keep_alive=keep_alive, timeout=TIMEOUT_SECONDS)
     while not scene.over.is_set():
         log.add(*_random_request(scene, client))
         time.sleep(random.uniform(0, 2 * pause))
     log.reconnected += client.reconnected
 
 
-def _random_request(scene: Scene, client: Client) -> tuple[Callable[[], Reply], Callable[[Reply], str | None]]:
+def _random_request(scene: Scene, client: Client) -> tuple[Callable[[], Response], Callable[[Response], str | None]]:
     """A function that sends a random read request, and the check of its response."""
     oldest = list(scene.written.acknowledged)
     kind = random.random()
     if kind < 0.1:
-        return lambda: client.request("GET", "globalTags"), lambda reply: _check_list(scene, oldest, reply)
+        return lambda: client.request("GET", "globalTags"), lambda response: _check_list(scene, oldest, response)
     if kind < 0.5:
         path, moment = scene.frozen.random_lookup()
-        return lambda: client.request("GET", path), lambda reply: scene.frozen.check(path, moment, reply)
+        return lambda: client.request("GET", path), lambda response: scene.frozen.check(path, moment, response)
     # The latest rows, or earlier ones, which do not change any more.
     major = random.choice([2**31, random.randint(0, max(0, *oldest))])
     path = scene.written.path(major)
-    return lambda: client.request("GET", path), lambda reply: scene.written.check(major, oldest, reply)
+    return lambda: client.request("GET", path), lambda response: scene.written.check(major, oldest, response)
 
 
-def _check_list(scene: Scene, oldest: Sequence[int], reply: Reply) -> str | None:
+def _check_list(scene: Scene, oldest: Sequence[int], response: Response) -> str | None:
     newest = sum(number + 1 for number in scene.written.attempted)
-    items = {item["name"]: item for item in reply.json}
+    items = {item["name"]: item for item in response.json}
     frozen = items[scene.frozen.name]
     if any(frozen[key] != value for key, value in scene.frozen.items.items()) or frozen["status"] != "frozen":
         return f"globalTags: {frozen}"
@@ -141,7 +152,7 @@ def _check_list(scene: Scene, oldest: Sequence[int], reply: Reply) -> str | None
 
 def write(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Insert one row after the other; each is retried with its idempotency key until it is acknowledged."""
-    written, client = scene.written, Client(scene.port, keep_alive=bool(number % 2))
+    written, client = scene.written, Client(scene.host, keep_alive=bool(number % 2), timeout=TIMEOUT_SECONDS)
     while not scene.over.is_set():
         row = written.row(number, written.acknowledged[number] + 1)
         if _insert(scene, log, client, number, row):
@@ -154,8 +165,8 @@ def _insert(scene: Scene, log: Log, client: Client, number: int, row: dict[str, 
     """Insert a row; returns whether it was acknowledged before the clients were stopped."""
     key = str(uuid.uuid4())
 
-    def check(reply: Reply) -> str | None:
-        [change] = reply.json["rows"]
+    def check(response: Response) -> str | None:
+        [change] = response.json["rows"]
         return None if change["added"]["payload_url"] == row["payload_url"] else f"insert: {change}"
 
     scene.written.attempted[number] = row["size"]
@@ -168,11 +179,11 @@ def _insert(scene: Scene, log: Log, client: Client, number: int, row: dict[str, 
 
 def read_nested(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Read the whole frozen tag again and again."""
-    client = Client(scene.port, keep_alive=False)
+    client = Client(scene.host, keep_alive=False, timeout=TIMEOUT_SECONDS)
     path = f"globalTag/{scene.frozen.name}"
 
-    def check(reply: Reply) -> str | None:
-        count = sum(len(one["payload_iov"]) for one in reply.json["payload_lists"])
+    def check(response: Response) -> str | None:
+        count = sum(len(one["payload_iov"]) for one in response.json["payload_lists"])
         return None if count == scene.frozen.items["payload_iov_count"] else f"{path}: {count} rows"
 
     while not scene.over.is_set():
@@ -182,11 +193,11 @@ def read_nested(scene: Scene, log: Log, number: int, pause: float) -> None:
 
 def leave(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Close connections before the response, or before the end of the request. These requests are not counted."""
-    whole = f"GET /api/cdb_rest/globalTag/{scene.frozen.name} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
-    cut = b"POST /api/cdb_rest/pt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
+    whole = f"GET {PREFIX}globalTag/{scene.frozen.name} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    cut = f"POST {PREFIX}pt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{{".encode()
     while not scene.over.is_set():
         try:
-            with socket.create_connection(("127.0.0.1", scene.port), timeout=10) as connection:
+            with scene.connect() as connection:
                 connection.sendall(random.choice([whole, cut, whole[:20]]))
                 if random.random() < 0.5:
                     connection.settimeout(0.02)
@@ -198,17 +209,11 @@ def leave(scene: Scene, log: Log, number: int, pause: float) -> None:
 
 def _work(loops: Sequence[tuple[Loop, int, float]], scene: Scene, home: Connection) -> None:
     """The main function of a client process: run each loop in a thread, and send the results to the main process."""
-    logs = [Log() for _ in loops]
-    threads = [
-        threading.Thread(target=loop, args=(scene, log, number, pause))
-        for (loop, number, pause), log in zip(loops, logs, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    results = Log()
-    for log in logs:
+    results, logs = Log(), [Log() for _ in loops]
+    with ThreadPoolExecutor(len(loops)) as pool:
+        done = [pool.submit(loop, scene, log, *rest) for (loop, *rest), log in zip(loops, logs, strict=True)]
+    for log, future in zip(logs, done, strict=True):
+        future.result()
         results.join(log)
     home.send(results)
 
@@ -220,7 +225,7 @@ class ClientProcesses:
     """
 
     def __init__(self, scene: Scene, processes: Sequence[Sequence[tuple[Loop, int, float]]]) -> None:
-        self._scene = Scene(scene.port, scene.frozen, scene.written, PROCESSES.Event())
+        self._scene = replace(scene, over=PROCESSES.Event())
         self._processes = []
         self._homes = []
         for loops in processes:

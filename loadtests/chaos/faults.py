@@ -10,19 +10,23 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 import psutil
 import psycopg2
 
 from loadtests import wrk
-from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, ClientProcesses, leave, read_nested
+from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, ClientProcesses, Loop, leave, read_nested
 from loadtests.chaos.stage import Fault, SkippedError, Stage
-from loadtests.service import ServiceError
+from loadtests.service import ServiceError, kill
 
 KILLS = 3
 FLOOD_CONNECTIONS = 4000
 STORM_CLIENTS = 40
 LEAVERS = 20
+# How long a stopped replica is down.
+DOWN_SECONDS = 3
+LATER = ("--settings", "loadtests.chaos.later.settings")
 
 
 def nothing(stage: Stage) -> float:
@@ -33,41 +37,39 @@ def nothing(stage: Stage) -> float:
 
 def restart_postgresql(stage: Stage) -> float:
     """Shut PostgreSQL down (fast); the service starts it again."""
-    return _end_database(stage, signal.SIGINT, stage.serving.databases()[:1])
+    first = stage.databases()[0]
+    first.send_signal(signal.SIGINT)
+    psutil.wait_procs([first], timeout=30)
+    return _database_is_back(stage)
 
 
 def kill_postgresql(stage: Stage) -> float:
     """Kill all processes of PostgreSQL at once, as a power failure does; it recovers from its WAL."""
-    return _end_database(stage, signal.SIGKILL, stage.serving.databases())
+    kill(stage.databases())
+    return _database_is_back(stage)
 
 
 def kill_backend(stage: Stage) -> float:
     """Kill one backend: PostgreSQL ends all other backends and recovers by itself."""
-    for process in stage.serving.databases():
+    backends = []
+    for process in stage.databases():
         with contextlib.suppress(psutil.Error):
-            if "cdb cdb" in " ".join(process.cmdline()):
-                process.kill()
-                break
-    else:
+            backends += [process] if "cdb cdb" in " ".join(process.cmdline()) else []
+    if not backends:
         raise ServiceError("PostgreSQL has no backend")
+    backends[0].kill()
     time.sleep(0.1)
-    stage.serving.wait_until_database_responds()
-    return time.monotonic()
+    return _database_is_back(stage)
 
 
-def _end_database(stage: Stage, number: signal.Signals, processes: list[psutil.Process]) -> float:
-    first = stage.serving.databases()[0]
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.send_signal(number)
-    psutil.wait_procs([first], timeout=30)
-    stage.serving.wait_until_database_responds()
+def _database_is_back(stage: Stage) -> float:
+    stage.wait_until_database_responds()
     return time.monotonic()
 
 
 def freeze_postgresql(stage: Stage) -> float:
     """Freeze PostgreSQL: the kernel accepts connections, but nothing responds, as with a broken network."""
-    processes = stage.serving.databases()
+    processes = stage.databases()
     try:
         for process in processes:
             process.suspend()
@@ -90,10 +92,10 @@ def kill_pgbouncer(stage: Stage) -> float:
 
 
 def _end_pooler(stage: Stage, number: signal.Signals) -> float:
-    [pooler] = stage.serving.named("pgbouncer")
+    [pooler] = stage.service.program("pgbouncer")
     pooler.send_signal(number)
     psutil.wait_procs([pooler], timeout=30)
-    stage.serving.wait_until_pooler_responds()
+    stage.wait_until_pooler_responds()
     return time.monotonic()
 
 
@@ -101,52 +103,57 @@ def kill_workers(stage: Stage) -> float:
     """Kill one worker of each gunicorn instance, several times; its master starts another."""
     for number in range(KILLS):
         time.sleep(1 if number else 0)
-        for master in stage.serving.gunicorn_masters():
+        for master in stage.service.program("gunicorn"):
             master.children()[0].kill()
     return time.monotonic()
 
 
 def kill_masters(stage: Stage) -> float:
     """Kill the master of each gunicorn instance; the service starts both again."""
-    old = stage.serving.gunicorn_masters()
+    old = stage.service.program("gunicorn")
     for master in old:
         master.kill()
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        new = [master for master in stage.serving.gunicorn_masters() if master not in old]
-        if len(new) == len(old) and all(master.children() for master in new):
-            return time.monotonic()
-        time.sleep(0.02)
-    raise ServiceError("gunicorn was not started again")
+
+    def have_workers() -> bool:
+        with contextlib.suppress(ServiceError, psutil.Error):
+            new = [master for master in stage.service.program("gunicorn") if master not in old]
+            return len(new) == len(old) and all(master.children() for master in new)
+        return False
+
+    stage.wait_until(have_workers, "gunicorn was not started again")
+    return time.monotonic()
 
 
 def reload_nginx(stage: Stage) -> float:
     """Reload nginx several times: new worker processes replace the old ones."""
     for number in range(KILLS):
         time.sleep(1 if number else 0)
-        stage.serving.nginx_master().send_signal(signal.SIGHUP)
+        [master] = stage.service.program("nginx")
+        master.send_signal(signal.SIGHUP)
     return time.monotonic()
 
 
 def deploy(stage: Stage) -> float:
     """Send SIGHUP to the service, which replaces all its processes, one program after the other."""
-    before = len(stage.serving.lines)
-    begin = time.monotonic()
-    stage.serving.send(signal.SIGHUP)
-    stage.serving.wait_for_line("Reloaded:", before)
+    begin, before = time.monotonic(), len(stage.service.lines)
+    stage.service.process.send_signal(signal.SIGHUP)
+
+    def is_reloaded() -> bool:
+        return any(line.startswith("Reloaded:") for line in stage.service.lines[before:])
+
+    stage.wait_until(is_reloaded, "the service did not reload")
     return begin
 
 
 def fill_disk(stage: Stage) -> float:
     """Mount a full file system over the directory of nginx's cache."""
-    cache = stage.serving.data / "serve" / "cache"
+    cache = stage.data / "serve" / "cache"
     if os.geteuid() != 0:
         raise SkippedError("only root can mount a small file system")
     owner = cache.stat()
     options = f"size=1m,mode=0700,uid={owner.st_uid},gid={owner.st_gid}"
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", cache], check=False, capture_output=True, text=True
-    )
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", cache]
+    mounted = subprocess.run(command, check=False, capture_output=True, text=True)
     if mounted.returncode:
         raise SkippedError(f"cannot mount a small file system: {mounted.stderr.strip()}")
     try:
@@ -165,34 +172,29 @@ def overload(stage: Stage) -> float:
     """Send several times more lookups than the service can handle, all different, from thousands of connections."""
     if shutil.which("wrk") is None:
         raise SkippedError("wrk is not installed")
-    url = f"http://127.0.0.1:{stage.scene.port}/api/cdb_rest/payloadiovs/?gtName={stage.scene.written.name}"
-    load = wrk.run(url, seconds=round(stage.seconds), connections=FLOOD_CONNECTIONS, count_statuses=True)
+    url, seconds = stage.service.lookup_url(stage.scene.written.name), round(stage.seconds)
+    load = wrk.run(url, seconds=seconds, connections=FLOOD_CONNECTIONS, count_statuses=True)
     returned = time.monotonic()
     statuses = Counter(load.statuses)
-    stage.log.counted += Counter(
-        {
-            ANSWERED: statuses.pop(200, 0),
-            REFUSED: statuses.pop(504, 0),
-            DROPPED: load.broken + load.timeouts,
-            WRONG: statuses.total(),
-        }
-    )
+    answered, refused = statuses.pop(200, 0), statuses.pop(504, 0)
+    counts = {ANSWERED: answered, REFUSED: refused, DROPPED: load.broken + load.timeouts, WRONG: statuses.total()}
+    stage.log.counted += Counter(counts)
     stage.log.slowest = load.max / 1000
     return returned
 
 
 def storm(stage: Stage) -> float:
     """Start many clients that read a whole tag at the same time."""
-    return _crowd(stage, [[(read_nested, number, 0.0) for number in range(STORM_CLIENTS)]])
+    return _crowd(stage, [(read_nested, number, 0.0) for number in range(STORM_CLIENTS)])
 
 
 def leave_early(stage: Stage) -> float:
     """Start clients that disconnect in the middle of a request or of a response."""
-    return _crowd(stage, [[(leave, number, 0.02) for number in range(LEAVERS)]])
+    return _crowd(stage, [(leave, number, 0.02) for number in range(LEAVERS)])
 
 
-def _crowd(stage: Stage, clients: list) -> float:
-    processes = ClientProcesses(stage.scene, clients)
+def _crowd(stage: Stage, clients: Sequence[tuple[Loop, int, float]]) -> float:
+    processes = ClientProcesses(stage.scene, [clients])
     time.sleep(stage.seconds)
     stage.log.join(processes.finish())
     return time.monotonic()
@@ -200,9 +202,9 @@ def _crowd(stage: Stage, clients: list) -> float:
 
 def migrate(stage: Stage) -> float:
     """Run a migration that changes the table of tags, while a transaction that has read the table stays open."""
-    with contextlib.closing(psycopg2.connect(stage.serving.database_url())) as reader:
+    with contextlib.closing(psycopg2.connect(stage.database_url())) as reader:
         reader.cursor().execute('SELECT FROM "GlobalTag"')
-        migration = stage.serving.manage("migrate", "--settings", "loadtests.chaos.later.settings")
+        migration = stage.manage("migrate", *LATER)
         waited = any("A table is in use" in line for line in migration.stdout)
         time.sleep(stage.seconds)
         reader.rollback()
@@ -211,9 +213,39 @@ def migrate(stage: Stage) -> float:
     if migration.returncode or not waited:
         raise ServiceError(f"the migration did not wait, or failed: {output}")
     # Reversed, so that later faults have the same tables.
-    if stage.serving.manage("migrate", "--settings", "loadtests.chaos.later.settings", "later", "zero").wait(120):
+    if stage.manage("migrate", *LATER, "later", "zero").wait(120):
         raise ServiceError("the migration could not be reversed")
     return returned
+
+
+def kill_replica(stage: Stage) -> float:
+    """Kill all processes of the replica at once; it is started again and catches up."""
+    stage.standby.kill()
+    return _start_replica(stage)
+
+
+def stop_replica(stage: Stage) -> float:
+    """Shut the replica down and start it again."""
+    stage.standby.stop()
+    return _start_replica(stage)
+
+
+def _start_replica(stage: Stage) -> float:
+    time.sleep(DOWN_SECONDS)
+    stage.standby.start()
+    return time.monotonic()
+
+
+def freeze_replica(stage: Stage) -> float:
+    """Freeze the replica: the kernel accepts connections, but nothing responds."""
+    with stage.standby.frozen():
+        return nothing(stage)
+
+
+def pause_replay(stage: Stage) -> float:
+    """Pause replay on the replica, which still receives WAL, and then resume it."""
+    with stage.standby.replay_paused():
+        return nothing(stage)
 
 
 ITS_RETURN = "PostgreSQL executes a statement on a new connection"
@@ -234,4 +266,15 @@ FAULTS = [
     Fault("storm", f"{STORM_CLIENTS} clients that read a whole tag at the same time", "the last request", storm),
     Fault("leavers", f"{LEAVERS} clients that disconnect half-way", "the last request", leave_early),
     Fault("migration", "a migration that waits for a long read transaction", "the transaction ends", migrate),
+]
+KILLED, FROZEN = "the primary killed (SIGKILL), the replica not", "the primary frozen, the replica not"
+PRIMARYS_RETURN = "the primary executes a statement on a new connection"
+REPLICA_FAULTS = [
+    Fault("replica", "no fault, reading from a streaming replica", "the end", nothing, True),
+    Fault("replica-kill", "the replica killed (SIGKILL) and started again", "its start", kill_replica, True),
+    Fault("replica-restart", "the replica shut down and started again", "its start", stop_replica, True),
+    Fault("replica-freeze", "the replica frozen, as if unreachable", "it continues", freeze_replica, True),
+    Fault("replica-lag", "replay paused on the replica", "replay resumes", pause_replay, True),
+    Fault("primary-freeze", FROZEN, "the primary continues", freeze_postgresql, True),
+    Fault("primary-kill", KILLED, PRIMARYS_RETURN, kill_postgresql, True),
 ]

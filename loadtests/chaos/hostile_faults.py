@@ -4,16 +4,16 @@ The attackers are separate processes, which check the responses: a successful at
 """
 
 import contextlib
-import http.client
-import json
 import random
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from loadtests.chaos.clients import ANSWERED, DROPPED, WRONG, ClientProcesses, Log, Loop, Record, Scene
+from loadtests.chaos.clients import ANSWERED, DROPPED, TIMEOUT_SECONDS, WRONG, ClientProcesses, Log, Loop, Scene
 from loadtests.chaos.faults import kill_workers
 from loadtests.chaos.stage import Fault, Stage
+from loadtests.client import Client, DroppedError
 from loadtests.service import PREFIX
 
 ATTACKERS = 4
@@ -22,52 +22,71 @@ ATTACKERS = 4
 SLOW_CONNECTIONS = 40
 OPEN_WRITES = 30
 EVIL = "https://evil.example"
+ORIGINS = [{"Origin": EVIL}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]
 OLD, NEW = "Mon, 01 Jan 2001 00:00:00 GMT", "Fri, 01 Jan 2100 00:00:00 GMT"
-CONDITIONS = [
-    {"If-Match": '"x"'}, {"If-Match": "*"}, {"If-Match": ""}, {"If-Unmodified-Since": OLD}, {"If-Unmodified-Since": NEW},
-    {"If-None-Match": '"x"'}, {"If-None-Match": "*"}, {"If-Modified-Since": OLD}, {"Range": "bytes=0-3"},
-    {"If-Range": '"x"', "Range": "bytes=0-3"}, {"If-Match": '"x"', "If-None-Match": '"x"'},
-]  # fmt: skip
+CONDITIONS = [{"If-Match": text} for text in ('"x"', "*", "")] + [{"If-None-Match": text} for text in ('"x"', "*")]
+CONDITIONS += [{"If-Unmodified-Since": OLD}, {"If-Unmodified-Since": NEW}, {"If-Modified-Since": OLD}]
+CONDITIONS += [
+    {"Range": "bytes=0-3"},
+    {"If-Range": '"x"', "Range": "bytes=0-3"},
+    {"If-Match": '"x"', "If-None-Match": '"x"'},
+]
 
 
 def attack_by_conditions(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Send conditional reads of cached responses, some 50 per second each, beside incomplete writes."""
     name = scene.written.name if number % 2 else scene.frozen.name
-    paths = [
-        f"payloadiovs/?gtName={name}&majorIOV=1&minorIOV=0",
-        f"globalTag/{name}",
-        f"gtPayloadLists/{name}",
-        "globalTags",
-    ]
-    with _opened(scene, OPEN_WRITES, lambda _: _write(b"Content-Length: 1000\r\n") + b"{"):
+    paths = [f"payloadiovs/?gtName={name}&majorIOV=1&minorIOV=0", f"globalTag/{name}", f"gtPayloadLists/{name}"]
+    with _opened(scene, OPEN_WRITES, lambda _: _write("Content-Length: 1000\r\n") + b"{"):
         while not scene.over.is_set():
-            condition = random.choice(CONDITIONS)
+            path, condition = random.choice([*paths, "globalTags"]), random.choice(CONDITIONS)
             # nginx itself responds to an empty condition.
-            expected = (200, 304, 412)
-            _request(scene, log, "GET", random.choice(paths), condition, expected, may_be_html="" in condition.values())
+            _request(scene, log, "GET", path, None, condition, (200, 304, 412), may_be_html="" in condition.values())
             time.sleep(random.uniform(0, 2 * pause))
 
 
 def attack_by_pages(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Send writes as a browser does for a page of another site."""
-    row = scene.written.row(0, 10**9) | {"until": "open"}
     attacks = [
-        ("POST", "payload-iovs/insert", json.dumps(row)),
-        ("POST", f"cloneGlobalTag/{scene.frozen.name}/evil", ""),
-        ("PUT", f"gt_change_status/{scene.written.name}/frozen", ""),
-        ("DELETE", f"deleteGlobalTag/{scene.written.name}", ""),
+        ("POST", "payload-iovs/insert", scene.written.row(0, 10**9) | {"until": "open"}),
+        ("POST", f"cloneGlobalTag/{scene.frozen.name}/evil", None),
+        ("PUT", f"gt_change_status/{scene.written.name}/frozen", None),
+        ("DELETE", f"deleteGlobalTag/{scene.written.name}", None),
     ]
-    headers = [{"Origin": EVIL}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]
     while not scene.over.is_set():
-        method, path, body = random.choice(attacks)
-        _request(scene, log, method, path, random.choice(headers), (403,), body)
+        _request(scene, log, *random.choice(attacks), random.choice(ORIGINS), (403,))
         time.sleep(random.uniform(0, 2 * pause))
+
+
+def _request(
+    scene: Scene,
+    log: Log,
+    method: str,
+    path: str,
+    body: Any,
+    headers: dict[str, str],
+    expected: Sequence[int],
+    *,
+    may_be_html: bool = False,
+) -> None:
+    """Send a request over a new connection, and record whether the response has an expected status and is JSON."""
+    begin, what = time.monotonic(), f"{method} {path} with {headers}"
+    try:
+        response = Client(scene.host, keep_alive=False, timeout=TIMEOUT_SECONDS).request(method, path, body, **headers)
+        if response.body and not may_be_html:
+            _ = response.json
+    except (DroppedError, ValueError) as error:
+        log.record(begin, DROPPED, f"{what}: {error!r}")
+        return
+    is_expected = response.status in expected
+    fault = None if is_expected else f"{what}: {response.status} {response.body[:100]!r}"
+    log.record(begin, ANSWERED if is_expected else WRONG, fault)
 
 
 def attack_by_slowness(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Send request heads and bodies byte by byte, and do not read large responses. These requests are not counted."""
     whole = f"GET {PREFIX}gt HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
-    kinds = [_write(b"Content-Length: 9000000\r\n") + b"{", whole[:-2], whole, b""]
+    kinds = [_write("Content-Length: 9000000\r\n") + b"{", whole[:-2], whole, b""]
     with _opened(scene, len(kinds) * SLOW_CONNECTIONS, lambda place: kinds[place // SLOW_CONNECTIONS]) as connections:
         while not scene.over.wait(1):
             # Connections that the service has closed are opened again.
@@ -96,59 +115,22 @@ def attack_by_old_http(scene: Scene, log: Log, number: int, pause: float) -> Non
         for path in (f"global-tags/{scene.frozen.name}/export", f"globalTag/{scene.frozen.name}"):
             begin, fault = time.monotonic(), None
             head, _, body = _request_http_1_0(scene, path).partition(b"\r\n\r\n")
-            if "export" in path and not head.startswith(b"HTTP/1.1 400") and not head.startswith(b"HTTP/1.1 504"):
+            if "export" in path and not head.startswith((b"HTTP/1.1 400", b"HTTP/1.1 504")):
                 fault = f"export over HTTP/1.0: {head[:60]!r}, {len(body)} bytes"
             elif b"\netag" in head.lower():
                 fault = f"{path} over HTTP/1.0 has an ETag"
-            _record(log, begin, fault)
+            log.record(begin, WRONG if fault else ANSWERED, fault)
         time.sleep(random.uniform(0, 2 * pause))
 
 
 def _request_http_1_0(scene: Scene, path: str) -> bytes:
     """The bytes received until the connection ended or failed; if there are none, a 504, which is expected."""
     received = b""
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", scene.port), timeout=60) as connection:
+    with contextlib.suppress(OSError), scene.connect(timeout=60) as connection:
         connection.sendall(f"GET {PREFIX}{path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode())
         while piece := connection.recv(65536):
             received += piece
     return received or b"HTTP/1.1 504"
-
-
-def _request(
-    scene: Scene,
-    log: Log,
-    method: str,
-    path: str,
-    headers: dict[str, str],
-    expected: tuple[int, ...],
-    body: str = "",
-    *,
-    may_be_html: bool = False,
-) -> None:
-    """Send a request over a new connection, and record whether the response is as expected."""
-    begin, fault = time.monotonic(), None
-    connection = http.client.HTTPConnection("127.0.0.1", scene.port, timeout=60)
-    try:
-        connection.request(method, PREFIX + path, body or None, headers)
-        response = connection.getresponse()
-        content = response.read()
-        if response.status not in expected:
-            fault = f"{method} {path} with {headers}: {response.status} {content[:100]!r}"
-        elif content and not may_be_html:
-            json.loads(content)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        log.records.append(Record(begin, time.monotonic(), DROPPED))
-        log.messages.append(f"dropped: {method} {path} with {headers}: {error!r}")
-        return
-    finally:
-        connection.close()
-    _record(log, begin, fault)
-
-
-def _record(log: Log, begin: float, fault: str | None) -> None:
-    log.records.append(Record(begin, time.monotonic(), WRONG if fault else ANSWERED))
-    if fault:
-        log.messages.append(f"wrong: {fault}")
 
 
 @contextlib.contextmanager
@@ -165,14 +147,15 @@ def _opened(scene: Scene, number: int, beginning: Callable[[int], bytes]) -> Ite
 
 
 def _open(scene: Scene, beginning: bytes) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", scene.port), timeout=10)
+    connection = scene.connect()
     connection.sendall(beginning)
     return connection
 
 
-def _write(headers: bytes) -> bytes:
+def _write(headers: str) -> bytes:
     """The head of a write request with these additional headers."""
-    return b"POST /api/cdb_rest/pt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n%s\r\n" % headers
+    head = f"POST {PREFIX}pt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    return f"{head}{headers}\r\n".encode()
 
 
 def _attack(loop: Loop, during: Callable[[Stage], float] | None = None) -> Callable[[Stage], float]:
@@ -192,29 +175,13 @@ def _attack(loop: Loop, during: Callable[[Stage], float] | None = None) -> Calla
     return cause
 
 
+READS = f"conditional reads that once crashed nginx, while {ATTACKERS * OPEN_WRITES} writes stay incomplete"
+PAGES = "writes that browsers send for pages of another site"
+SLOW = f"{4 * ATTACKERS * SLOW_CONNECTIONS} connections that send or read slowly, or send nothing"
+OLD_HTTP = "large responses over HTTP/1.0, while workers are killed (SIGKILL)"
 HOSTILE_FAULTS = [
-    Fault(
-        "hostile-conditions",
-        f"conditional reads that once crashed nginx, while {ATTACKERS * OPEN_WRITES} writes stay incomplete",
-        "the last request",
-        _attack(attack_by_conditions),
-    ),
-    Fault(
-        "hostile-pages",
-        "writes that browsers send for pages of another site",
-        "the last request",
-        _attack(attack_by_pages),
-    ),
-    Fault(
-        "hostile-slow",
-        f"{4 * ATTACKERS * SLOW_CONNECTIONS} connections that send or read slowly, or send nothing",
-        "the last connection",
-        _attack(attack_by_slowness),
-    ),
-    Fault(
-        "hostile-http-1.0",
-        "large responses over HTTP/1.0, while workers are killed (SIGKILL)",
-        "the last kill",
-        _attack(attack_by_old_http, kill_workers),
-    ),
+    Fault("hostile-conditions", READS, "the last request", _attack(attack_by_conditions)),
+    Fault("hostile-pages", PAGES, "the last request", _attack(attack_by_pages)),
+    Fault("hostile-slow", SLOW, "the last connection", _attack(attack_by_slowness)),
+    Fault("hostile-http-1.0", OLD_HTTP, "the last kill", _attack(attack_by_old_http, kill_workers)),
 ]

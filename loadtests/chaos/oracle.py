@@ -5,9 +5,11 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from loadtests.chaos.wire import Reply
+from loadtests.client import Response
 
 OPEN = 2**63 - 1
+# The members of a row of a nested document, in the order of a lookup.
+COLUMNS = ("payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "revision")
 
 
 class FrozenTag:
@@ -30,23 +32,18 @@ class FrozenTag:
         moment = random.choice(starts)
         return f"payloadiovs/?gtName={self.name}&majorIOV={moment[0]}&minorIOV={moment[1]}", moment
 
-    def check(self, path: str, moment: tuple[int, int], reply: Reply) -> str | None:
+    def check(self, path: str, moment: tuple[int, int], response: Response) -> str | None:
         """Compare a response with the document, and its bytes with those of the first response."""
         expected = []
         for name, starts, rows in self._lists:
             place = bisect_right(starts, moment)
             if place:
                 expected.append([name, *(rows[place - 1][key] for key in COLUMNS)])
-        if reply.json != expected:
-            return f"{path}: {str(reply.json)[:200]}"
-        if self._seen.setdefault(path, reply.body) != reply.body:
+        if response.json != expected:
+            return f"{path}: {str(response.json)[:200]}"
+        if self._seen.setdefault(path, response.body) != response.body:
             return f"{path}: bytes differ from those of the first response"
         return None
-
-
-COLUMNS = (
-    "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "revision",
-)  # fmt: skip
 
 
 class WrittenTag:
@@ -68,10 +65,8 @@ class WrittenTag:
     def row(self, writer: int, number: int) -> dict[str, Any]:
         """The row as the body of an insert."""
         kind = self.payload_type(writer)
-        return {
-            "global_tag": self.name, "payload_type": kind, "payload_url": f"{kind}/{number}", "checksum": f"{number:x}",
-            "size": number, "since": [number, 0], "until": "next",
-        }  # fmt: skip
+        place = {"global_tag": self.name, "payload_type": kind, "since": [number, 0], "until": "next"}
+        return place | {"payload_url": f"{kind}/{number}", "checksum": f"{number:x}", "size": number}
 
     def expected_row(self, writer: int, number: int) -> list[Any]:
         """The row as a lookup returns it."""
@@ -82,12 +77,12 @@ class WrittenTag:
         """The path of the lookup at (major, 0)."""
         return f"payloadiovs/?gtName={self.name}&majorIOV={major}&minorIOV=0"
 
-    def check(self, major: int, oldest: Sequence[int], reply: Reply) -> str | None:
+    def check(self, major: int, oldest: Sequence[int], response: Response) -> str | None:
         """Check that each writer's row is between that acknowledged before (`oldest`) and that attempted by now."""
         newest = list(self.attempted)
-        found = {row[0]: row for row in reply.json}
-        if len(found) != len(reply.json) or not set(found) <= {self.payload_type(w) for w in range(len(newest))}:
-            return f"{self.path(major)}: unknown or repeated payload types: {str(reply.json)[:200]}"
+        found = {row[0]: row for row in response.json}
+        if len(found) != len(response.json) or not set(found) <= {self.payload_type(w) for w in range(len(newest))}:
+            return f"{self.path(major)}: unknown or repeated payload types: {str(response.json)[:200]}"
         for writer, (least, most) in enumerate(zip(oldest, newest, strict=True)):
             least, most = min(least, major), min(most, major)
             row = found.get(self.payload_type(writer))

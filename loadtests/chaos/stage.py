@@ -1,11 +1,24 @@
-"""Faults, and the environment in which they are injected."""
+"""Faults, and the environment in which they are injected: the service as in production, with access to its processes."""
 
+import contextlib
+import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+import psutil
+import psycopg2
+
+from loadtests import usage
 from loadtests.chaos.clients import Log, Scene
-from loadtests.chaos.service import Serving
+from loadtests.service import Service, ServiceError, start
 from loadtests.standby import Standby
+
+WAIT_SECONDS = 120
+CHECK_INTERVAL_SECONDS = 0.02
 
 
 class SkippedError(Exception):
@@ -16,15 +29,64 @@ class SkippedError(Exception):
 class Stage:
     """The environment of a fault.
 
-    `serving` is the service, `scene` the environment of its clients, `seconds` the duration of the fault, `log`
+    `service` is `manage.py serve`, `scene` the environment of its clients, `seconds` the duration of the fault, `log`
     the log of the clients that belong to the fault, `standby` the replica, if there is one.
     """
 
-    serving: Serving
+    service: Service
     scene: Scene
     seconds: float
     log: Log
     standby: Standby | None = None
+
+    @property
+    def data(self) -> Path:
+        """The data directory of the service."""
+        return self.service.settings.data.resolve()
+
+    def manage(self, *arguments: str) -> subprocess.Popen:
+        """Start a command of manage.py with the settings of the service, and return its process."""
+        command = [sys.executable, "manage.py", *arguments]
+        return start(command, self.service.settings.environment(), subprocess.PIPE)
+
+    def databases(self) -> list[psutil.Process]:
+        """All processes of PostgreSQL, beginning with its main process."""
+        directory = self.data / "postgres" / "data"
+        first = usage.postmaster_id(directory)
+        return sorted(usage.processes_in(directory), key=lambda process: process.pid != first)
+
+    def database_url(self) -> str:
+        """The libpq URL of PostgreSQL itself, without PgBouncer."""
+        return f"postgresql://cdb@/cdb?host={self.data}/postgres/socket"
+
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until a condition holds. Raises `ServiceError` with the words `what` if it does not in time."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not condition():
+            if time.monotonic() > deadline:
+                raise ServiceError(f"{what} within {WAIT_SECONDS} s: {self.service.lines[-5:]}")
+            time.sleep(CHECK_INTERVAL_SECONDS)
+
+    def wait_until_database_responds(self) -> None:
+        """Wait until PostgreSQL executes a statement on a new connection. Raises `ServiceError` if it does not."""
+        self.wait_until(lambda: _responds(self.database_url()), "PostgreSQL did not respond")
+
+    def wait_until_pooler_responds(self) -> None:
+        """Wait until PgBouncer executes a statement on a new connection. Raises `ServiceError` if it does not."""
+        settings = (self.data / "serve" / "pgbouncer.ini").read_text()
+        directory = re.search(r"^unix_socket_dir\s*=\s*(\S+)", settings, re.MULTILINE)[1]
+        url = f"postgresql://cdb@/cdb_lookups?host={directory}&port=6432"
+        self.wait_until(lambda: _responds(url), "PgBouncer did not respond")
+
+
+def _responds(url: str) -> bool:
+    with (
+        contextlib.suppress(psycopg2.Error),
+        contextlib.closing(psycopg2.connect(url, connect_timeout=2)) as connection,
+    ):
+        connection.cursor().execute("SELECT 1")
+        return True
+    return False
 
 
 @dataclass(frozen=True)

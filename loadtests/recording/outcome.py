@@ -18,6 +18,8 @@ RIG_ERROR = "rig error"
 DETAIL_LENGTH = 600
 
 OUTCOMES = (OK, WRONG, NO_RESPONSE, NOT_FOUND, CLIENT_ERROR, OVERLOADED, SERVER_ERROR, NOT_SENT, RIG_ERROR)
+OF_STATUS = {0: NO_RESPONSE, 404: NOT_FOUND, 504: OVERLOADED}
+OF_CLASS = {4: CLIENT_ERROR, 5: SERVER_ERROR}
 
 
 def of_response(status: int, body: bytes) -> str:
@@ -30,14 +32,4 @@ def of_status(status: int, expected: int) -> str:
 
     A status that is neither expected nor an error is a wrong answer.
     """
-    if status == expected:
-        return OK
-    if status == 0:
-        return NO_RESPONSE
-    if status == 404:
-        return NOT_FOUND
-    if status == 504:
-        return OVERLOADED
-    if 400 <= status < 500:
-        return CLIENT_ERROR
-    return SERVER_ERROR if status >= 500 else WRONG
+    return OK if status == expected else OF_STATUS.get(status, OF_CLASS.get(status // 100, WRONG))

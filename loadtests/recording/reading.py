@@ -6,18 +6,20 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy
 
-from loadtests.recording.outcome import OK
-from loadtests.recording.rows import Request, Sample
+from loadtests.recording.outcome import OK, OUTCOMES
+from loadtests.recording.rows import JOB, Request, Sample
 
-JOB = "JOB"
 # Rows are parsed in blocks, because a million rows of text take gigabytes.
 BLOCK_ROWS = 50_000
 # The largest difference between the clocks of the generator and of the file system.
 CLOCKS_SECONDS = 2.0
-KINDS = (float, float, float, str, str, str, int, str, int, int)
+# The columns of a recording in the order of `Request`, whose `detail` is not read.
+KINDS = {"due": float, "begin": float, "end": float, "users": str, "names": str, "methods": str, "statuses": int}
+KINDS |= {"outcomes": str, "rows": int, "bytes": int}
 
 
 @dataclass(frozen=True)
@@ -56,22 +58,20 @@ class Recording:
         if not parts:
             raise ValueError(f"no request was recorded in {directory}")
         columns = [numpy.concatenate(column) for column in zip(*parts, strict=True)]
-        del parts
         order = numpy.lexsort(columns[2::-1])
-        due, begin, end, users, names, methods, statuses, outcomes, rows, sizes = (column[order] for column in columns)
-        return cls(
-            float(due[0]), due - due[0], begin - due[0], end - due[0], users, names, methods, statuses, outcomes, rows, sizes,
-            {outcome: example[1:] for outcome, example in examples.items()},
-            tuple(sorted(sample for path in sorted(directory.glob("generator-*.csv")) for sample in _samples(path))),
-        )  # fmt: skip
+        found: dict[str, Any] = dict(zip(KINDS, (column[order] for column in columns), strict=True))
+        origin = float(found["due"][0])
+        found |= {name: found[name] - origin for name in ("due", "begin", "end")}
+        samples = sorted(sample for path in directory.glob("generator-*.csv") for sample in _samples(path))
+        first = {outcome: example[1:] for outcome, example in examples.items()}
+        return cls(origin, examples=first, samples=tuple(samples), **found)
 
     def __len__(self) -> int:
         return len(self.due)
 
     def where(self, chosen: numpy.ndarray) -> "Recording":
         """The requests that an array of booleans selects; origin, examples and samples are unchanged."""
-        columns = ("due", "begin", "end", "users", "names", "methods", "statuses", "outcomes", "rows", "bytes")
-        return replace(self, **{column: getattr(self, column)[chosen] for column in columns})
+        return replace(self, **{column: getattr(self, column)[chosen] for column in KINDS})
 
     @property
     def requests(self) -> "Recording":
@@ -87,6 +87,11 @@ class Recording:
     def milliseconds(self) -> numpy.ndarray:
         """Response times from when each request was due, so that delays of a late generator are included."""
         return (self.end - self.due) * 1000
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of rows with each outcome, 0 included."""
+        return {outcome: int((self.outcomes == outcome).sum()) for outcome in OUTCOMES}
 
 
 def _check_single_run(directory: Path, parts: list[list[numpy.ndarray]]) -> None:
@@ -104,19 +109,14 @@ def _columns(path: Path, examples: dict[str, tuple[float, str, str]]) -> Iterato
 
     `examples` gets the earliest (due, name, detail) of each outcome other than success.
     """
-    rows = _whole_rows(path, len(Request._fields))
+    rows = map(Request._make, _whole_rows(path, len(Request._fields)))
     while block := list(itertools.islice(rows, BLOCK_ROWS)):
-        for row in block:
-            found = row[7]
-            # A job that failed because of a request has no detail.
-            if (
-                found != OK
-                and (row[5] != JOB or row[10])
-                and (found not in examples or float(row[0]) < examples[found][0])
-            ):
-                examples[found] = float(row[0]), row[4], row[10]
-        columns = list(zip(*block, strict=True))[:10]
-        yield [numpy.array(list(map(kind, column))) for column, kind in zip(columns, KINDS, strict=True)]
+        # A job that failed because of a request has no detail.
+        for row in (row for row in block if row.outcome != OK and (row.method != JOB or row.detail)):
+            if row.outcome not in examples or float(row.due) < examples[row.outcome][0]:
+                examples[row.outcome] = float(row.due), row.name, row.detail
+        columns = zip(zip(*block, strict=True), KINDS.values(), strict=False)
+        yield [numpy.array(list(map(kind, column))) for column, kind in columns]
 
 
 def _samples(path: Path) -> Iterator[Sample]:

@@ -1,15 +1,14 @@
 """The report of a campaign, and the file `findings.json` that `compare` reads."""
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from loadtests.recording.outcome import NOT_SENT
-from loadtests.reporting import histograms, runs, summaries
-from loadtests.reporting.findings import Findings, Run
+from loadtests.reporting import noise, runs, summaries
 from loadtests.reporting.report import Report, write_csv
-from loadtests.reporting.result import Result, Table, Target
+from loadtests.reporting.result import Findings, Result, Run, Table
 
 FILE, FORMAT = "findings.json", 1
 
@@ -20,10 +19,19 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
     Returns the path of the page. `name` is the name of the campaign, `title` the title of the page, `facts` the
     table of `machine.facts`.
     """
-    detailed = [run for run in findings.runs if run.detailed]
+    own = Result(name, "Findings", notes=findings.notes, plots=findings.plots, raw=findings.raw)
+    own.targets, own.tables = findings.targets, list(findings.tables)
+    if len(findings.runs) > 1 or not all(run.detailed for run in findings.runs):
+        own.tables.append(runs.table_of(findings.runs))
+    results, seen = [own], Counter[str]()
+    for result in (runs.result_of(run) for run in findings.runs if run.detailed):
+        # Numbered, if runs have the same label, because it is part of file names.
+        seen[result.part] += 1
+        result.part = f"run-{result.part}" + (f"-{seen[result.part]}" if seen[result.part] > 1 else "")
+        results.append(result)
+    passed = findings.passed if findings.targets else None
     report = Report(
-        title, facts, [_findings(name, findings), *_numbered([runs.result_of(run) for run in detailed])],
-        question=findings.question, headline=findings.summary, passed=findings.passed if findings.targets else None,
+        title, facts, results, question=findings.question, headline=findings.summary, passed=passed,
         too_small=findings.too_small,
     )  # fmt: skip
     path = report.write(directory)
@@ -37,26 +45,9 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
     return path
 
 
-def _findings(name: str, findings: Findings) -> Result:
-    """The section with the findings of the campaign and a table of its runs."""
-    result = Result(name, "Findings", notes=findings.notes, plots=findings.plots, raw=findings.raw)
-    result.targets, result.tables = findings.targets, list(findings.tables)
-    if len(findings.runs) > 1 or not all(run.detailed for run in findings.runs):
-        result.tables.append(runs.table_of(findings.runs))
-    return result
-
-
-def _numbered(results: list[Result]) -> list[Result]:
-    """Give the sections of runs unique file names, numbered if runs have the same label."""
-    seen: dict[str, int] = {}
-    for result in results:
-        seen[result.part] = seen.get(result.part, 0) + 1
-        result.part = f"run-{result.part}" + (f"-{seen[result.part]}" if seen[result.part] > 1 else "")
-    return results
-
-
 def document(name: str, title: str, findings: Findings, facts: Table) -> dict[str, Any]:
     """The content of `findings.json`: campaign, facts, figures, and percentiles by run and name of request."""
+    judged = not findings.too_small
     return {
         "format": FORMAT,
         "campaign": name,
@@ -65,14 +56,10 @@ def document(name: str, title: str, findings: Findings, facts: Table) -> dict[st
         "question": findings.question,
         "summary": findings.summary,
         "passed": findings.passed,
-        "targets": [_target(one, judged=not findings.too_small) for one in findings.targets],
+        "targets": [{**asdict(one), "met": one.met if judged else None} for one in findings.targets],
         "figures": findings.figures,
         "runs": [_run(run) for run in findings.runs],
-    }  # fmt: skip
-
-
-def _target(target: Target, *, judged: bool) -> dict[str, Any]:
-    return {**asdict(target), "met": target.met if judged else None}
+    }
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -80,22 +67,13 @@ def _run(run: Run) -> dict[str, Any]:
 
     Only detailed runs have blocks of time. Campaigns with many short runs repeat them, which measures noise better.
     """
-    summary = summaries.of(run)
-    parts = list(summaries.by_name(run.recording))
-    if len(parts) > 1:
-        parts.insert(0, ("all requests", run.recording.requests))
-    if len(jobs := run.recording.jobs.where(run.recording.jobs.outcomes != NOT_SENT)):
-        parts.insert(1, ("whole jobs", jobs))
-    return {
-        "label": run.label,
-        "settings": run.settings,
-        "summary": summary,
-        "requests": {
-            name: {
-                "count": len(part),
-                **summaries.percentiles_of(part.milliseconds),
-                "blocks": histograms.blocks_of(part, summary["seconds"]) if run.detailed else [],
-            }
-            for name, part in parts
-        },
+    summary = summaries.summary_of(run.recording)
+    requests = {
+        name: {
+            "count": len(part),
+            **summaries.percentiles_of(part.milliseconds),
+            "blocks": noise.blocks_of(part, summary["seconds"]) if run.detailed else [],
+        }
+        for name, part in summaries.parts_of(run.recording)
     }
+    return {"label": run.label, "settings": run.settings, "summary": summary, "requests": requests}

@@ -2,15 +2,32 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadtests.reporting import plots
+from loadtests.recording.outcome import NOT_SENT
+from loadtests.reporting import noise, plots
 from loadtests.reporting.campaign import FILE, FORMAT
-from loadtests.reporting.changes import COLUMNS, UNCHANGED, UNKNOWN, VERDICTS, both, labelled, rows_of
+from loadtests.reporting.figures import Spread, number, ratio
+from loadtests.reporting.noise import Change
 from loadtests.reporting.report import Report
 from loadtests.reporting.result import Result, Table
+from loadtests.reporting.summaries import PERCENTILES
 
+UNCHANGED, UNKNOWN = "no change beyond noise", "too few values to tell"
+ONLY_BEFORE, ONLY_AFTER = "only in A", "only in B"
+VERDICTS = ("slower", "faster", "more", "less", UNCHANGED, UNKNOWN, ONLY_BEFORE, ONLY_AFTER)
+COLUMNS = ("figure", "A", "B", "B / A", "interval", "verdict")
+# Units of time: a smaller value is faster.
+TIMES = ("ms", "s", "seconds", "min")
+# A percentile needs so many values above it: otherwise it changes by chance, to an unknown degree. The maximum
+# always does.
+LEAST_BEYOND = 10
+# The least share of the blocks of a run in which requests are due. Resampling the single filled block of a
+# storm has no meaning.
+LEAST_FILLED = 0.5
 # If there are more figures, those that changed get a table of their own.
 MOST_ROWS = 40
 # Facts that differ between any two runs.
@@ -34,6 +51,25 @@ class IncomparableError(Exception):
     """A report does not exist, cannot be read, or belongs to another campaign than the other report."""
 
 
+@dataclass(frozen=True)
+class Row:
+    """A figure of both reports, as text, and its change; `change` has no ratio if only one report has the figure."""
+
+    name: str
+    before: str
+    after: str
+    change: Change
+    verdict: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The cells of the row, in the order of `COLUMNS`."""
+        change = self.change
+        interval = "–" if change.low is None else f"{change.low:.3f}–{change.high:.3f}"
+        factor = "–" if change.ratio is None else f"{change.ratio:.3f}"
+        return self.name, self.before, self.after, factor, interval, self.verdict
+
+
 def write(before: Path, after: Path, directory: Path | None = None) -> tuple[Path, str]:
     """Write `compare.html`, `compare.md` and the plot; returns the path of the page and the table as text.
 
@@ -42,12 +78,14 @@ def write(before: Path, after: Path, directory: Path | None = None) -> tuple[Pat
     documents = [read(path) for path in (before, after)]
     report = report_of(*documents)
     home = after if after.is_dir() else after.parent
-    tables = report.results[0].tables[:1]
-    left = max(0, len(tables[0].rows) - MOST_ROWS) if tables else 0
+    lines = list(report.notes[:-1])
     # With many figures, the terminal shows those that changed; the page has all of them.
-    shown = [_text(table, MOST_ROWS) for table in tables] + ([f"… and {left} more on the page"] if left else [])
-    text = "\n".join([*report.notes[:-1], *shown, report.headline])
-    return report.write(directory or home), text
+    for table in report.results[0].tables[:1]:
+        shown = [table.columns, *table.rows[:MOST_ROWS]]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        lines += ["  ".join(map(str.ljust, line, widths)).rstrip() for line in shown]
+        lines += [f"… and {len(table.rows) - MOST_ROWS} more on the page"] if len(table.rows) > MOST_ROWS else []
+    return report.write(directory or home), "\n".join([*lines, report.headline])
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -75,13 +113,11 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
     whole = Table("All figures", COLUMNS, [row.cells for row in rows])
     short = [Table("What changed", COLUMNS, changed)] if changed and len(rows) > MOST_ROWS else []
     result = Result("compare", "What changed", tables=[*short, whole] if rows else [])
-    drawn = {row.name: row for row in rows if row.change and row.change.ratio and row.change.low}
+    drawn = {row.name: (row.change, row.verdict) for row in rows if row.change.ratio and row.change.low}
     if drawn:
-        values = {name: (one.change.ratio, one.change.low, one.change.high, one.verdict) for name, one in drawn.items()}
+        values = {name: (one.ratio, one.low, one.high, verdict) for name, (one, verdict) in drawn.items()}
         result.plots = [plots.ratios("B / A, with intervals", values, x="B / A", unchanged=(UNCHANGED, UNKNOWN))]
-    facts = [
-        (name, *(document["facts"].get(name, "–") for document in (before, after))) for name in _facts(before, after)
-    ]
+    facts = [(name, one or "–", other or "–") for name, one, other in _pairs(before["facts"], after["facts"])]
     return Report(
         f"Comparison: {after['title']}",
         Table("Environment", ("", "A", "B"), facts),
@@ -94,10 +130,6 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
     )
 
 
-def _facts(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    return both(before["facts"], after["facts"])
-
-
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Warnings about campaigns that failed or were not judged, and about unexpected differences."""
     warnings = [
@@ -105,25 +137,113 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         for side, document in (("A", before), ("B", after))
         if document["passed"] is not True
     ]
-    for name in _facts(before, after):
-        pair = [document["facts"].get(name, "unknown") for document in (before, after)]
-        if name not in EXPECTED and pair[0] != pair[1]:
-            warnings.append(f"Warning: {name} is not the same: {pair[0]} and {pair[1]}.")
-    one, other = labelled(before), labelled(after)
-    for label in [label for label in one if label in other]:
-        settings = one[label]["settings"], other[label]["settings"]
-        changed = [
-            f"{name} {settings[0].get(name, 'unknown')} and {settings[1].get(name, 'unknown')}"
-            for name in both(*settings)
-            if settings[0].get(name) != settings[1].get(name)
-        ]
-        warnings += [f"Warning: the load of {label} is not the same: {', '.join(changed)}."] if changed else []
+    warnings += [
+        f"Warning: {name} is not the same: {one or 'unknown'} and {other or 'unknown'}."
+        for name, one, other in _pairs(before["facts"], after["facts"])
+        if name not in EXPECTED and one != other
+    ]
+    for label, one, other in _pairs(_labelled(before), _labelled(after)):
+        if one and other:
+            pairs = _pairs(one["settings"], other["settings"])
+            changed = [f"{name} {a or 'unknown'} and {b or 'unknown'}" for name, a, b in pairs if a != b]
+            warnings += [f"Warning: the load of {label} is not the same: {', '.join(changed)}."] if changed else []
     return warnings
 
 
-def _text(table: Table, most: int) -> str:
-    lines = [table.columns, *table.rows[:most]]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(table.columns))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+def rows_of(before: dict[str, Any], after: dict[str, Any]) -> list[Row]:
+    """The rows of the figures of the campaign, then those of each run."""
+    rows = [_figure(*one) for one in _pairs(before["figures"], after["figures"])]
+    for label, one, other in _pairs(_labelled(before), _labelled(after)):
+        rows += _runs(label, one, other) if one and other else [_one_sided(label, is_before=bool(one))]
+    return rows
+
+
+def _figure(name: str, before: list[float] | None, after: list[float] | None) -> Row:
+    if not before or not after:
+        return _one_sided(name, is_before=bool(before), shown=_spread(before or after or []))
+    # For shares small changes matter: from 100 % correct responses to 98 % is much.
+    change = noise.of_repetitions(before, after, least=0.0 if _unit(name) == "%" else noise.LEAST_CHANGE)
+    return Row(name, _spread(before), _spread(after), change, _verdict(name, change))
+
+
+def _runs(label: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[Row]:
+    yield _failed(f"{label}, failed: %", before["summary"], after["summary"])
+    for request, one, other in _pairs(before["requests"], after["requests"]):
+        name = f"{label}, {request}"
+        if not one or not other:
+            yield _one_sided(name, is_before=bool(one))
+            continue
+        counts = [noise.unpacked(part["blocks"]) if part["blocks"] else None for part in (one, other)]
+        sides = ((one, before), (other, after))
+        rates = [ratio(part["count"], run["summary"]["seconds"]) for part, run in sides]
+        yield _measured(f"{name}: requests/s", rates, counts, None)
+        for key, share in PERCENTILES.items():
+            words = key.removesuffix("_ms").replace("p999", "p99.9")
+            yield _measured(f"{name}, {words}: ms", [one[key], other[key]], counts, share)
+
+
+def _failed(name: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
+    failed = [sum(summary["failures"].values()) for summary in (before, after)]
+    tried = [summary["requests"] + summary["failures"].get(NOT_SENT, 0) for summary in (before, after)]
+    change = noise.of_shares(failed, tried)
+    shares = [f"{count / max(1, total) * 100:.3f}" for count, total in zip(failed, tried, strict=True)]
+    return Row(name, *shares, change, _verdict(name, change, rising=failed[1] * tried[0] > failed[0] * tried[1]))
+
+
+def _measured(name: str, values: list[float | None], counts: list[Any], share: float | None) -> Row:
+    factor, change = ratio(values[1] or None, values[0]), Change(None)
+    if factor is not None:
+        enough = all(_is_sufficient(one, share or 0) for one in counts)
+        change = noise.of_blocks(*counts, share, factor) if enough else Change(factor)
+    return Row(name, *map(number, values), change, _verdict(name, change))
+
+
+def _is_sufficient(counts: Any, share: float) -> bool:
+    """Whether the blocks of a run have enough values for the interval of a percentile."""
+    if counts is None or counts.sum() * (1 - share / 100) < LEAST_BEYOND:
+        return False
+    return bool(counts.any(axis=1).mean() >= LEAST_FILLED)
+
+
+def _verdict(name: str, change: Change, *, rising: bool | None = None) -> str:
+    if not change.real:
+        return UNKNOWN if change.real is None else UNCHANGED
+    rising = bool(change.ratio and change.ratio > 1) if rising is None else rising
+    unit = _unit(name)
+    if unit in TIMES:
+        return "slower" if rising else "faster"
+    if unit.endswith("/s") or unit == "Hz":
+        return "faster" if rising else "slower"
+    return "more" if rising else "less"
+
+
+def _one_sided(name: str, *, is_before: bool, shown: str = "there") -> Row:
+    if is_before:
+        return Row(name, shown, "–", Change(None), ONLY_BEFORE)
+    return Row(name, "–", shown, Change(None), ONLY_AFTER)
+
+
+def _spread(values: list[float]) -> str:
+    if len(values) < 2:
+        return number(values[0]) if values else "–"
+    return str(Spread.of(values))
+
+
+def _unit(name: str) -> str:
+    """The unit of a figure: the last word after the colon, such as ms in "frozen: p50 ms"; empty without a colon."""
+    return name.rsplit(": ", 1)[-1].split()[-1] if ": " in name else ""
+
+
+def _labelled(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The runs of a report by label; runs with the same label are numbered."""
+    found, seen = {}, Counter[str]()
+    for run in document["runs"]:
+        seen[run["label"]] += 1
+        again = seen[run["label"]]
+        found[run["label"] if again == 1 else f"{run['label']} ({again})"] = run
+    return found
+
+
+def _pairs(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The keys of both, those of `one` first, with the two values; None is missing."""
+    return [(key, one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]

@@ -2,8 +2,9 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -39,6 +40,28 @@ class Spread:
 
     def __str__(self) -> str:
         return f"{number(self.median)} ({number(self.low)}–{number(self.high)})"
+
+
+def grouped(rows: Iterable[dict[str, Any]], key: str) -> dict[Any, list[dict[str, Any]]]:
+    """The rows by the value of a key, in the order of the first occurrence."""
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(row[key], []).append(row)
+    return groups
+
+
+def spreads(rows: Iterable[dict[str, Any]], key: str, column: str) -> dict[Any, Spread]:
+    """The spread of the values of a column by the value of a key; rows without a value are left out."""
+    known = (row for row in rows if row.get(column) is not None)
+    return {name: Spread.of([row[column] for row in group]) for name, group in grouped(known, key).items()}
+
+
+def curves(rows: Iterable[dict[str, Any]], key: str, *columns: str) -> dict[Any, list[tuple]]:
+    """The points of a plot, which are the values of columns, by the value of a key; incomplete points are left out."""
+    known = (row for row in rows if all(row.get(column) is not None for column in columns))
+    return {
+        name: [tuple(row[column] for column in columns) for row in group] for name, group in grouped(known, key).items()
+    }
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

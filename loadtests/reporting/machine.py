@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 import time
 from importlib.metadata import version
@@ -14,55 +15,40 @@ from cdb.env import ROOT
 from loadtests.database import Database
 from loadtests.reporting.result import Table
 
+PACKAGES = ("django", "djangorestframework", "gunicorn", "psycopg2-binary")
+# The options of PostgreSQL that are no facts about its speed, and those that the embedded server does not set.
+NOT_SHOWN, ALSO_SHOWN = (
+    r"listen_addresses|port|unix_socket_permissions|.*timezone",
+    ("fsync", "synchronous_commit", "work_mem"),
+)
+
 
 def facts(database: Database | None, settings: dict[str, str], *, generator: str = "wrk") -> Table:
     """The table of names and values; `generator` is wrk or locust.
 
     Without a database the service is a remote deployment, and the table has no facts about it.
     """
+    cpuinfo = Path("/proc/cpuinfo")
+    models = re.findall(r"^model name\s*: (.*)$", cpuinfo.read_text() if cpuinfo.exists() else "", re.MULTILINE)
+    wrk = _first_line("wrk", "--version").split(" [")[0].removeprefix("wrk ")
     rows = [
         ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
         ("commit", commit()),
-        ("processor", _processor()),
+        ("processor", models[0] if models else platform.machine()),
         ("cores to be used", str(len(os.sched_getaffinity(0)))),
         ("memory", f"{psutil.virtual_memory().total / 2**30:.1f} GiB"),
         ("kernel", f"{platform.system()} {platform.release()}"),
         ("load average at the start", "{:.2f}, {:.2f}, {:.2f}".format(*os.getloadavg())),
         ("Python", platform.python_version()),
-        *(_service(database) if database else ()),
-        (generator, _wrk() if generator == "wrk" else version(generator)),
-        *(_options(database) if database else ()),
-        *settings.items(),
     ]
-    return Table("Environment" if database else "Environment of the load generator", ("", ""), rows)
-
-
-def _service(database: Database) -> list[tuple[str, str]]:
-    packages = [(name, version(name)) for name in ("django", "djangorestframework", "gunicorn", "psycopg2-binary")]
-    return [*packages, ("PostgreSQL", database.value("SHOW server_version"))]
-
-
-def _options(database: Database) -> list[tuple[str, str]]:
-    return [(f"PostgreSQL {name}", database.value(f"SHOW {name}")) for name in _shown()]
-
-
-def _wrk() -> str:
-    return _first_line("wrk", "--version").split(" [")[0].removeprefix("wrk ")
-
-
-def _shown() -> list[str]:
-    kept = [name for name in OPTIONS if name not in ("listen_addresses", "port", "unix_socket_permissions")]
-    return [name for name in kept if "timezone" not in name] + ["fsync", "synchronous_commit", "work_mem"]
-
-
-def _processor() -> str:
-    names = [line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
-def _cpuinfo() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
+    if database:
+        rows += [(name, version(name)) for name in PACKAGES] + [("PostgreSQL", database.value("SHOW server_version"))]
+    rows.append((generator, wrk if generator == "wrk" else version(generator)))
+    if database:
+        names = [name for name in OPTIONS if not re.fullmatch(NOT_SHOWN, name)]
+        rows += [(f"PostgreSQL {name}", database.value(f"SHOW {name}")) for name in (*names, *ALSO_SHOWN)]
+    title = "Environment" if database else "Environment of the load generator"
+    return Table(title, ("", ""), [*rows, *settings.items()])
 
 
 def commit() -> str:

@@ -1,13 +1,14 @@
-"""Whether two measurements differ by more than chance."""
+"""Whether two measurements differ by more than chance: tests, and histograms of response times by blocks of time."""
 
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy
 
-from loadtests.reporting import histograms
+from loadtests.recording.reading import Recording
 
 # Smaller changes are normal from one run to the next, whatever the blocks of a single run say.
 LEAST_CHANGE = 0.03
@@ -21,6 +22,9 @@ APART = 1.5
 CONFIDENCE, RESAMPLES, SEED = 0.99, 1000, 1
 # With more arrangements of the values on the two sides, the exact test would take too long.
 MOST_ARRANGEMENTS = 20_000
+# Each bin is 1 % wider than the previous one; the first begins at LEAST_MS, the last ends beyond a day.
+LEAST_MS, GROWTH = 0.01, math.log(1.01)
+BINS, BLOCKS = 2300, 30
 
 
 @dataclass(frozen=True)
@@ -85,39 +89,51 @@ def of_shares(counts: Sequence[int], totals: Sequence[int]) -> Change:
     return Change(shares[1] / shares[0] if shares[0] else None, real=chance < 1 - CONFIDENCE)
 
 
-def of_percentile(before: numpy.ndarray, after: numpy.ndarray, share: float, ratio: float) -> Change:
-    """The change of a percentile of response times with a known ratio.
+def of_blocks(before: numpy.ndarray, after: numpy.ndarray, share: float | None, ratio: float) -> Change:
+    """The change of a percentile of response times, or of the rate (`share` is None), with a known ratio.
 
     `before` and `after` are counts by block and bin. The interval comes from resampling the blocks (bootstrap).
     """
-    one, other = (_drawn_percentiles(counts, share, seed) for seed, counts in enumerate((before, after), SEED))
-    return _judged(other / one, ratio)
-
-
-def of_rate(before: numpy.ndarray, after: numpy.ndarray, ratio: float) -> Change:
-    """The change of a rate with a known ratio, with an interval from resampling the same blocks."""
-    one, other = (
-        _weights(len(counts), seed) @ counts.sum(axis=1) / counts.sum()
-        for seed, counts in enumerate((before, after), SEED)
-    )
-    return _judged(ratio * other / one, ratio)
-
-
-def _judged(ratios: numpy.ndarray, ratio: float) -> Change:
+    one, other = (_resampled(counts, share, seed) for seed, counts in enumerate((before, after), SEED))
+    ratios = other / one * (ratio if share is None else 1)
     tail = (1 - CONFIDENCE) / 2
     low, high = (float(value) for value in numpy.quantile(ratios, (tail, 1 - tail)))
     low, high = min(low, ratio), max(high, ratio)
     return Change(ratio, low, high, real=not low <= 1 <= high and abs(ratio - 1) >= LEAST_CHANGE)
 
 
-def _drawn_percentiles(counts: numpy.ndarray, share: float, seed: int) -> numpy.ndarray:
+def _resampled(counts: numpy.ndarray, share: float | None, seed: int) -> numpy.ndarray:
+    """The percentile of each resample, or its number of requests relative to all."""
+    # How often each block occurs in each resample: an array of resamples by blocks.
+    blocks = len(counts)
+    weights = numpy.random.default_rng(seed).multinomial(blocks, numpy.full(blocks, 1 / blocks), size=RESAMPLES)
+    if share is None:
+        return weights @ counts.sum(axis=1) / counts.sum()
     used = numpy.flatnonzero(counts.any(axis=0))
-    sums = numpy.cumsum(_weights(len(counts), seed) @ counts[:, used[0] : used[-1] + 1], axis=1)
+    sums = numpy.cumsum(weights @ counts[:, used[0] : used[-1] + 1], axis=1)
     # The first bin that reaches the share. A sample of empty blocks only reaches none and gets the smallest value.
     reached = (sums >= share / 100 * sums[:, -1:] - 1e-9).argmax(axis=1)
-    return histograms.values_of()[used[0] + reached]
+    return LEAST_MS * numpy.exp((used[0] + reached + 0.5) * GROWTH)
 
 
-def _weights(blocks: int, seed: int) -> numpy.ndarray:
-    """How often each block occurs in each resample: an array of resamples by blocks."""
-    return numpy.random.default_rng(seed).multinomial(blocks, numpy.full(blocks, 1 / blocks), size=RESAMPLES)
+def blocks_of(requests: Recording, seconds: float) -> list[dict[str, Any]]:
+    """The histogram of each of `BLOCKS` equal parts of `seconds`, counted from the origin of the recording.
+
+    It consists of the number of the first non-empty bin and the counts from there to the last one. A request
+    belongs to the block in which it was due.
+    """
+    block = numpy.minimum((requests.due / max(seconds, 1e-9) * BLOCKS).astype(int), BLOCKS - 1)
+    bins = (numpy.log(numpy.maximum(requests.milliseconds, LEAST_MS) / LEAST_MS) / GROWTH).astype(int)
+    histograms = [numpy.bincount(numpy.minimum(bins, BINS - 1)[block == number]) for number in range(BLOCKS)]
+    firsts = [int((counts > 0).argmax()) if len(counts) else 0 for counts in histograms]
+    return [
+        {"first": first, "counts": counts[first:].tolist()} for first, counts in zip(firsts, histograms, strict=True)
+    ]
+
+
+def unpacked(blocks: list[dict[str, Any]]) -> numpy.ndarray:
+    """The histograms of `blocks_of` as an array of blocks by bins."""
+    counts = numpy.zeros((len(blocks), BINS), dtype=int)
+    for place, block in enumerate(blocks):
+        counts[place, block["first"] : block["first"] + len(block["counts"])] = block["counts"]
+    return counts

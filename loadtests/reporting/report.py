@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, select_autoescape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from loadtests.reporting.figures import number
 from loadtests.reporting.result import Plot, Result, Table, Target
@@ -64,11 +64,11 @@ class Report:
 
     def html(self) -> str:
         """The page as self-contained HTML."""
-        return _template("report.html").render(report=self)
+        return _environment().get_template("report.html").render(report=self)
 
     def markdown(self) -> str:
         """The page as Markdown, with references to the picture files."""
-        return re.sub(r"\n{3,}", "\n\n", _template("report.md").render(report=self)).strip() + "\n"
+        return re.sub(r"\n{3,}", "\n\n", _environment().get_template("report.md").render(report=self)).strip() + "\n"
 
     @property
     def sections(self) -> list[Result]:
@@ -77,8 +77,17 @@ class Report:
 
     @property
     def targets_table(self) -> Table:
-        """The table of all targets."""
-        return targets_table(self.targets, judged=not self.too_small)
+        """A table of name, value, bound, remark and, unless the run is too small, whether the target is met."""
+        rows = []
+        for one in self.targets:
+            shown, sign = number(one.value), "≤" if one.at_most else "≥"
+            # A value that misses its bound narrowly must not be rounded to the bound.
+            if one.met is False and float(shown.replace(",", "")) == one.bound:
+                shown = str(one.value)
+            value = shown if one.value is None else f"{shown} {one.unit}".strip()
+            word = NOT_JUDGED if self.too_small and one.met is not None else WORDS[one.met]
+            rows.append((one.name, value, f"{sign} {one.bound:g} {one.unit}".strip(), word, one.note))
+        return Table("", ("what", "value", "target", "", "remark"), rows)
 
     @property
     def sentence(self) -> str:
@@ -105,13 +114,6 @@ def pictures(result: Result) -> Iterator[tuple[Plot, str]]:
         yield plot, f"plots/{result.part}-{place}-{_slug(plot.title)}.png"
 
 
-def targets_table(targets: Sequence[Target], *, judged: bool = True) -> Table:
-    """A table of name, value, bound, remark and, if the values are `judged`, whether the target is met."""
-    words = [WORDS[one.met] if judged or one.met is None else NOT_JUDGED for one in targets]
-    rows = [(one.name, _value(one), _bound(one), word, one.note) for one, word in zip(targets, words, strict=True)]
-    return Table("", ("what", "value", "target", "", "remark"), rows)
-
-
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Write rows to a CSV file, with all their keys as columns in the order of first occurrence.
 
@@ -126,26 +128,9 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def _value(target: Target) -> str:
-    if target.value is None:
-        return "–"
-    shown = number(target.value)
-    # A value that misses its bound narrowly must not be rounded to the bound.
-    exact = target.met is False and float(shown.replace(",", "")) == target.bound
-    return f"{target.value if exact else shown} {target.unit}".strip()
-
-
-def _bound(target: Target) -> str:
-    return f"{'≤' if target.at_most else '≥'} {target.bound:g} {target.unit}".strip()
-
-
 def markdown_table(table: Table) -> str:
     """A table as Markdown."""
-    return str(_template("table.md").module.table(table)).strip()  # type: ignore[attr-defined]
-
-
-def _template(name: str) -> Template:
-    return _environment().get_template(name)
+    return str(_environment().get_template("table.md").module.table(table)).strip()  # type: ignore[attr-defined]
 
 
 @cache

@@ -1,16 +1,14 @@
 """The plot of the resources that server and generator used during a run: panels with a common time axis."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from loadtests.reporting.canvas import COLOURS, WIDTH, drawn, readable
-from loadtests.reporting.findings import Run
-from loadtests.reporting.result import Plot
+from loadtests.reporting.plots import COLOURS, WIDTH, drawn, readable
+from loadtests.reporting.result import Plot, Run
 from loadtests.reporting.timelines import TIME, by_second, rates
 
 # A panel shows the series with the largest maxima; with more than HALF_SERIES the legend has two columns.
@@ -18,6 +16,7 @@ MOST_SERIES, HALF_SERIES = 12, 6
 MEBI, MEGA = 2**20, 10**6
 # This panel is shown even if all values are 0.
 ERRORS = "errors/s"
+TIMES = "response\ntime, ms"
 # A program has the same colour in all panels.
 PROGRAMS = (
     "gunicorn-lookups",
@@ -29,47 +28,35 @@ PROGRAMS = (
     "machine",
     "serve",
     "other",
-    "rig",
 )
 # The label of PostgreSQL's active connections that do not wait.
 COMPUTING = "nothing: computing"
 PANEL_HEIGHT = 1.45
+# The columns of a panel by their prefix: the label of the panel, and the unit of its axis. A column belongs to the
+# first prefix that matches.
+PANELS = {
+    "cpu.machine": ("CPU, cores", 1),
+    "cpu.": ("CPU, cores", 1),
+    "memory.machine": ("memory of the\nmachine, MiB", MEBI),
+    "memory.": ("memory, MiB", MEBI),
+    "files.": ("open files", 1),
+    "threads.": ("threads", 1),
+    "connections.": ("connections\nof PostgreSQL", 1),
+    "waits.": ("waits in\nPostgreSQL", 1),
+    "pgbouncer.": ("PgBouncer", 1),
+    "in_progress.": ("in progress", 1),
+    "queue_ms.": ("wait for a\nthread, ms", 1),
+    "answers.": ("answers/s", 1),
+    "lookups.": ("lookups/s", 1),
+    "errors.": (ERRORS, 1),
+    "refusals.": ("refused/s", 1),
+    "disk.busy": ("disk busy,\nshare", 1),
+    "disk.": ("disk, MB/s", MEGA),
+    "network.": ("network, MB/s", MEGA),
+}
 
-Series = tuple[numpy.ndarray, numpy.ndarray]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The series of a panel by name, with the label of the vertical axis; separate lines, or stacked."""
-
-    label: str
-    series: dict[str, Series]
-    stacked: bool = False
-    logarithmic: bool = False
-
-
-# The label of a panel, the prefix of its columns, and the unit of its axis. A column belongs to the first
-# prefix that matches.
-COLUMNS = (
-    ("CPU, cores", "cpu.machine", 1),
-    ("CPU, cores", "cpu.", 1),
-    ("memory of the\nmachine, MiB", "memory.machine", MEBI),
-    ("memory, MiB", "memory.", MEBI),
-    ("open files", "files.", 1),
-    ("threads", "threads.", 1),
-    ("connections\nof PostgreSQL", "connections.", 1),
-    ("waits in\nPostgreSQL", "waits.", 1),
-    ("PgBouncer", "pgbouncer.", 1),
-    ("in progress", "in_progress.", 1),
-    ("wait for a\nthread, ms", "queue_ms.", 1),
-    ("answers/s", "answers.", 1),
-    ("lookups/s", "lookups.", 1),
-    (ERRORS, "errors.", 1),
-    ("refused/s", "refusals.", 1),
-    ("disk busy,\nshare", "disk.busy", 1),
-    ("disk, MB/s", "disk.", MEGA),
-    ("network, MB/s", "network.", MEGA),
-)
+# Times and values by name.
+Series = dict[str, tuple[numpy.ndarray, numpy.ndarray]]
 
 
 def plot_of(run: Run) -> Plot:
@@ -79,8 +66,8 @@ def plot_of(run: Run) -> Plot:
     def make() -> Figure:
         size = (WIDTH, 0.7 + PANEL_HEIGHT * len(panels))
         figure, grid = pyplot.subplots(len(panels), 1, sharex=True, squeeze=False, figsize=size)
-        for axes, panel in zip(grid.flat, panels, strict=True):
-            _draw(axes, panel)
+        for axes, (label, series, stacked) in zip(grid.flat, panels, strict=True):
+            _draw(axes, label, series, stacked=stacked)
         grid.flat[0].set_title("Load and resources", loc="left", fontsize=10, fontweight="bold")
         grid.flat[-1].set_xlabel(TIME)
         grid.flat[-1].set_xlim(0, max(float(run.recording.end.max()), 0.1))
@@ -91,65 +78,59 @@ def plot_of(run: Run) -> Plot:
     return drawn("Load and resources", make)
 
 
-def _panels(run: Run) -> Iterator[Panel]:
+def _panels(run: Run) -> Iterator[tuple[str, Series, bool]]:
+    """The label and the series of each panel, and whether they are stacked."""
     requests = run.recording.requests
-    yield Panel("requests/s", {"ended": rates(requests.end, requests.end)})
-    times = {f"p{share}": by_second(requests, share) for share in (50, 95, 99)}
-    yield Panel("response\ntime, ms", times, logarithmic=True)
-    found = {prefix: _series(run, prefix, unit) for _, prefix, unit in COLUMNS}
-    if whole := found["cpu.machine"] | _generator(run):
-        yield Panel("CPU, cores", whole)
-    for label, prefix, _ in COLUMNS[1:]:
-        series = found[prefix]
+    yield "requests/s", {"ended": rates(requests.end)}, False
+    yield TIMES, {f"p{share}": by_second(requests, share) for share in (50, 95, 99)}, False
+    for prefix, (label, unit) in PANELS.items():
+        series = _series(run, prefix, unit)
+        if prefix == "cpu.machine":
+            series |= _generator(run)
         if series and (label == ERRORS or any(values.any() for _, values in series.values())):
-            stacked = prefix == "cpu."
-            yield Panel(label, dict(sorted(series.items())) if stacked else series, stacked)
+            yield label, dict(sorted(series.items())) if prefix == "cpu." else series, prefix == "cpu."
 
 
-def _series(run: Run, prefix: str, unit: float) -> dict[str, Series]:
+def _series(run: Run, prefix: str, unit: float) -> Series:
     """The largest columns of a panel; columns that are always 0 are omitted, unless all are."""
-    found = {}
+    found: Series = {}
     for name in dict.fromkeys(name for row in run.signals.rows for name in row):
-        if next((other for _, other, _ in COLUMNS if name.startswith(other)), None) == prefix:
+        if next((other for other in PANELS if name.startswith(other)), None) == prefix:
             when, values = run.signals.column(name)
-            short = name.split(".", 1)[1].replace(".", " ")
-            short = COMPUTING if name == "waits.none" else short
+            short = COMPUTING if name == "waits.none" else name.split(".", 1)[1].replace(".", " ")
             found[short] = numpy.array(when) - run.recording.origin, numpy.array(values) / unit
-    risen = {name: one for name, one in found.items() if one[1].any()}
-    found = risen or found
+    found = {name: one for name, one in found.items() if one[1].any()} or found
     most = sorted(found, key=lambda name: -found[name][1].max())[:MOST_SERIES]
     return {name: one for name, one in found.items() if name in most}
 
 
-def _generator(run: Run) -> dict[str, Series]:
+def _generator(run: Run) -> Series:
     """The CPU of all generator processes, by second."""
     samples = run.recording.samples
     if not samples:
         return {}
     seconds = numpy.floor([sample.time - run.recording.origin for sample in samples]).astype(int)
-    places = numpy.unique(seconds)
-    cpu = numpy.array([sample.cpu for sample in samples])
-    return {"generator": (places + 0.5, numpy.array([cpu[seconds == place].sum() for place in places]))}
+    places, index = numpy.unique(seconds, return_inverse=True)
+    return {"generator": (places + 0.5, numpy.bincount(index, [sample.cpu for sample in samples]))}
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
-    if panel.stacked:
-        _stack(axes, panel.series)
+def _draw(axes: Axes, label: str, series: Series, *, stacked: bool) -> None:
+    if stacked:
+        _stack(axes, series)
     else:
-        for index, (name, (places, values)) in enumerate(panel.series.items()):
+        for index, (name, (places, values)) in enumerate(series.items()):
             axes.plot(places, values, label=name, linewidth=1.2, color=_colour(name, index))
-    axes.set_ylabel(panel.label)
-    if panel.logarithmic:
+    axes.set_ylabel(label)
+    if label == TIMES:
         axes.set_yscale("log")
         readable(axes.yaxis)
     else:
         axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
-    count = len(panel.series)
-    place = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
-    axes.legend(fontsize=7.5 if count <= HALF_SERIES else 6.5, ncols=1 if count <= HALF_SERIES else 2, **place)
+    size = {"fontsize": 7.5, "ncols": 1} if len(series) <= HALF_SERIES else {"fontsize": 6.5, "ncols": 2}
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, **size)
 
 
-def _stack(axes: Axes, series: dict[str, Series]) -> None:
+def _stack(axes: Axes, series: Series) -> None:
     """Stack the series; user and system time of a program have the same colour, system time is hatched."""
     programs = list(dict.fromkeys(name.rsplit(" ", 1)[0] for name in series))
     places = numpy.unique(numpy.concatenate([one for one, _ in series.values()]))
@@ -158,8 +139,8 @@ def _stack(axes: Axes, series: dict[str, Series]) -> None:
         top = below + numpy.interp(places, when, values)
         program = name.rsplit(" ", 1)[0]
         colour = _colour(program, programs.index(program))
-        look = {"hatch": "////", "edgecolor": "white"} if name.endswith(" system") else {}
-        axes.fill_between(places, below, top, facecolor=colour, linewidth=0, label=name, **look)
+        hatch = {"hatch": "////", "edgecolor": "white"} if name.endswith(" system") else {}
+        axes.fill_between(places, below, top, facecolor=colour, linewidth=0, label=name, **hatch)
         below = top
 
 

@@ -1,8 +1,10 @@
-"""The elements of a report: tables, plots, targets, and the results that contain them."""
+"""The elements of a report, and the data that parts of the bench and campaigns pass to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from loadtests.recording.reading import Recording
 
 
 @dataclass(frozen=True)
@@ -12,6 +14,11 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: list[tuple]
+
+    @classmethod
+    def of(cls, title: str, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "Table":
+        """A table of the values of these keys of the rows; `columns` has the headings by key."""
+        return cls(title, tuple(columns.values()), [tuple(row.get(key) for key in columns) for row in rows])
 
 
 @dataclass(frozen=True)
@@ -54,3 +61,77 @@ class Result:
     plots: list[Plot] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     raw: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Samples of the server during a run: rows with `time` (seconds since the epoch) and any of these columns.
+
+    Processes: `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes (private resident
+    memory; pages that a process shares with its parent count for each; PostgreSQL's shared memory counts once),
+    `files.<program>`, `threads.<program>`, `processes.<program>`. The programs are nginx, gunicorn-lookups,
+    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, generator, rig (the harness), and for CPU
+    also other, which is the rest.
+
+    Machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes per
+    second, `disk.busy`, and the others of `loadtests/signals/machine.py`.
+
+    PostgreSQL: `connections.<state>`; active ones by wait event, `waits.<type>:<event>`, or `waits.none`
+    without a wait.
+
+    Service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, the rates per second `answers.<status>`,
+    `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started`, `.finished`, and the others of
+    `loadtests/signals/counts.py`.
+
+    A sample that could not be read is left out.
+    """
+
+    rows: list[dict[str, float]] = field(default_factory=list)
+
+    def column(self, name: str) -> tuple[list[float], list[float]]:
+        """The times and values of a column, from the rows that have it."""
+        found = [(row["time"], row[name]) for row in self.rows if name in row]
+        return [when for when, _ in found], [value for _, value in found]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A load with a label: its recording, the signals of the server, and the increase of its counters.
+
+    `counters` are by name and labels as in /metrics (`cdb_requests_total{method="GET",…}`). A run that is not
+    `detailed` has one line in a table of the report instead of a section. `settings` are those of the
+    generator, as text by name; empty if unknown.
+    """
+
+    label: str
+    recording: Recording
+    signals: Signals = field(default_factory=Signals)
+    counters: dict[str, float] = field(default_factory=dict)
+    detailed: bool = True
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Findings:
+    """The findings of a campaign.
+
+    `summary` is one sentence with the main number. `figures` are those that `compare` compares: the values of
+    all repetitions by name with unit, such as "tiny, random: answers/s". `targets` decide whether the campaign
+    passed, unless the run is too small for verdicts: then `too_small` is the option that made it so.
+    """
+
+    summary: str = ""
+    question: str = ""
+    targets: list[Target] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    plots: list[Plot] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    figures: dict[str, list[float]] = field(default_factory=dict)
+    raw: list[dict[str, Any]] = field(default_factory=list)
+    too_small: str = ""
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether every target was measured and met; None for a run that is too small for verdicts."""
+        return None if self.too_small else all(target.met for target in self.targets)

@@ -1,19 +1,17 @@
-"""The standard figures of a run, for tables, figures and targets of campaigns."""
+"""The standard figures of a recording, for tables, figures and targets of campaigns."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy
 
-from loadtests.recording.outcome import NOT_SENT, OK, OUTCOMES, OVERLOADED, RIG_ERROR
+from loadtests.recording.outcome import NOT_SENT, OK, OVERLOADED, RIG_ERROR
 from loadtests.recording.reading import Recording
 from loadtests.reporting.figures import place_of
-from loadtests.reporting.findings import Run
 
 # The names of percentiles in summaries, and the percentage of the values.
 PERCENTILES = {"p50_ms": 50.0, "p90_ms": 90.0, "p95_ms": 95.0, "p99_ms": 99.0, "p999_ms": 99.9, "max_ms": 100.0}
-
-Number = float | None
 
 
 @dataclass(frozen=True)
@@ -29,24 +27,13 @@ class Rates:
     @classmethod
     def of(cls, ends: numpy.ndarray) -> "Rates":
         """The rates of an array of times in seconds; one empty bin if it is empty."""
-        if not len(ends):
-            return cls(numpy.zeros(1, dtype=int), numpy.zeros(1, dtype=int))
         bins = numpy.floor(ends).astype(int)
-        first = bins.min()
-        counts = numpy.bincount(bins - first)
+        first = bins.min() if len(bins) else 0
+        counts = numpy.bincount(bins - first, minlength=1)
         return cls(numpy.arange(len(counts)) + first, counts)
 
 
-def busiest_second(ends: numpy.ndarray) -> int:
-    """The largest number of the given times (seconds) within any interval of one second, wherever it begins.
-
-    So it is never less than the mean rate of a run that is longer than a second.
-    """
-    ordered = numpy.sort(ends)
-    return int((numpy.searchsorted(ordered, ordered + 1, side="left") - numpy.arange(len(ordered))).max(initial=0))
-
-
-def percentiles_of(values: numpy.ndarray) -> dict[str, Number]:
+def percentiles_of(values: numpy.ndarray) -> dict[str, float | None]:
     """The percentiles by the names of `PERCENTILES`, by nearest rank; None without values."""
     ordered = numpy.sort(values)
     if not len(ordered):
@@ -54,8 +41,8 @@ def percentiles_of(values: numpy.ndarray) -> dict[str, Number]:
     return {name: float(ordered[place_of(share, len(ordered))]) for name, share in PERCENTILES.items()}
 
 
-def of(run: Run) -> dict[str, Number | dict[str, int]]:
-    """The summary of a run. Values that are unknown are None.
+def summary_of(recording: Recording) -> dict[str, Any]:
+    """The summary of a recording. Values that are unknown are None.
 
     `requests` and `jobs` are counts. `seconds` is the time from when the first request was due to the end of
     the last one. Rates are per second: `mean_rate` of all requests and `ok_rate` of correct responses in that
@@ -65,24 +52,22 @@ def of(run: Run) -> dict[str, Number | dict[str, int]]:
     by outcome. `rows_per_answer` is the mean of correct responses that have rows, `bytes_per_answer` that of
     all correct responses.
     """
-    return of_recording(run.recording)
-
-
-def of_recording(recording: Recording) -> dict[str, Number | dict[str, int]]:
-    """The summary of a recording, as in `of`."""
     requests = recording.requests
     failures, tried, good = failures_of(recording), len(requests), requests.outcomes == OK
-    unsent = failures.get(NOT_SENT, 0)
+    right, unsent = int(good.sum()), failures.get(NOT_SENT, 0)
     seconds = float(requests.end.max() - requests.due.min()) if tried else 0.0
+    # Wherever the second begins, so that it is never less than the mean rate of a run that is longer than a second.
+    ends = numpy.sort(requests.end)
+    within = numpy.searchsorted(ends, ends + 1, side="left") - numpy.arange(len(ends))
     return {
         "requests": tried,
         "jobs": len(recording) - tried - unsent,
         "seconds": seconds,
         "mean_rate": tried / seconds if seconds else None,
-        "ok_rate": int(good.sum()) / seconds if seconds else None,
-        "peak_rate": busiest_second(requests.end),
+        "ok_rate": right / seconds if seconds else None,
+        "peak_rate": int(within.max(initial=0)),
         **percentiles_of(requests.milliseconds),
-        "ok_share": int(good.sum()) / (tried + unsent) if tried + unsent else None,
+        "ok_share": right / (tried + unsent) if tried + unsent else None,
         "failures": failures,
         "rows_per_answer": _mean(requests.rows[good & (requests.rows >= 0)]),
         "bytes_per_answer": _mean(requests.bytes[good]),
@@ -96,13 +81,19 @@ def by_name(recording: Recording) -> Iterator[tuple[str, Recording]]:
         yield str(name), requests.where(requests.names == name)
 
 
+def parts_of(recording: Recording) -> list[tuple[str, Recording]]:
+    """All requests, if they have several names, the requests by name, and the jobs that were started."""
+    parts = list(by_name(recording))
+    if len(parts) > 1:
+        parts.insert(0, ("all requests", recording.requests))
+    jobs = recording.jobs.where(recording.jobs.outcomes != NOT_SENT)
+    return [*parts, ("whole jobs", jobs)] if len(jobs) else parts
+
+
 def failures_of(recording: Recording) -> dict[str, int]:
     """Counts of failed requests and of jobs that were not started, by outcome, in the order of `OUTCOMES`."""
-    unsent = recording.outcomes == NOT_SENT
-    failed = recording.requests.outcomes
-    counts = {outcome: int((failed == outcome).sum()) for outcome in OUTCOMES if outcome not in (OK, NOT_SENT)}
-    counts[NOT_SENT] = int(unsent.sum())
-    return {outcome: count for outcome, count in counts.items() if count}
+    counts = recording.requests.counts | {NOT_SENT: recording.counts[NOT_SENT]}
+    return {outcome: count for outcome, count in counts.items() if count and outcome != OK}
 
 
 def faults_of(recording: Recording) -> int:
@@ -111,8 +102,8 @@ def faults_of(recording: Recording) -> int:
     Responses with 504 and jobs that were not started do not count.
     """
     failed = sum(count for outcome, count in failures_of(recording).items() if outcome not in (OVERLOADED, NOT_SENT))
-    return failed + int((recording.jobs.outcomes == RIG_ERROR).sum())
+    return failed + recording.jobs.counts[RIG_ERROR]
 
 
-def _mean(values: numpy.ndarray) -> Number:
+def _mean(values: numpy.ndarray) -> float | None:
     return float(values.mean()) if len(values) else None

@@ -7,12 +7,15 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.patheffects import Normal, Stroke
 
+from loadtests.recording import outcome
 from loadtests.recording.outcome import OK
 from loadtests.recording.reading import Recording
-from loadtests.reporting.canvas import COLOURS, OUTCOME_COLOURS, beside, plot, readable, scales
+from loadtests.reporting.plots import COLOURS, GREY, beside, plot, readable, scales
 from loadtests.reporting.result import Plot
 from loadtests.reporting.summaries import by_name, failures_of
 
+# An outcome has the same colour in all plots.
+OUTCOME_COLOURS = dict(zip(outcome.OUTCOMES, (COLOURS[place] for place in (2, 6, 1, 4, 0, 5, 3, 8, 7)), strict=True))
 # More points are drawn as a density, so that none are hidden.
 MOST_POINTS = 15_000
 # Long tests have wider bins, of a whole number of seconds, so that there are no more than these.
@@ -21,7 +24,6 @@ MOST_BINS = 600
 SHORT_SECONDS = 10
 # The most frequent names are drawn separately, all others together.
 MOST_NAMES, REST, ALL = 6, "all others", "all requests"
-GREY = "#7f7f7f"
 CURVE_POINTS = 400
 ACROSS, UP = 240, 90
 LEAST_MS = 0.01
@@ -33,85 +35,76 @@ OUTLINED = {"linewidth": 1.5, "path_effects": [Stroke(linewidth=3, foreground="w
 def plots_of(recording: Recording) -> list[Plot]:
     """The plots of frequency, response times and distribution; there must be at least one request."""
     requests = recording.requests
-    return [frequency(requests), times(requests), distribution(requests)]
+    return [
+        plot("Frequency against time", lambda axes: _frequency(axes, requests)),
+        plot("Response time against time", lambda axes: _times(axes, requests)),
+        plot("Distribution of response times", lambda axes: _distribution(axes, requests)),
+    ]
 
 
-def frequency(requests: Recording) -> Plot:
+def _frequency(axes: Axes, requests: Recording) -> None:
     """The number of requests that ended per second, by outcome, and the mean of all."""
     seconds = float(requests.end.max() - requests.due.min())
-
-    def draw(axes: Axes) -> None:
-        width, edges = _bins(requests.end)
-        for outcome in (OK, *failures_of(requests)):
-            counts, _ = numpy.histogram(requests.end[requests.outcomes == outcome], edges)
-            axes.stairs(counts / width, edges, label=outcome, color=OUTCOME_COLOURS[outcome], linewidth=1.4)
-        if seconds:
-            mean = len(requests) / seconds
-            axes.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean of all: {mean:,.4g}/s")
-        scales(axes, TIME, "requests/s")
-        axes.yaxis.set_major_formatter("{x:,g}")
-        _from_the_start(axes, requests)
-
-    return plot("Frequency against time", draw)
+    width, edges = _bins(requests.end)
+    for kind in (OK, *failures_of(requests)):
+        counts, _ = numpy.histogram(requests.end[requests.outcomes == kind], edges)
+        axes.stairs(counts / width, edges, label=kind, color=OUTCOME_COLOURS[kind], linewidth=1.4)
+    if seconds:
+        mean = len(requests) / seconds
+        axes.axhline(mean, color="black", linestyle="--", linewidth=1, label=f"mean of all: {mean:,.4g}/s")
+    scales(axes, TIME, "requests/s")
+    axes.yaxis.set_major_formatter("{x:,g}")
+    axes.set_xlim(0, max(0.1, float(requests.end.max())))
 
 
-def times(requests: Recording) -> Plot:
+def _times(axes: Axes, requests: Recording) -> None:
     """Response times against due times, as points or as a density, with p50 and p95 by second."""
-
-    def draw(axes: Axes) -> None:
-        milliseconds = numpy.maximum(requests.milliseconds, LEAST_MS)
-        if len(requests) > MOST_POINTS:
-            _density(axes, requests.due, milliseconds)
-        else:
-            for index, (name, one) in enumerate(frequent(requests).items()):
-                values = numpy.maximum(one.milliseconds, LEAST_MS)
-                look = {"markersize": 2.5, "alpha": 0.5, "color": _colour(name, index)}
-                axes.plot(one.due, values, "o", label=name, rasterized=True, markeredgewidth=0, **look)
-        failed = numpy.flatnonzero(requests.outcomes != OK)
-        failed = failed[:: max(1, len(failed) // MOST_POINTS + 1)]
-        if len(failed):
-            look = {"color": COLOURS[1], "markersize": 4, "rasterized": True}
-            axes.plot(requests.due[failed], milliseconds[failed], "x", label="failed", **look)
-        for share, style in ((50, "-"), (95, (0, (3, 1)))):
-            places, values = by_second(requests, share)
-            width, _ = _bins(requests.due)
-            axes.plot(places, values, color="black", linestyle=style, label=f"p{share} by {width:g} s", **OUTLINED)
-        scales(axes, TIME, "response time, ms", log_y=True)
-        _from_the_start(axes, requests)
-        beside(axes, on_top=True)
-
-    return plot("Response time against time", draw)
+    milliseconds = numpy.maximum(requests.milliseconds, LEAST_MS)
+    if len(requests) > MOST_POINTS:
+        _density(axes, requests.due, milliseconds)
+    else:
+        for name, (one, colour) in _frequent(requests).items():
+            style = {"markersize": 2.5, "alpha": 0.5, "color": colour, "rasterized": True, "markeredgewidth": 0}
+            axes.plot(one.due, numpy.maximum(one.milliseconds, LEAST_MS), "o", label=name, **style)
+    failed = numpy.flatnonzero(requests.outcomes != OK)
+    failed = failed[:: max(1, len(failed) // MOST_POINTS + 1)]
+    if len(failed):
+        style = {"color": COLOURS[1], "markersize": 4, "rasterized": True}
+        axes.plot(requests.due[failed], milliseconds[failed], "x", label="failed", **style)
+    width, _ = _bins(requests.due)
+    for share, line in ((50, "-"), (95, (0, (3, 1)))):
+        label = f"p{share} by {width:g} s"
+        axes.plot(*by_second(requests, share), color="black", linestyle=line, label=label, **OUTLINED)
+    scales(axes, TIME, "response time, ms", log_y=True)
+    axes.set_xlim(0, max(0.1, float(requests.end.max())))
+    beside(axes, on_top=True)
 
 
-def distribution(requests: Recording) -> Plot:
+def _distribution(axes: Axes, requests: Recording) -> None:
     """For each name the share of requests that took at least a given time, which shows the tail."""
-
-    def draw(axes: Axes) -> None:
-        curves = frequent(requests)
-        for index, (name, one) in enumerate(curves.items() if len(curves) == 1 else [*curves.items(), (ALL, requests)]):
-            ordered = numpy.sort(numpy.maximum(one.milliseconds, LEAST_MS))
-            # The points are dense in the tail, where each request counts.
-            slower = numpy.unique(numpy.geomspace(1, len(ordered), CURVE_POINTS).astype(int))
-            values, left = ordered[len(ordered) - slower], slower / len(ordered) * 100
-            look = {"color": "black", "linestyle": "--"} if name == ALL else {"color": _colour(name, index)}
-            axes.plot(values, left, label=name, linewidth=1.5, drawstyle="steps-post", **look)
-        scales(axes, "response time, ms", "requests that took as long or longer, %", log_x=True, log_y=True)
-
-    return plot("Distribution of response times", draw)
+    curves = _frequent(requests)
+    for name, (one, colour) in (curves | ({ALL: (requests, "black")} if len(curves) > 1 else {})).items():
+        ordered = numpy.sort(numpy.maximum(one.milliseconds, LEAST_MS))
+        # The points are dense in the tail, where each request counts.
+        slower = numpy.unique(numpy.geomspace(1, len(ordered), CURVE_POINTS).astype(int))
+        values, left = ordered[len(ordered) - slower], slower / len(ordered) * 100
+        style = {"color": colour, "linestyle": "--" if name == ALL else "-", "linewidth": 1.5}
+        axes.plot(values, left, label=name, drawstyle="steps-post", **style)
+    scales(axes, "response time, ms", "requests that took as long or longer, %", log_x=True, log_y=True)
 
 
-def frequent(requests: Recording) -> dict[str, Recording]:
-    """The requests by name, the most frequent first; those of rare names together at the end."""
+def _frequent(requests: Recording) -> dict[str, tuple[Recording, str]]:
+    """The requests by name with a colour, the most frequent first; those of rare names together at the end."""
     parts = sorted(by_name(requests), key=lambda part: -len(part[1]))
-    if len(parts) <= MOST_NAMES + 1:
-        return dict(parts)
-    names = [name for name, _ in parts[:MOST_NAMES]]
-    return dict(parts[:MOST_NAMES]) | {REST: requests.where(~numpy.isin(requests.names, names))}
+    most = len(parts) if len(parts) <= MOST_NAMES + 1 else MOST_NAMES
+    found = {name: (part, COLOURS[index]) for index, (name, part) in enumerate(parts[:most])}
+    rest = requests.where(~numpy.isin(requests.names, list(found)))
+    return found | ({REST: (rest, GREY)} if len(rest) else {})
 
 
-def rates(moments: numpy.ndarray, all_moments: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The middles of bins that cover `all_moments`, and the number of `moments` per second in each."""
-    width, edges = _bins(all_moments)
+def rates(moments: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The middles of bins, and the number of moments per second in each."""
+    width, edges = _bins(moments)
     counts, _ = numpy.histogram(moments, edges)
     return edges[:-1] + width / 2, counts / width
 
@@ -121,20 +114,10 @@ def by_second(requests: Recording, share: float) -> tuple[numpy.ndarray, numpy.n
     width, edges = _bins(requests.due)
     order = numpy.argsort(requests.due, kind="stable")
     values = numpy.maximum(requests.milliseconds, LEAST_MS)[order]
-    starts = numpy.searchsorted(requests.due[order], edges)
-    filled = [index for index in range(len(edges) - 1) if starts[index] < starts[index + 1]]
-    found = [
-        numpy.percentile(values[starts[index] : starts[index + 1]], share, method="inverted_cdf") for index in filled
-    ]
+    parts = numpy.split(values, numpy.searchsorted(requests.due[order], edges[1:-1]))
+    filled = [place for place, part in enumerate(parts) if len(part)]
+    found = [numpy.percentile(parts[place], share, method="inverted_cdf") for place in filled]
     return edges[filled] + width / 2, numpy.array(found)
-
-
-def _colour(name: str, index: int) -> str:
-    return GREY if name == REST else COLOURS[index % len(COLOURS)]
-
-
-def _from_the_start(axes: Axes, requests: Recording) -> None:
-    axes.set_xlim(0, max(0.1, float(requests.end.max())))
 
 
 def _bins(moments: numpy.ndarray) -> tuple[float, numpy.ndarray]:

@@ -8,7 +8,7 @@ from loadtests import metrics
 from loadtests.recording.outcome import NOT_SENT, RIG_ERROR
 from loadtests.recording.reading import Recording
 from loadtests.reporting.figures import number
-from loadtests.reporting.findings import Run
+from loadtests.reporting.result import Run
 
 # A Python process that uses more of a core is probably late.
 BUSY_CORES = 0.8
@@ -16,9 +16,6 @@ LATE_MS, LAG_MS = 50.0, 200.0
 # Smaller differences between counts are normal: requests in progress when the counts were read, and requests of
 # the harness.
 SAME_SHARE, SAME_COUNT = 0.01, 20
-
-# Routes that the harness and monitoring request.
-STATUS_ROUTES = ("/health", "/metrics")
 # nginx counts two requests for each GET /metrics: the request, and that of the service for nginx's status.
 METRICS_ROUTE, REQUESTS_BY_READING = 'route="/metrics"', 2
 
@@ -49,8 +46,7 @@ class Generator:
         cores = max((sample.cpu for sample in recording.samples), default=None)
         lag = max((sample.lag_ms for sample in recording.samples), default=None)
         high = float(numpy.percentile(late, 99, method="inverted_cdf"))
-        counts = [int((recording.outcomes == outcome).sum()) for outcome in (NOT_SENT, RIG_ERROR)]
-        return cls(cores, lag, float(late.max()), high, *counts)
+        return cls(cores, lag, float(late.max()), high, recording.counts[NOT_SENT], recording.counts[RIG_ERROR])
 
     @property
     def faults(self) -> list[str]:
@@ -87,51 +83,37 @@ def sentences(run: Run) -> list[str]:
 
 
 def _counts(run: Run) -> str:
-    answered = int((run.recording.requests.statuses > 0).sum())
-    application = _served(run.counters, "cdb_requests_total")
-    nginx = _read_by_nginx(run.counters)
-    lookups = round(metrics.total(run.counters, "cdb_lookups_finished_total"))
-    seen = nginx or application
+    answered, counters = int((run.recording.requests.statuses > 0).sum()), run.counters
+    application = round(_served(run, "cdb_requests_total"))
+    # Without the requests for /metrics; 0 if the count is unknown.
+    readings = REQUESTS_BY_READING * metrics.total(counters, "cdb_requests_total", of=METRICS_ROUTE)
+    nginx = max(0, round(metrics.total(counters, "cdb_nginx_requests_total") - readings))
+    lookups = round(metrics.total(counters, "cdb_lookups_finished_total"))
     counted = f"nginx counted {nginx:,}" if nginx else f"the application counted {application:,}"
-    text = f"The clients counted {answered:,} responses and {counted} requests"
+    text = f"clients counted {answered:,} responses and {counted} requests"
     if nginx and application + SAME_COUNT < answered * (1 - SAME_SHARE):
         text += f", of which {application:,} reached the application: the others were served from the cache"
     elif nginx:
         text += f", the application {application:,}"
     text += f"; the database finished {lookups:,} lookups" if lookups else ""
-    if abs(seen - answered) <= SAME_SHARE * answered + SAME_COUNT:
-        return f"{text}. The two sides agree."
-    reason = "there were other clients, or requests were lost"
-    return f"Warning: {text[0].lower()}{text[1:]}. The two sides do not agree: {reason}."
-
-
-def _read_by_nginx(counters: dict[str, float]) -> int:
-    """The requests that nginx has read, without those for /metrics; 0 if the count is unknown."""
-    readings = sum(
-        value for key, value in counters.items() if key.startswith("cdb_requests_total{") and METRICS_ROUTE in key
-    )
-    return max(0, round(metrics.total(counters, "cdb_nginx_requests_total") - REQUESTS_BY_READING * readings))
+    if abs((nginx or application) - answered) <= SAME_SHARE * answered + SAME_COUNT:
+        return f"The {text}. The two sides agree."
+    return f"Warning: the {text}. The two sides do not agree: there were other clients, or requests were lost."
 
 
 def _times(run: Run) -> list[str]:
-    count = _served(run.counters, "cdb_request_duration_seconds_count")
+    count = _served(run, "cdb_request_duration_seconds_count")
     if not count:
         return []
-    inside = _served(run.counters, "cdb_request_duration_seconds_sum", whole=False) / count * 1000
+    inside = _served(run, "cdb_request_duration_seconds_sum") / count * 1000
     waited = float(run.recording.requests.milliseconds.mean())
-    text = f"On average a client waited {number(waited)} ms, and the application worked for {number(inside)} ms"
+    place = "in the application and its database"
     if waited > 2 * inside:
-        return [
-            f"{text}: most of the time was spent outside the application, in a queue, in nginx or in the generator."
-        ]
-    return [f"{text}: most of the time was spent in the application and its database."]
+        place = "outside the application, in a queue, in nginx or in the generator"
+    text = f"On average a client waited {number(waited)} ms, and the application worked for {number(inside)} ms"
+    return [f"{text}: most of the time was spent {place}."]
 
 
-def _served(counters: dict[str, float], name: str, *, whole: bool = True) -> float:
+def _served(run: Run, name: str) -> float:
     """The sum of a metric over all routes except /health and /metrics."""
-    total = sum(
-        value
-        for key, value in counters.items()
-        if key.startswith(f"{name}{{") and not any(f'route="{route}' in key for route in STATUS_ROUTES)
-    )
-    return round(total) if whole else total
+    return metrics.total(run.counters, name, without=metrics.WATCHING)

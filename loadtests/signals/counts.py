@@ -5,8 +5,6 @@ from collections.abc import Mapping
 
 from loadtests import metrics
 
-# Routes that monitoring and this test harness request. They are not part of the load.
-WATCHING = ("/metrics", "/health/live", "/health/ready")
 TIMEOUT_SECONDS = 4
 # Column, metric, and the label whose value is appended to the name of the column (None: no label).
 GAUGES = (
@@ -42,7 +40,7 @@ class Counts:
         Gauges: `in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`,
         `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`, `nginx.connections`.
 
-        Rates: `answers.<status>` (responses, except those of the routes `WATCHING`), `errors.<code>`,
+        Rates: `answers.<status>` (responses, except those of the routes `metrics.WATCHING`), `errors.<code>`,
         `refusals.<pool>`, `lookups.reached`, `lookups.started`, `lookups.finished`, `nginx.requests`, `nginx.dropped`.
 
         `queue_ms.<pool>` is the mean time in milliseconds that requests waited for a thread since the last successful
@@ -70,7 +68,7 @@ def _gauges(samples: Mapping[str, float]) -> dict[str, float]:
 
 
 def _rates(rises: Mapping[str, float], seconds: float) -> dict[str, float]:
-    load = {name: value for name, value in rises.items() if not any(f'route="{path}"' in name for path in WATCHING)}
+    load = {name: value for name, value in rises.items() if not any(route in name for route in metrics.WATCHING)}
     return {name: value / seconds for name, value in _named(load, COUNTERS).items()}
 
 

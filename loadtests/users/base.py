@@ -14,9 +14,7 @@ from locust.contrib.fasthttp import FastHttpSession, ResponseContextManager
 from locust.exception import StopUser
 
 from loadtests.recording import outcome
-from loadtests.recording.clock import now
-from loadtests.recording.reading import JOB
-from loadtests.recording.rows import Request
+from loadtests.recording.rows import JOB, Request, now
 from loadtests.recording.writer import Writer
 from loadtests.service import PREFIX
 from loadtests.users import together

@@ -10,7 +10,7 @@ from locust.argument_parser import LocustArgumentParser
 
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from loadtests import schedule
-from loadtests.recording.clock import now
+from loadtests.recording.rows import now
 from loadtests.users.base import Calls, Check, Reply
 from loadtests.users.readers import Reader
 

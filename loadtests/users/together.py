@@ -5,7 +5,7 @@ from gevent.event import Event
 from locust import User
 from locust.user.users import LOCUST_STATE_STOPPING
 
-from loadtests.recording.clock import now
+from loadtests.recording.rows import now
 
 CHECK_INTERVAL_SECONDS = 0.05
 

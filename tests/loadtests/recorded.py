@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy
 
 from loadtests.recording.outcome import OK
-from loadtests.recording.reading import JOB, Recording
-from loadtests.recording.rows import Request, Sample
+from loadtests.recording.reading import Recording
+from loadtests.recording.rows import JOB, Request, Sample
 
 START = 1_700_000_000.0
 STATUS = {"success": 200, "wrong answer": 200, "no response": 0, "404": 404, "4xx": 400, "504": 504, "5xx": 500}

@@ -11,8 +11,7 @@ import pytest
 from loadtests.recording.outcome import NOT_SENT
 from loadtests.recording.reading import Recording
 from loadtests.reporting import campaign, plots, runs, summaries, verdict
-from loadtests.reporting.findings import Findings, Run, Signals
-from loadtests.reporting.result import Table, Target
+from loadtests.reporting.result import Findings, Run, Signals, Table, Target
 from tests.loadtests.recorded import START, job, read, request, samples, steady, written
 from tests.loadtests.test_report import Checker
 
@@ -59,8 +58,7 @@ def written_report(tmp_path_factory):
         tables=[Table("Own table", ("threads", "rate"), [(1, 100.0), (50, 700.5)])],
         plots=[
             plots.scaling("Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="answers/s"),
-            plots.surface("Surface", [10, 100], ["a", "b"], [[1, None], [30, 400.0]], x="IOVs", y="types", unit="ms"),
-            plots.shares("Shares", {"50 ms": {"success": 0.9, "504": 0.1}, "100 ms": {"success": 1.0}}),
+            plots.surface("Surface", [10, 100], [1, 2], [[1, None], [30, 400.0]], x="IOVs", y="types", unit="ms"),
         ],
         runs=[whole, short],
         notes=["A note."],
@@ -72,7 +70,7 @@ def written_report(tmp_path_factory):
 
 
 def test_known_percentiles_and_rates(tmp_path):
-    found = summaries.of(a_run(tmp_path, mixed()))
+    found = summaries.summary_of(a_run(tmp_path, mixed()).recording)
     expected = {"p50_ms": 500, "p90_ms": 900, "p95_ms": 950, "p99_ms": 990, "p999_ms": 999, "max_ms": 1000}
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, abs=0.001), name
@@ -87,7 +85,7 @@ def test_known_percentiles_and_rates(tmp_path):
 def test_the_busiest_second_is_that_in_which_most_requests_ended(tmp_path):
     regular = [request(second + 0.1 * place, 10) for second in range(10) for place in range(5)]
     # Due in second 3 and answered in second 4, seven times.
-    found = summaries.of(a_run(tmp_path, [*regular, *(request(3.9, 150) for _ in range(7))]))
+    found = summaries.summary_of(a_run(tmp_path, [*regular, *(request(3.9, 150) for _ in range(7))]).recording)
     assert found["peak_rate"] == 12
     assert found["seconds"] == pytest.approx(9.41, abs=1e-5)
     assert found["mean_rate"] == pytest.approx(57 / 9.41)
@@ -95,7 +93,7 @@ def test_the_busiest_second_is_that_in_which_most_requests_ended(tmp_path):
 
 def test_a_recording_of_nothing_but_jobs_that_were_not_started(tmp_path):
     run = a_run(tmp_path, [job(0, 0, NOT_SENT)])
-    found = summaries.of(run)
+    found = summaries.summary_of(run.recording)
     assert (found["requests"], found["mean_rate"], found["p50_ms"], found["ok_share"]) == (0, None, None, 0.0)
     assert "1 jobs were not started" in " ".join(runs.result_of(run).notes)
 
@@ -107,7 +105,7 @@ def test_the_page_is_whole_and_needs_nothing_else(written_report):
     assert checker.open == []
     assert [address for address in checker.fetched if not address.startswith("data:")] == []
     assert not re.search(r"url\((?!#)|@import|<script|<link", page)
-    assert checker.seen.count("svg") == 3 + 4
+    assert checker.seen.count("svg") == 2 + 4
     text = " ".join(checker.text)
     for expected in (
         "99.20 % right, at 9.91 requests a second. Failed.", "Is <this> a question?", "what <504> was like",
@@ -134,7 +132,7 @@ def test_markdown_tells_the_same(written_report):
 def test_pictures_and_tables_are_files_too(written_report):
     directory = written_report.parent
     kinds = [file.suffix for file in (directory / "plots").iterdir()]
-    assert (kinds.count(".png"), kinds.count(".svg"), len(kinds)) == (7, 7, 14)
+    assert (kinds.count(".png"), kinds.count(".svg"), len(kinds)) == (6, 6, 12)
     with (directory / "tables" / "threads-1-own-table.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [["threads", "rate"], ["1", "100.0"], ["50", "700.5"]]
     with (directory / "figures.csv").open(newline="") as file:

@@ -28,14 +28,14 @@ from loadtests.chaos.clients import (
     write,
 )
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.verdict import Row, judge, table
-from loadtests.chaos.wire import Client, DroppedError, Reply
+from loadtests.chaos.report import Row, judge, table
+from loadtests.client import Client, DroppedError, Response
 from tests.loadtests.small_service import DOCUMENT, SmallService
 from tests.programs import needs
 
 
-def reply(said, status=200, **headers):
-    return Reply(status, headers, json.dumps(said).encode(), said)
+def response(said, status=200, **headers):
+    return Response(status, headers, json.dumps(said).encode())
 
 
 def play(fault, seconds=1.5):
@@ -43,7 +43,7 @@ def play(fault, seconds=1.5):
     with SmallService(fault) as server:
         threading.Thread(target=server.serve_forever).start()
         written = WrittenTag("written", [-1], [-1])
-        scene = Scene(server.server_port, FrozenTag(DOCUMENT), written, threading.Event())
+        scene = Scene(f"http://127.0.0.1:{server.server_port}", FrozenTag(DOCUMENT), written, threading.Event())
         log = Log()
         loops = [read_new_connections, read_kept_connection, write]
         threads = [threading.Thread(target=loop, args=(scene, log, 0, 0.005)) for loop in loops]
@@ -81,7 +81,7 @@ def test_nobody_there_is_dropped_as_well():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         with pytest.raises(DroppedError):
-            Client(probe.getsockname()[1], keep_alive=False).request("GET", "globalTags")
+            Client(f"http://127.0.0.1:{probe.getsockname()[1]}", keep_alive=False).request("GET", "globalTags")
 
 
 def test_an_idle_connection_that_was_closed_is_no_fault():
@@ -95,7 +95,7 @@ def test_an_idle_connection_that_was_closed_is_no_fault():
                     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
 
         threading.Thread(target=serve, daemon=True).start()
-        client = Client(server.getsockname()[1], keep_alive=True)
+        client = Client(f"http://127.0.0.1:{server.getsockname()[1]}")
         for _ in range(3):
             assert client.request("GET", "globalTags").json == []
             time.sleep(0.1)
@@ -103,10 +103,10 @@ def test_an_idle_connection_that_was_closed_is_no_fault():
 
 
 def test_a_504_counts_as_one_only_if_it_is_one_that_clients_can_try_again():
-    assert reply({"detail": "", "code": ""}, 504, **{"retry-after": "5"}).is_refusal
-    assert not reply({"detail": "", "code": ""}, 504).is_refusal
-    assert not reply({"detail": ""}, 504, **{"retry-after": "5"}).is_refusal
-    assert not reply({"detail": "", "code": ""}, 503, **{"retry-after": "5"}).is_refusal
+    assert response({"detail": "", "code": ""}, 504, **{"retry-after": "5"}).is_refusal
+    assert not response({"detail": "", "code": ""}, 504).is_refusal
+    assert not response({"detail": ""}, 504, **{"retry-after": "5"}).is_refusal
+    assert not response({"detail": "", "code": ""}, 503, **{"retry-after": "5"}).is_refusal
 
 
 def test_acknowledged_rows_have_to_be_there_once_and_others_must_not():

@@ -4,15 +4,13 @@ from collections import Counter
 
 import pytest
 
-from loadtests.chaos.__main__ import _write
 from loadtests.chaos.clients import ANSWERED, Log, Record
-from loadtests.chaos.play import Played
-from loadtests.chaos.verdict import Row, judge
+from loadtests.chaos.report import Played, Row, judge, write
 
 
 @pytest.mark.parametrize(("seconds", "is_short"), [(8.0, True), (30.0, False)])
 def test_faults_that_are_shorter_than_usual_are_too_short_for_a_verdict(tmp_path, seconds, is_short):
     record = Record(1, 1.5, ANSWERED)
     row = judge(Row("none", "nothing", "the start"), Log([record]), returned=1.0, lost=0)
-    _write(tmp_path, [Played(row, [record], 1.0, 1.0, [], Counter())], seconds)
+    write(tmp_path, [Played(row, [record], 1.0, 1.0, [], Counter())], seconds)
     assert ("Too short for a verdict: the faults lasted 8 s" in (tmp_path / "chaos.md").read_text()) is is_short

@@ -6,17 +6,18 @@ import sys
 import pytest
 
 from cdb.env import ROOT
-from loadtests.campaigns import endpoints, growth, scenarios, threads, types_iovs, workers
-from loadtests.campaigns.api import send
+from loadtests.campaigns import closed, growth
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.lookups import QUICK_CALLS, Repeated
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
+from loadtests.campaigns.sweep import Sweep
+from loadtests.client import Client
 from loadtests.content import blocks
 from loadtests.content.tags import scenario_of, sized_tag
 from loadtests.recording.outcome import WRONG
 from loadtests.recording.reading import Recording
 from loadtests.rig import GOOD_TAG
 from loadtests.service import ServiceError, running
+from tests.loadtests.options import options
 
 # They share one service.
 pytestmark = pytest.mark.xdist_group("closed-campaigns")
@@ -28,20 +29,25 @@ def stage(open_directory):
     stage = Stage(open_directory / "data", quick=True)
     stage.data.mkdir()
     with stage.running_database():
-        stage.seed("tiny", *(sized_tag("sized", types, 10) for types in types_iovs.QUICK_TYPES))
+        stage.seed("tiny", *(sized_tag("sized", types, 10) for types in closed.QUICK_TYPES))
         yield stage
 
 
 @pytest.fixture(scope="module")
 def url(stage):
     with running(stage.settings, workers=2) as service:
-        yield f"http://127.0.0.1:{service.port}"
+        yield service.host
 
 
 @pytest.fixture
 def on_service(stage, url, tmp_path):
     """Makes the stage of a campaign that is pointed at a running service, with options."""
-    return lambda **options: Stage(stage.data, output=tmp_path, host=url, quick=True, options=options)
+
+    def on_service(campaign, *words):
+        own = options(campaign, *words, quick=True)
+        return Stage(stage.data, output=tmp_path, host=url, quick=True, options=own)
+
+    return on_service
 
 
 def shown(findings, title):
@@ -51,40 +57,41 @@ def shown(findings, title):
 
 
 def test_scenarios_tell_rows_of_each_pattern(on_service):
-    findings = scenarios.run(on_service(scenarios="tiny"))
+    findings = closed.scenarios(on_service("scenarios", "--scenarios", "tiny"))
     assert findings.passed, findings.targets
     assert shown(findings, "moments") == ["first", "random", "last"]
     assert shown(findings, "rows per answer")[::2] == ["0 (0–0)", "10.0 (10.0–10.0)"]
     assert shown(findings, "remark") == ["nothing is valid yet", "", ""]
-    assert shown(findings, "lookups") == [scenarios.QUICK_THREADS * scenarios.QUICK_CALLS] * 3
-    assert len(findings.figures["tiny, random: lookups/s"]) == scenarios.QUICK_REPETITIONS
+    threads, calls, repetitions = closed.QUICK_SCENARIOS_SIZE
+    assert shown(findings, "lookups") == [threads * calls] * 3
+    assert len(findings.figures["tiny, random: lookups/s"]) == repetitions
     assert len(findings.plots) == 3
 
 
 def test_threads_share_the_calls(on_service, monkeypatch):
-    monkeypatch.setattr(threads, "QUICK_THREADS", (1, 8))
-    findings = threads.run(on_service())
+    monkeypatch.setattr(closed, "QUICK_THREADS", (1, 8))
+    findings = closed.threads(on_service("threads"))
     assert findings.passed, findings.targets
     assert shown(findings, "threads") == [1, 8]
-    assert shown(findings, "lookups") == [threads.QUICK_CALLS] * 2
+    assert shown(findings, "lookups") == [closed.QUICK_CALLS] * 2
     assert findings.figures["8 threads: p99 ms"][0] > 0
 
 
 def test_every_number_of_processes_is_a_service_of_its_own(stage, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "QUICK_THREADS", (4,))
-    findings = workers.run(Stage(stage.data, output=tmp_path, quick=True))
+    monkeypatch.setattr(closed, "QUICK_CLIENTS", (4,))
+    findings = closed.workers(Stage(stage.data, output=tmp_path, quick=True, options=options("workers", quick=True)))
     assert findings.passed, findings.targets
     assert shown(findings, "processes") == [1, 2]
-    assert shown(findings, "lookups") == [4 * QUICK_CALLS] * 2
+    assert shown(findings, "lookups") == [4 * closed.QUICK_LOOKUPS] * 2
 
 
 def test_somebody_elses_service_is_not_started_anew(on_service):
     with pytest.raises(NeedsOwnServiceError):
-        workers.run(on_service())
+        closed.workers(on_service("workers"))
 
 
 def test_types_and_iovs_are_a_surface(on_service):
-    findings = types_iovs.run(on_service(iovs="10"))
+    findings = closed.types_iovs(on_service("types-iovs", "--iovs", "10"))
     assert findings.passed, findings.targets
     assert shown(findings, "IOVs") == [10, 100]
     assert [plot.title for plot in findings.plots][:2] == ["Response time, p50", "Frequency"]
@@ -92,43 +99,44 @@ def test_types_and_iovs_are_a_surface(on_service):
 
 
 def test_endpoints_answer_alike(on_service):
-    findings = endpoints.run(on_service(scenario="tiny", strategies="orm_max"))
+    findings = closed.endpoints(on_service("endpoints", "--scenario", "tiny", "--strategies", "orm_max"))
     assert findings.passed, findings.targets
     assert shown(findings, "route") == ["payloadiovs", "payloadiovs_orm_max"]
     assert findings.figures["payloadiovs_orm_max: lookups/s"][0] > 0
 
 
 def test_growth_reads_back_what_it_inserted_and_leaves_no_tag(on_service):
-    stage = on_service(block="80")
+    stage = on_service("growth", "--block", "80")
     findings = growth.run(stage)
     assert findings.passed, findings.targets
     assert shown(findings, "IOVs at its end") == [80, 80, 160, 160]
     assert shown(findings, "failed") == [0] * 4
     assert all(len(values) == 1 for values in findings.figures.values())
-    assert growth.TAG not in [tag["name"] for tag in send(stage.url, "GET", "globalTags")]
-    assert not [kind["name"] for kind in send(stage.url, "GET", "pt") if kind["name"] == blocks.type_of(0)]
+    assert growth.TAG not in [tag["name"] for tag in stage.client().call("GET", "globalTags").json]
+    assert not [kind["name"] for kind in stage.client().call("GET", "pt").json if kind["name"] == blocks.type_of(0)]
 
 
 def test_growth_leaves_somebody_elses_tag_alone(on_service):
-    stage = on_service()
-    send(stage.url, "POST", "gt", {"name": growth.TAG, "status": "unlocked"})
+    stage = on_service("growth")
+    stage.client().call("POST", "gt", {"name": growth.TAG, "status": "unlocked"})
     try:
         with pytest.raises(ServiceError, match="the global tag load-growth already exists"):
             growth.run(stage)
-        assert growth.TAG in [tag["name"] for tag in send(stage.url, "GET", "globalTags")]
+        assert growth.TAG in [tag["name"] for tag in stage.client().call("GET", "globalTags").json]
     finally:
-        send(stage.url, "DELETE", f"deleteGlobalTag/{growth.TAG}")
+        stage.client().call("DELETE", f"deleteGlobalTag/{growth.TAG}")
 
 
 def test_what_was_not_inserted_is_missed(on_service):
     load = Load(
         {"ReadBack": 1}, count=2, campaign_users=True, options={"jobs-per-user": 3, "numbers-from": 0, "global-tag": "tiny"}
     )  # fmt: skip
-    run = on_service().load("nothing was inserted", load)
+    run = on_service("growth").load("nothing was inserted", load)
     assert list(run.recording.requests.outcomes) == [WRONG] * 6
-    repeated = Repeated()
-    repeated.add("point", run)
-    assert not any(target.met for target in repeated.targets(["point"]) if target.name == "correct responses")
+    sweep = Sweep()
+    sweep.add(("point",), run)
+    findings = sweep.findings("", [], [], [], parts=("name",), figures=())
+    assert not any(target.met for target in findings.targets if target.name == "correct responses")
 
 
 def test_a_generator_that_starts_slowly_does_not_stop_early(url, tmp_path):
@@ -145,8 +153,8 @@ def test_a_generator_that_starts_slowly_does_not_stop_early(url, tmp_path):
 
 def test_a_refused_request_is_one_error(url):
     with pytest.raises(ServiceError, match="GET gtPayloadLists/none: status 404"):
-        send(url, "GET", "gtPayloadLists/none")
-    assert send(url, "DELETE", "deleteGlobalTag/none", also=(404,))["code"]
+        Client(url).call("GET", "gtPayloadLists/none")
+    assert Client(url).call("DELETE", "deleteGlobalTag/none", also=(404,)).json["code"]
 
 
 def test_sized_tags_have_the_rows_that_their_names_say(stage):

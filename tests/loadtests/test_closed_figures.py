@@ -1,20 +1,24 @@
 """What the campaigns with closed loops make of recordings, and what they put into tags, without a service."""
 
+import contextlib
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy
 import pytest
 
 from cdb_rest.domain.moment import END_OF_TIME
-from loadtests.campaigns import endpoints, scenarios, threads, types_iovs, workers
-from loadtests.campaigns.lookups import COLUMNS, Lookups, Repeated
+from loadtests.campaigns import closed, sweep
+from loadtests.campaigns.stage import Stage
+from loadtests.campaigns.sweep import COLUMNS, Sweep, figures_of
 from loadtests.content import blocks
 from loadtests.recording.outcome import OK, WRONG
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import Sample
-from loadtests.reporting.findings import Run
+from loadtests.reporting.result import Run
 from loadtests.rig import in_turns
+from tests.loadtests.options import options
 
 
 def test_turns_alternate():
@@ -34,67 +38,72 @@ def recorded(seconds, rows, outcomes, cores=()):
 
 
 def test_figures_are_of_lookups_alone_and_failures_of_all():
-    told = Lookups.of(
+    told = figures_of(
         Run("one", recorded([0.1, 0.1, 0.1, 0.7, 1.0], [10, 20, 0, 10, 10], [OK, OK, WRONG, OK, OK], [0.2, 0.9]))
     )
-    assert told.count == 5
-    assert told.rate == pytest.approx(2.0)
-    assert told.peak is None
-    assert (told.p50, told.p95, told.p99) == pytest.approx((100, 1000, 1000))
+    assert told["count"] == 5
+    assert told["rate"] == pytest.approx(2.0)
+    assert told["peak"] is None
+    assert (told["p50"], told["p95"], told["p99"]) == pytest.approx((100, 1000, 1000))
     # The empty answer was a wrong one.
-    assert told.rows == 12.5
-    assert told.failed == 2
-    assert told.cores == 0.9
+    assert told["rows"] == 12.5
+    assert told["failed"] == 2
+    assert told["cores"] == 0.9
 
 
 def test_the_busiest_second_is_one_of_several():
-    told = Lookups.of(Run("one", recorded([0.4, 0.4, 0.4, 0.4, 0.1, 0.1, 0.1, 0.9], [1] * 8, [OK] * 8)))
-    assert told.peak == 5
-    assert told.rate == pytest.approx(8 / 2.8)
+    told = figures_of(Run("one", recorded([0.4, 0.4, 0.4, 0.4, 0.1, 0.1, 0.1, 0.9], [1] * 8, [OK] * 8)))
+    assert told["peak"] == 5
+    assert told["rate"] == pytest.approx(8 / 2.8)
 
 
 def test_a_row_has_the_spread_of_the_repetitions():
-    repeated = Repeated()
-    repeated.add("a", Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
-    repeated.add("a", Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
-    cells = dict(zip(COLUMNS, repeated.cells("a"), strict=True))
-    assert cells["lookups"] == 4
+    found = Sweep()
+    found.add(("a",), Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
+    found.add(("a",), Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
+    [row] = found.table("Title", ("point",)).rows
+    cells = dict(zip(("point", *COLUMNS.values()), row, strict=True))
+    assert (cells["point"], cells["lookups"]) == ("a", 4)
     assert cells["lookups/s"] == "7.50 (5.00–10.0)"
     assert cells["p50 ms"] == "150 (100–200)"
     assert cells["generator, cores"] is None
-    assert [(one["point"], one["repetition"], one["count"]) for one in repeated.raw("point")] == [
-        ("a", 1, 2),
-        ("a", 2, 2),
-    ]
-    right, rows = repeated.targets(["a"])
+    findings = found.findings("", [], [], [], parts=("point",), figures=("rate",))
+    assert [(one["point"], one["repetition"], one["count"]) for one in findings.raw] == [("a", 1, 2), ("a", 2, 2)]
+    assert findings.figures == {"a: lookups/s": [pytest.approx(10.0), pytest.approx(5.0)]}
+    right, rows = findings.targets
     assert right.value == pytest.approx(4 / 6 * 100)
     assert not right.met
     assert rows.met
 
 
 def test_no_rows_miss_the_target():
-    repeated = Repeated()
-    repeated.add("a", Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
-    assert not repeated.targets(["a"])[1].met
+    found = Sweep()
+    found.add(("a",), Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
+    assert not found.findings("", [], [], [], parts=("point",), figures=()).targets[1].met
+
+
+class Silent(Stage):
+    """A service that answers nothing."""
+
+    url = "http://127.0.0.1:9"
+
+    @contextlib.contextmanager
+    def serving(self, **_):
+        yield
+
+    def load(self, label, load, *, detailed=True):
+        return Run(label, recorded([], [], []))
 
 
 # Axes for what is always more than nothing complain.
 @pytest.mark.filterwarnings("ignore:Data has no positive values")
-@pytest.mark.parametrize("module", [scenarios, threads, workers, types_iovs, endpoints])
-def test_a_service_that_answers_nothing_is_reported(module):
-    failed = recorded([], [], [])
-    points = {
-        scenarios: [("tiny", pattern) for pattern in scenarios.PATTERNS],
-        threads: [1, 2], workers: [(1, 1), (1, 2)], types_iovs: [(1, 1), (2, 1)], endpoints: [endpoints.OWN, "other"],
-    }  # fmt: skip
-    rest = {
-        scenarios: [("tiny",), 2, 3], threads: ["tiny", 10], workers: ["tiny", (1,), (1, 2)], types_iovs: [(1, 2), (1,)],
-        endpoints: ["tiny"],
-    }  # fmt: skip
-    repeated = Repeated()
-    for point in points[module]:
-        repeated.add(point, Run(f"{point}", failed))
-    findings = module._findings(repeated, *rest[module])
+@pytest.mark.parametrize("campaign", ["scenarios", "threads", "workers", "types-iovs", "endpoints"])
+def test_a_service_that_answers_nothing_is_reported(tmp_path, monkeypatch, campaign):
+    listed = SimpleNamespace(call=lambda *_: SimpleNamespace(json=[{"name": "orm_max"}]))
+    monkeypatch.setattr(Silent, "client", lambda _: listed)
+    monkeypatch.setattr(sweep, "warm_up", lambda *_: None)
+    stage = Silent(tmp_path, host="http://127.0.0.1:9", quick=True, options=options(campaign, quick=True))
+    findings = getattr(closed, campaign.replace("-", "_"))(stage)
     assert [target.met for target in findings.targets] == [False, False]
     assert findings.plots
 

@@ -6,9 +6,8 @@ import pytest
 
 from loadtests.__main__ import main
 from loadtests.recording.outcome import RIG_ERROR
-from loadtests.reporting import campaign, changes, compare, noise
-from loadtests.reporting.findings import Findings, Run
-from loadtests.reporting.result import Table
+from loadtests.reporting import campaign, compare, noise
+from loadtests.reporting.result import Findings, Run, Table
 from tests.loadtests.recorded import job, read, request, steady
 from tests.loadtests.test_report import Checker
 
@@ -38,7 +37,7 @@ def reports(tmp_path_factory):
 
 
 def verdicts(reports, before, after):
-    rows = changes.rows_of(compare.read(reports[before]), compare.read(reports[after]))
+    rows = compare.rows_of(compare.read(reports[before]), compare.read(reports[after]))
     return {row.name: row.verdict for row in rows}
 
 
@@ -46,9 +45,9 @@ def test_what_did_not_change_is_left_alone(reports):
     for after in ("before", "again"):
         found = verdicts(reports, "before", after)
         assert len(found) == 3 + 8
-        assert set(found.values()) <= {changes.UNCHANGED, changes.UNKNOWN}
+        assert set(found.values()) <= {compare.UNCHANGED, compare.UNKNOWN}
         # Six of 6,000 requests took longer than p99.9.
-        assert [name for name, verdict in found.items() if verdict == changes.UNKNOWN] in (
+        assert [name for name, verdict in found.items() if verdict == compare.UNKNOWN] in (
             ["steady, lookup, p99.9: ms", "steady, lookup, max: ms"],
             ["gone: ms", "steady, lookup, p99.9: ms", "steady, lookup, max: ms"],
         )
@@ -56,11 +55,11 @@ def test_what_did_not_change_is_left_alone(reports):
 
 def test_a_tenth_is_found(reports):
     found = verdicts(reports, "before", "slower")
-    assert found["tiny: answers/s"] == found["steady, lookup: requests/s"] == changes.UNCHANGED
+    assert found["tiny: answers/s"] == found["steady, lookup: requests/s"] == compare.UNCHANGED
     for name in ("tiny: ms", "steady, lookup, p50: ms", "steady, lookup, p90: ms", "steady, lookup, p95: ms"):
         assert found[name] == "slower", name
         assert verdicts(reports, "slower", "before")[name] == "faster", name
-    assert (found["gone: ms"], found["new: ms"]) == (changes.ONLY_BEFORE, changes.ONLY_AFTER)
+    assert (found["gone: ms"], found["new: ms"]) == (compare.ONLY_BEFORE, compare.ONLY_AFTER)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +112,9 @@ def test_one_storm_tells_nothing_about_the_next(tmp_path):
         storm = [request(0, 1000 * time + factor * place) for place, time in enumerate(times)]
         findings = Findings(runs=[Run("storm", read(tmp_path / name, storm))])
         pair.append(campaign.document("storm-cache", "Storm", findings, Table("", ("", ""), [])))
-    rows = changes.rows_of(*json.loads(json.dumps(pair, default=float)))
+    rows = compare.rows_of(*json.loads(json.dumps(pair, default=float)))
     found = {row.name: row.verdict for row in rows}
-    assert found["storm, lookup: requests/s"] == found["storm, lookup, p50: ms"] == changes.UNKNOWN
+    assert found["storm, lookup: requests/s"] == found["storm, lookup, p50: ms"] == compare.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_one_storm_tells_nothing_about_the_next(tmp_path):
     ],
 )
 def test_the_unit_decides_what_more_means(name, verdict):
-    assert changes._verdict(name, noise.Change(1.5, real=True)) == verdict
+    assert compare._verdict(name, noise.Change(1.5, real=True)) == verdict
 
 
 def test_the_files_and_the_terminal(reports, tmp_path, capsys):
@@ -143,7 +142,7 @@ def test_the_files_and_the_terminal(reports, tmp_path, capsys):
     checker.feed(page)
     assert (checker.open, checker.fetched, checker.seen.count("svg")) == ([], [], 1)
     text = " ".join(checker.text)
-    for row in changes.rows_of(*(compare.read(reports[name]) for name in ("before", "slower"))):
+    for row in compare.rows_of(*(compare.read(reports[name]) for name in ("before", "slower"))):
         assert f"| {' | '.join(row.cells)} |" in markdown
         assert all(cell in text for cell in row.cells)
     for warning in (
@@ -192,4 +191,4 @@ def test_a_run_without_a_request_can_be_compared(tmp_path):
     recording = read(tmp_path / "run", [job(0, 0, outcome=RIG_ERROR)])
     table = Table("", ("", ""), [])
     told = json.loads(json.dumps(campaign.document("smoke", "", Findings(runs=[Run("run", recording)]), table)))
-    assert {row.verdict for row in changes.rows_of(told, told)} <= {changes.UNCHANGED, changes.UNKNOWN}
+    assert {row.verdict for row in compare.rows_of(told, told)} <= {compare.UNCHANGED, compare.UNKNOWN}

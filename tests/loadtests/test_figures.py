@@ -1,11 +1,14 @@
 """The statistics of the bench."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loadtests.client import database_time, moments
-from loadtests.reporting.figures import Spread, number, percentile, ratio
+from loadtests.client import Response
+from loadtests.content.moments import drawing
+from loadtests.reporting.figures import Spread, curves, grouped, number, percentile, ratio, spreads
 from loadtests.reporting.result import Target
 
 
@@ -31,6 +34,15 @@ def test_without_values_there_is_no_statistic():
 
 def test_a_spread():
     assert Spread.of([5, 1, 3, 2]) == Spread(2.5, 1, 5)
+
+
+ROWS = [{"a": "x", "n": 1, "ms": 5.0}, {"a": "y", "n": 1, "ms": None}, {"a": "x", "n": 2, "ms": 7.0}]
+
+
+def test_rows_are_grouped_in_the_order_of_their_first_occurrence():
+    assert grouped(ROWS, "a") == {"x": [ROWS[0], ROWS[2]], "y": [ROWS[1]]}
+    assert spreads(ROWS, "a", "ms") == {"x": Spread(6.0, 5.0, 7.0)}
+    assert curves(ROWS, "a", "n", "ms") == {"x": [(1, 5.0), (2, 7.0)]}
 
 
 def test_ratios():
@@ -70,19 +82,16 @@ def test_targets(value, at_most, met):
     [
         ('db;dur=1.234;desc="1 query", render;dur=0.1, total;dur=2.3', 1.234),
         ('total;dur=2.3, db;desc="1 query";dur=7', 7.0),
-        ("render;dur=0.1, total;dur=2.3", None),
-        ("nodb;dur=3", None),
-        (None, None),
+        ("nodb;dur=3, db;dur=4", 4.0),
     ],
 )
 def test_the_time_of_the_database_is_read_from_the_header(header, expected):
-    assert database_time(header) == expected
+    assert Response(200, {"server-timing": header}, b"").database == expected
 
 
 def test_moments_are_the_same_for_the_same_seed():
-    first, again, other = moments("random", 1), moments("random", 1), moments("random", 2)
-    assert [next(first) for _ in range(3)] == [next(again) for _ in range(3)] != [next(other) for _ in range(3)]
-    assert next(moments("first", 1)) == "majorIOV=0&minorIOV=0"
+    first, again, other = (drawing("random", source=random.Random(seed)) for seed in (1, 1, 2))
+    assert [first() for _ in range(3)] == [again() for _ in range(3)] != [other() for _ in range(3)]
 
 
 def test_a_rank_is_not_one_too_high_by_rounding():

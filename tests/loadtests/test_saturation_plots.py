@@ -2,8 +2,8 @@
 
 from matplotlib import pyplot
 
-from loadtests.campaigns import saturation_pages
-from loadtests.reporting import canvas
+from loadtests.campaigns import saturation
+from loadtests.reporting import plots
 
 # (rate, ms): some rates were tried more than once.
 STEPS = [(50, 10.0), (60, 20.0), (60, 40.0), (60, 300.0), (70, 30.0), (70, 50.0)]
@@ -11,13 +11,14 @@ STEPS = [(50, 10.0), (60, 20.0), (60, 40.0), (60, 300.0), (70, 30.0), (70, 50.0)
 
 def test_the_line_runs_through_its_points_and_whiskers_tell_the_other_steps(monkeypatch):
     figures = []
-    monkeypatch.setattr(canvas, "drawn", lambda _, make: figures.append(make()))
-    saturation_pages._curves("times", {"p50": STEPS}, "ms", lambda axes: axes.axvline(50, label="held"), log_y=True)
+    monkeypatch.setattr(plots, "drawn", lambda _, make: figures.append(make()))
+    rows = [{"rate": rate, "took": took} for rate, took in STEPS]
+    saturation.curves_of("times", rows, {"p50": "took"}, "ms", lambda axes: axes.axvline(50, label="held"), log_y=True)
     [axes] = figures[0].axes
-    lines = [line for line in axes.get_lines() if line.get_color() == canvas.COLOURS[0]]
+    lines = [line for line in axes.get_lines() if line.get_color() == plots.COLOURS[0]]
     corners = {corner for line in lines if line.get_linestyle() == "-" for corner in zip(*line.get_data(), strict=True)}
     points = {
-        point for line in lines if line.get_marker() in canvas.MARKERS for point in zip(*line.get_data(), strict=True)
+        point for line in lines if line.get_marker() in plots.MARKERS for point in zip(*line.get_data(), strict=True)
     }
     assert points == corners == {(50, 10.0), (60, 40.0), (70, 40.0)}
     ends = [[tuple(end) for end in segment] for one in axes.collections for segment in one.get_segments()]

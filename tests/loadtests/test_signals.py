@@ -32,7 +32,7 @@ WORKERS = 2
 def stage(needs_packages, open_directory):
     stage = Stage(open_directory / "data", output=open_directory / "output")
     stage.data.mkdir()
-    with stage.running_database(), stage.serving(scenarios=("tiny",), CDB_WORKERS=str(WORKERS)):
+    with stage.running_database(), stage.serving(scenarios=("tiny",), workers=WORKERS):
         yield stage
 
 

@@ -1,4 +1,4 @@
-"""What the bench makes of a service that lists its strategies, and of one that does not."""
+"""What the bench reads from a service: the routes of its strategies, rows and database times."""
 
 import contextlib
 import json
@@ -8,9 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtests.bench.parts.strategies import KNOWN, OWN, json_in, routes, verdicts_table
+from loadtests.bench.parts.strategies import OWN, routes
 from loadtests.client import Client, lookups
-from loadtests.reporting.result import Result
 
 
 @contextlib.contextmanager
@@ -36,49 +35,24 @@ def served(answers):
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield SimpleNamespace(port=server.server_port)
+            yield SimpleNamespace(host=f"http://127.0.0.1:{server.server_port}")
         finally:
             server.shutdown()
             thread.join()
 
 
-def test_listed_strategies_are_measured_and_missing_ones_noted():
+def test_listed_strategies_have_routes():
     listed = [{"name": "sql_lateral", "meaning": "…"}, {"name": "sql_group", "meaning": "…"}]
-    result = Result("strategies", "Strategies")
-    with served({"payloadiovs_strategies/": listed, "payloadiovs_sql_lateral/": []}) as service:
-        assert routes(service, result) == {OWN: "payloadiovs/", "sql_lateral": "payloadiovs_sql_lateral/"}
-    assert result.notes == ["Not measured, because the service does not have them: sql_group."]
-
-
-def test_without_a_list_the_known_ones_are_tried():
-    result = Result("strategies", "Strategies")
-    with served({"payloadiovs_orm_max/": []}) as service:
-        assert list(routes(service, result)) == [OWN, "orm_max"]
-    assert len(result.notes) == 2
-    assert all(name in result.notes[1] for name in KNOWN if name != "orm_max")
+    with served({"payloadiovs_strategies/": listed}) as service:
+        assert routes(service) == {
+            OWN: "payloadiovs/", "sql_lateral": "payloadiovs_sql_lateral/", "sql_group": "payloadiovs_sql_group/",
+        }  # fmt: skip
 
 
 def test_calls_in_a_row_are_bounded_by_number_and_time_but_three_at_least():
-    with served({"payloadiovs/": [[1], [2]]}) as service, Client(service.port) as client:
-        assert len(lookups(client, "payloadiovs/?gtName=x", "random", calls=5, seconds=60)) == 5
-        answers = lookups(client, "payloadiovs/?gtName=x", "random", calls=5, seconds=0)
+    with served({"payloadiovs/": [[1], [2]]}) as service, Client(service.host) as client:
+        assert len(lookups(client, "x", "random", calls=5, seconds=60)) == 5
+        answers = lookups(client, "x", "random", calls=5, seconds=0)
         assert [(answer.rows, answer.database) for answer in answers] == [(2, 1.5)] * 3
         with pytest.raises(ValueError, match="status 404"):
-            _ = client.call("GET", "nothing").rows
-
-
-def test_verdicts_of_any_shape():
-    rows = [{"strategy": "sql_lateral", "other": 5, "rows_read": 200, "plans": [{"Node Type": "Limit"}]}]
-    for document in (rows, {"global_tag": "tiny", "verdicts": rows}):
-        table = verdicts_table(document)
-        assert table.columns == ("strategy", "rows_read")
-        assert table.rows == [("sql_lateral", 200)]
-    assert verdicts_table([{"other": 5, "plan": {}}]).columns == ("other",)
-    with pytest.raises(ValueError, match="no list"):
-        verdicts_table({"detail": "none"})
-
-
-def test_json_is_found_after_other_lines():
-    assert json_in('a warning\n[\n  {"a": 1}\n]\n') == [{"a": 1}]
-    with pytest.raises(ValueError, match="Expecting value"):
-        json_in("no document")
+            _ = client.request("GET", "nothing").rows

@@ -6,17 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtests.campaigns import saturation_pages
-from loadtests.campaigns.generator import Generator
-from loadtests.campaigns.resources import NOTHING, decide
-from loadtests.campaigns.saturation_pages import Outcome
+from loadtests.campaigns.resources import NOTHING, Watched, decide
+from loadtests.campaigns.saturation import UNSEEN, Outcome, Searches
 from loadtests.campaigns.search import Found, Plan, search
+from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import judge
-from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import NOT_SENT, OVERLOADED, WRONG
 from loadtests.recording.rows import Sample
-from loadtests.reporting.findings import Signals
+from loadtests.reporting.result import Signals
 from tests.loadtests import recorded
+from tests.loadtests.options import options
 
 RATE, SECONDS = 50, 10
 
@@ -135,12 +134,19 @@ def test_the_highest_rate_that_is_tried_ends_the_search():
     assert (found.held, found.broke) == (40, None)
 
 
-def test_a_full_generator_gets_more_processes_as_long_as_there_are_cores(monkeypatch):
+def test_a_full_generator_gets_more_processes_as_long_as_there_are_cores(monkeypatch, tmp_path):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    generator = Generator()
-    assert [generator.grows(cores) for cores in (0.5, None, 0.9, 0.85, 0.99)] == [False, False, True, True, False]
-    load = generator.load({"ReconstructionJob": 1}, 250.0, 15, {"pattern": "last"})
+    stage = Stage(tmp_path, options=options("saturation", "--pattern", "last"))
+    searches, cores = Searches(stage, "tiny"), iter((0.5, 0.9, 0.85, 0.99))
+    monkeypatch.setattr(searches, "_once", lambda *_: SimpleNamespace(watched=watched(cpu=next(cores))))
+    monkeypatch.setattr(stage, "say", lambda _: None)
+    searches.at(250.0, "raising", None)
+    assert searches.processes == 1
+    searches.at(250.0, "raising", None)
+    assert searches.processes == 3
+    load = searches.load(250.0, 15)
     assert load.processes == 3
+    assert load.options["pattern"] == "last"
     assert load.count * float(load.options["jobs-per-second"]) == pytest.approx(250)
 
 
@@ -237,9 +243,9 @@ def test_of_a_deployment_only_what_it_tells_is_known():
 @pytest.mark.parametrize(("columns", "is_sure"), [(CALM, True), ({"thread_limit.lookups": 12.0}, False)])
 def test_a_verdict_without_processors_says_so(columns, is_sure):
     threads = {"in_progress.lookups": 12.0, "refusals.lookups": 3.0}
-    tried = SimpleNamespace(watched=watched(threads, columns=columns), step=SimpleNamespace(
+    tried = SimpleNamespace(rate=20.0, watched=watched(threads, columns=columns), step=SimpleNamespace(
         answered=10.0, requests=20.0, was_late=False, faults=("3 failures",)
     ))  # fmt: skip
-    outcome = Outcome("tiny", [Found([(10.0, "holding", tried), (20.0, "between", tried)], held=10.0, broke=20.0)])
-    assert "what ran out is gunicorn's threads" in saturation_pages._sentence(outcome)
-    assert saturation_pages._sentence(outcome).endswith(saturation_pages.UNSEEN) is not is_sure
+    outcome = Outcome("tiny", [Found([(10.0, tried), (20.0, tried)], held=10.0, broke=20.0)])
+    assert "what ran out is gunicorn's threads" in outcome.sentence()
+    assert outcome.sentence().endswith(UNSEEN) is not is_sure

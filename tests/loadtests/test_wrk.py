@@ -90,6 +90,5 @@ def test_access_logs_are_counted_by_status(tmp_path):
         '127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /api/cdb_rest/payloadiovs/?gtName=x HTTP/1.1" 200 12 "-" "-"\n'
         '127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /health/ready HTTP/1.1" 200 12 "-" "-"\n'
         '127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /api/cdb_rest/payloadiovs/?gtName=y HTTP/1.1" 404 12 "-" "-"\n'
-        '{"url": "/api/cdb_rest/payloadiovs/?gtName=y", "status": 404}\n'
     )
-    assert statuses_in(log) == {200: 1, 404: 2}
+    assert statuses_in(log) == {200: 1, 404: 1}

@@ -1,1 +1,1 @@
-"""The parts of the bench; each has a function `measure` that returns a `Result`."""
+"""The parts of the bench; each has a function `measure` that adds to a `Result`."""

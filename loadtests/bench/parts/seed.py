@@ -1,13 +1,18 @@
-"""The time of seeding compared with a bare COPY of the same rows."""
+"""The time of seeding compared with a bare COPY of the same rows.
+
+seed_scenario into a new database; then the same rows, exported to a file, by one COPY into the truncated table with its
+index, foreign key and triggers; then into the same table without foreign key and triggers. Each begins after a checkpoint.
+"""
 
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from loadtests.bench.rig import Rig
 from loadtests.database import Database
 from loadtests.reporting import plots
-from loadtests.reporting.figures import Spread, ratio
+from loadtests.reporting.figures import ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import manage
 
@@ -17,53 +22,45 @@ ROWS = "payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_
 SEEDING, INSIDE = "seed_scenario, the whole command", "seed_scenario, by its own clock"
 SAME, BARE = "COPY into the same table", "COPY into a table without foreign key and triggers"
 VACUUM = "VACUUM (ANALYZE) after the COPY, which seed_scenario includes"
-INTRO = (
-    "seed_scenario into a new database; then the same rows, exported to a file, by one COPY into the truncated table with its "
-    "index, foreign key and triggers; then into the same table without foreign key and triggers. Each begins after a checkpoint."
-)
+MEMORY = "peak memory of the seeding process"
 
 
-def measure(rig: Rig) -> Result:
+def measure(rig: Rig, result: Result) -> None:
     """Measure in rounds, each in a new database."""
-    result = Result("seed", TITLE, INTRO)
-    peaks = []
     for number in range(1, rig.sizes.seed_rounds + 1):
         rig.say(f"seed: {rig.sizes.largest}, round {number} of {rig.sizes.seed_rounds}")
-        database = rig.database.create_sibling(NAME)
-        file = rig.data / "seed.copy"
+        database, file = rig.database.create_sibling(NAME), rig.data / "seed.copy"
         try:
-            seconds, peak = _round(rig, database, file)
+            result.raw += [
+                {"round": number, "what": what, unit: value} for what, unit, value in _round(rig, database, file)
+            ]
         finally:
             file.unlink(missing_ok=True)
             rig.database.drop_sibling(NAME)
-        peaks.append(peak / 1e6)
-        result.raw += [{"round": number, "what": what, "seconds": value} for what, value in seconds.items()]
-        result.raw.append({"round": number, "what": "peak memory of the seeding process", "megabytes": peak / 1e6})
-    _show(rig, result, max(peaks))
-    return result
+    _show(rig, result)
 
 
-def _round(rig: Rig, database: Database, file: Path) -> tuple[dict[str, float], int]:
+def _round(rig: Rig, database: Database, file: Path) -> Iterator[tuple[str, str, float]]:
+    """The measured values, with what they are and their units."""
     settings = rig.settings.with_database(database.url)
     manage(settings, "migrate", "--verbosity", "0")
     database.run("CHECKPOINT")
     seeded = manage(settings, "seed_scenario", rig.sizes.largest, "--layout", "random")
-    seconds = {SEEDING: seeded.seconds}
-    if own := re.search(r"created in ([\d.]+) s", seeded.output):
-        seconds[INSIDE] = float(own[1])
+    yield SEEDING, "seconds", seeded.seconds
+    yield INSIDE, "seconds", float(re.search(r"created in ([\d.]+) s", seeded.output)[1])
     with database.connect() as connection, file.open("w") as target:
         # In the order of insertion.
         order = f'COPY (SELECT {ROWS} FROM "PayloadIOV" ORDER BY id) TO STDOUT'
         connection.cursor().copy_expert(order, target)
     database.run('TRUNCATE "PayloadIOV"')
-    seconds[SAME] = _copy(database, '"PayloadIOV"', file)
+    yield SAME, "seconds", _copy(database, '"PayloadIOV"', file)
     begin = time.perf_counter()
     database.run('VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"')
-    seconds[VACUUM] = time.perf_counter() - begin
+    yield VACUUM, "seconds", time.perf_counter() - begin
     database.run('TRUNCATE "PayloadIOV"')
     database.run('CREATE TABLE bare (LIKE "PayloadIOV" INCLUDING ALL)')
-    seconds[BARE] = _copy(database, "bare", file)
-    return seconds, seeded.peak_bytes
+    yield BARE, "seconds", _copy(database, "bare", file)
+    yield MEMORY, "megabytes", seeded.peak_bytes / 1e6
 
 
 def _copy(database: Database, table: str, file: Path) -> float:
@@ -75,28 +72,21 @@ def _copy(database: Database, table: str, file: Path) -> float:
         return time.perf_counter() - begin
 
 
-def _show(rig: Rig, result: Result, peak: float) -> None:
-    by_name: dict[str, list[float]] = {}
-    for row in result.raw:
-        if "seconds" in row:
-            by_name.setdefault(row["what"], []).append(row["seconds"])
-    spreads = {what: Spread.of(values) for what, values in by_name.items()}
-    copied = spreads[SAME].median
+def _show(rig: Rig, result: Result) -> None:
+    largest, found = rig.sizes.largest, spreads(result.raw, "what", "seconds")
+    copied = found[SAME].median
+    peak = spreads(result.raw, "what", "megabytes")[MEMORY].high
+    value = ratio(found[SEEDING].median, copied)
     result.targets += [
-        Target(
-            f"seeding {rig.sizes.largest} ÷ COPY into the same table",
-            ratio(spreads[SEEDING].median, copied),
-            1.5,
-            at_most=True,
-        ),
-        Target("peak memory of the seeding process", peak, 300, at_most=True, unit="MB"),
+        Target(f"seeding {largest} ÷ COPY into the same table", value, 1.5, at_most=True),
+        Target(MEMORY, peak, 300, at_most=True, unit="MB"),
     ]
-    rows = [(what, one.median, one.low, one.high, ratio(one.median, copied)) for what, one in spreads.items()]
-    columns = ("what", "median s", "least s", "most s", "÷ COPY into the same table")
-    result.tables.append(Table(rig.sizes.largest, columns, rows))
-    together = ratio(spreads[SEEDING].median, copied + spreads[VACUUM].median)
+    rows = [(what, *vars(one).values(), ratio(one.median, copied)) for what, one in found.items()]
+    shown = ("what", "median s", "least s", "most s", "÷ COPY into the same table")
+    result.tables.append(Table(largest, shown, rows))
+    together = ratio(found[SEEDING].median, copied + found[VACUUM].median)
     result.notes.append(
         f"seed_scenario also runs VACUUM and ANALYZE. With these on both sides the ratio is {together:.2f}; the target uses the "
         "stricter ratio."
     )
-    result.plots.append(plots.bars(f"{rig.sizes.largest}: seconds", spreads, x="seconds"))
+    result.plots.append(plots.bars(f"{largest}: seconds", found, x="seconds"))

@@ -1,15 +1,19 @@
-"""The effect of nginx, its cache and PgBouncer on lookups, compared with gunicorn alone on the same database."""
+"""The effect of nginx, its cache and PgBouncer on lookups, compared with gunicorn alone on the same database.
 
-import json
+Both services run side by side and are measured alternately. *Random* is the load that a cache cannot reduce: lookups at
+random moments in the largest tag. In a *storm* all jobs start at once, each over its own connection, and send the same
+lookup: in a frozen tag, for which nginx may serve the cached response, or in an unlocked tag, for which nginx revalidates
+it with the service each time. A storm lasts until the last job has its response; times count from its begin.
+"""
+
 import time
 from typing import Any
 
 from loadtests import storm
-from loadtests.bench.rig import COSTS, Rig, table
+from loadtests.bench.rig import COSTS, Rig, columns
 from loadtests.client import Client
-from loadtests.reporting.figures import Spread, ratio
-from loadtests.reporting.result import Result, Target
-from loadtests.rig import in_turns
+from loadtests.reporting.figures import ratio, spreads
+from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
 
 TITLE = "Serving as in production"
@@ -18,35 +22,26 @@ FROZEN, UNLOCKED = "bench-frozen", "bench-unlocked"
 MOMENT = "&majorIOV=1073741824&minorIOV=0"
 STORM_TIMEOUT_SECONDS = 120
 PAUSE_SECONDS = 2
-INTRO = (
-    "Both services run side by side and are measured alternately. *Random* is the load that a cache cannot reduce: lookups at "
-    "random moments in the largest tag. In a *storm* all jobs start at once, each over its own connection, and send the same "
-    "lookup: in a frozen tag, for which nginx may serve the cached response, or in an unlocked tag, for which nginx revalidates "
-    "it with the service each time. A storm lasts until the last job has its response; times count from its begin."
-)
 
 
-def measure(rig: Rig) -> Result:
+def measure(rig: Rig, result: Result) -> None:
     """Measure random lookups, then storms."""
-    result = Result("serving", TITLE, INTRO)
     rig.seed(rig.sizes.largest)
     with running(rig.settings) as alone, running(rig.settings, command="serve") as production:
         services = {WITH: production, WITHOUT: alone}
         make_tags(alone, rig.sizes.largest_clone)
         _random(rig, result, services)
         _storms(rig, result, services)
-    return result
 
 
 def make_tags(service: Service, source: str) -> None:
     """Create a frozen and an unlocked clone of a tag, unless they exist from an earlier run."""
-    with Client(service.port) as client:
-        there = {tag["name"]: tag["status"] for tag in json.loads(client.call("GET", "globalTags").body)}
-        for name in (FROZEN, UNLOCKED):
-            if name not in there:
-                client.write("POST", f"cloneGlobalTag/{source}/{name}")
-        if there.get(FROZEN) != "frozen":
-            client.write("PUT", f"gt_change_status/{FROZEN}/frozen")
+    client = Client(service.host)
+    there = {tag["name"]: tag["status"] for tag in client.call("GET", "globalTags").json}
+    for name in {FROZEN, UNLOCKED} - set(there):
+        client.call("POST", f"cloneGlobalTag/{source}/{name}")
+    if there.get(FROZEN) != "frozen":
+        client.call("PUT", f"gt_change_status/{FROZEN}/frozen")
 
 
 def serving_load(rig: Rig, service: Service, tag: str, seed: int) -> dict[str, Any]:
@@ -57,22 +52,18 @@ def serving_load(rig: Rig, service: Service, tag: str, seed: int) -> dict[str, A
 
 def _random(rig: Rig, result: Result, services: dict[str, Service]) -> None:
     tag = rig.sizes.largest
-    rates: dict[str, list[float]] = {name: [] for name in services}
     for name, service in services.items():
         rig.say(f"serving: warming up {name}")
         rig.warm_up(service, tag)
-    for number, name in in_turns(list(services), rig.sizes.rounds):
-        rig.say(f"serving: random, round {number} of {rig.sizes.rounds}, {name}")
+    for number, name in rig.rounds("serving", list(services)):
         row = serving_load(rig, services[name], tag, number)
-        rates[name].append(row["answers_per_s"])
         result.raw.append({"phase": "random", "what": name, "round": number, **row})
     title = f"{tag}, random moments, {rig.sizes.serving_connections} connections"
-    keys = f"what round answers_per_s p50_ms p99_ms errors {COSTS}"
-    result.tables.append(table(title, result.raw, keys))
-    medians = {name: Spread.of(values).median for name, values in rates.items()}
-    result.targets.append(
-        Target("random lookups: make serve ÷ make run", ratio(medians[WITH], medians[WITHOUT]), 0.8, at_most=False)
-    )
+    shown = columns(f"what round answers_per_s p50_ms p99_ms errors {COSTS}")
+    result.tables.append(Table.of(title, result.raw, shown))
+    rates = spreads(result.raw, "what", "answers_per_s")
+    value = ratio(rates[WITH].median, rates[WITHOUT].median)
+    result.targets.append(Target("random lookups: make serve ÷ make run", value, 0.8, at_most=False))
 
 
 def _storms(rig: Rig, result: Result, services: dict[str, Service]) -> None:
@@ -81,21 +72,28 @@ def _storms(rig: Rig, result: Result, services: dict[str, Service]) -> None:
         for tag in (FROZEN, UNLOCKED):
             for name, service in services.items():
                 rig.say(f"serving: storm of {rig.sizes.jobs:,} on {tag}, {name}")
-                url = service.lookup_url(tag) + MOMENT
-                found = storm.run(url, jobs=rig.sizes.jobs, timeout=STORM_TIMEOUT_SECONDS)
+                found = storm.run(service.lookup_url(tag) + MOMENT, jobs=rig.sizes.jobs, timeout=STORM_TIMEOUT_SECONDS)
+                good, dropped = found.statuses[200], found.statuses[0]
                 row = {
-                    "phase": "storm", "what": name, "round": number, "tag": tag, "jobs": rig.sizes.jobs, "good": found.good,
-                    "refused": sum(found.statuses.values()) - found.good, "dropped": found.dropped,
-                    "different_bodies": len(found.bodies), "seconds": found.seconds,
-                    "answers_per_s": found.good / found.seconds, "p50_ms": found.time_of(50), "p99_ms": found.time_of(99),
-                    "client_cpu_seconds": found.cpu_seconds,
-                }  # fmt: skip
-                rows.append(row)
+                    "phase": "storm",
+                    "what": name,
+                    "round": number,
+                    "tag": tag,
+                    "jobs": rig.sizes.jobs,
+                    "good": good,
+                }
+                row |= {
+                    "refused": rig.sizes.jobs - good - dropped,
+                    "dropped": dropped,
+                    "different_bodies": len(found.bodies),
+                }
+                row |= {"seconds": found.seconds, "answers_per_s": good / found.seconds, "p50_ms": found.time_of(50)}
+                rows.append(row | {"p99_ms": found.time_of(99), "client_cpu_seconds": found.cpu_seconds})
                 # The kernel's queues must be empty before the next storm.
                 time.sleep(PAUSE_SECONDS)
     result.raw += rows
-    heads = {"good": "responses", "refused": "504", "seconds": "last after s", "client_cpu_seconds": "client CPU s"}
     keys = "tag what round good refused dropped answers_per_s p50_ms p99_ms seconds client_cpu_seconds"
-    result.tables.append(table(f"Storms of {rig.sizes.jobs:,} jobs", rows, keys, **heads))
+    heads = {"good": "responses", "refused": "504", "seconds": "last after s", "client_cpu_seconds": "client CPU s"}
+    result.tables.append(Table.of(f"Storms of {rig.sizes.jobs:,} jobs", rows, columns(keys, **heads)))
     dropped = sum(row["dropped"] for row in rows if row["what"] == WITH)
     result.targets.append(Target("storms: jobs without a response (make serve)", dropped, 0, at_most=True))

@@ -1,0 +1,316 @@
+"""The campaigns with closed loops: each client sends its next request after the response to the last one.
+
+The docstring of a campaign begins with its question.
+"""
+
+import argparse
+from itertools import product
+
+from cdb_rest.management.quantities import Number
+from cdb_rest.scenarios.definitions import SCENARIOS
+from loadtests.campaigns import options
+from loadtests.campaigns.locusts import Load
+from loadtests.campaigns.stage import Stage
+from loadtests.campaigns.sweep import Point, Sweep
+from loadtests.content.tags import sized_tag
+from loadtests.reporting import plots
+from loadtests.reporting.figures import number
+from loadtests.reporting.result import Findings
+from loadtests.service import manage
+
+# For each campaign the full size and that with --quick: threads, calls of each, repetitions, and so on.
+PATTERNS = ("first", "random", "last")
+QUICK_SCENARIOS = ("tiny", "tiny-moderate")
+SCENARIOS_SIZE, QUICK_SCENARIOS_SIZE = (50, 50, 3), (10, 5, 1)
+THREADS, QUICK_THREADS = (1, 2, 5, 10, 50, 100, 500), (1, 4, 16)
+CALLS, QUICK_CALLS = 10_000, 160
+# A single thread would take minutes for all calls, without giving more precise figures.
+MOST_CALLS_EACH = 2_000
+PROCESSES, QUICK_PROCESSES = (1, 2, 3, 4), (1, 2)
+CLIENTS, QUICK_CLIENTS = (1, 2, 4, 8, 16, 32), (1, 4)
+TYPES, QUICK_TYPES = (1, 10, 50, 100, 200), (1, 10)
+IOVS, QUICK_IOVS = (10, 100, 1_000, 10_000), (10, 50)
+REPETITIONS = 2
+# With --quick, a number of lookups per thread instead of a time, so that there are responses on a slow machine too.
+QUICK_LOOKUPS = 10
+# A generator process that uses more of a core is late by itself.
+BUSY_GENERATOR = 0.8
+# For eight concurrent lookups by the slowest strategy, each of which takes several seconds alone.
+PATIENCE_SECONDS = 120
+OWN_ROUTE = "payloadiovs"
+
+
+def _jobs(tag: str, threads: int, calls: int, pattern: str) -> Load:
+    """A load of threads with a number of jobs each: the list of global tags, then a lookup."""
+    return Load(
+        {"ReconstructionJob": 1}, threads, options={"jobs-per-user": calls, "global-tag": tag, "pattern": pattern}
+    )
+
+
+def _lookups(stage: Stage, tag: str, threads: int, seconds: float, **more: str | float) -> Load:
+    """A load of threads that send only lookups at random moments; `more` are options of the user."""
+    settings = {"lookup-tag": tag, **more}
+    if stage.quick:
+        return Load(
+            {"StudyLookup": 1}, threads, options=settings | {"jobs-per-user": QUICK_LOOKUPS}, campaign_users=True
+        )
+    return Load({"StudyLookup": 1}, threads, seconds, options=settings, campaign_users=True)
+
+
+def scenarios_options(parser: argparse._ArgumentGroup) -> None:
+    """Add the option for the tags."""
+    every = tuple(SCENARIOS)
+    options.add(parser, "--scenarios", "scenarios to measure", every, QUICK_SCENARIOS, nargs="+", choices=every)
+
+
+def scenarios(stage: Stage) -> Findings:
+    """How many lookups per second does the service serve, and how fast, for tags of every size and pattern of moments?
+
+    This is the table of the load study (docs/load-tests.md): five scenarios by three patterns of moments, 50
+    threads with 50 calls each. A call is the lookup of a job. Like the C++ client, each job first requests the list
+    of global tags over a separate connection, which is part of the load here but is not counted.
+    """
+    names = stage.options.scenarios
+    threads, calls, repetitions = QUICK_SCENARIOS_SIZE if stage.quick else SCENARIOS_SIZE
+    largest = (names[-1], "random")
+    # The report has the details of one run only.
+    points = [
+        Point((name, pattern), _jobs(name, threads, calls, pattern), name, pattern, detailed=(name, pattern) == largest)
+        for name, pattern in product(names, PATTERNS)
+    ]
+    sweep = Sweep("{}, {}")
+    sweep.measure(stage, points, repetitions)
+    cells = {
+        (name, pattern): (
+            name,
+            SCENARIOS[name].iovs,
+            pattern,
+            "" if sweep.median("rows", name, pattern) else "nothing is valid yet",
+        )
+        for name, pattern in sweep.runs
+    }
+    curves = []
+    for figure, title, unit in (("rate", "Mean frequency", "lookups/s"), ("p95", "Response time, p95", "ms")):
+        series = {
+            pattern: [(SCENARIOS[name].iovs, sweep.values(figure, name, pattern)) for name in names]
+            for pattern in PATTERNS
+        }
+        curves.append(plots.scaling(title, series, x=f"IOVs in the tag ({', '.join(names)})", y=unit))
+    return sweep.findings(
+        f"{largest[0]} at random moments: {number(sweep.median('rate', *largest))} lookups per second, p99 "
+        f"{number(sweep.median('p99', *largest))} ms",
+        [sweep.table(f"{threads} threads × {calls} calls", ("scenario", "IOVs", "moments", "remark"), cells)],
+        [*curves, plots.bars("Mean frequency by scenario and moments", sweep.spreads("rate"), x="lookups/s")],
+        [
+            "first is the moment (0, 0), where nothing is valid in random data: the correct response is empty, and fast for that "
+            "reason. last is (2^31-1, 2^31-1), random is uniform below it.",
+            "A call is a lookup. Like the C++ client, each job requests the list of global tags before it, so that the service "
+            "serves twice as many requests as there are lookups. Failed requests of both kinds are counted.",
+            f"All {threads} threads start at once, and each sends its next request after the response to the last one (a closed "
+            "loop). The mean frequency is the number of calls divided by the wall time, until the slowest thread has ended.",
+            f"Each point was measured {repetitions} times, in alternating order, each time after a second of other lookups.",
+        ],
+        parts=("scenario", "moments"),
+        figures=("rate", "p50", "p99"),
+        # Random data have no row that is valid at the first moment.
+        empty=[(name, "first") for name in names],
+    )
+
+
+def threads_options(parser: argparse._ArgumentGroup) -> None:
+    """Add the option for the tag."""
+    options.add_scenario(parser, "worst-case", "tiny")
+
+
+def threads(stage: Stage) -> Findings:
+    """How do frequency and response time grow with the number of concurrent clients?
+
+    1 to 500 threads share 10,000 calls, with at most 2,000 each. A call is the lookup of a job, which first
+    requests the list of global tags.
+    """
+    name = stage.options.scenario
+    counts, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
+    points = [
+        Point((count,), _jobs(name, count, min(calls // count, MOST_CALLS_EACH), "random"), name, detailed=count == counts[-1])
+        for count in counts
+    ]  # fmt: skip
+    sweep = Sweep("{} threads")
+    sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
+
+    def scaling(title: str, lines: dict[str, str], unit: str, *, log_y: bool = True) -> plots.Plot:
+        """A plot of figures by the names of lines; short runs have no busiest second and no samples of the generator."""
+        series = {line: [(count, sweep.values(figure, count)) for count in counts] for line, figure in lines.items()}
+        shown = {line: points for line, points in series.items() if any(values for _, values in points)}
+        return plots.scaling(title, shown, x="threads", y=unit, log_y=log_y)
+
+    best = max(counts, key=lambda count: sweep.median("rate", count))
+    busy = [str(count) for count in counts if (sweep.median("cores", count) or 0) > BUSY_GENERATOR]
+    verdict = f"The generator used less than {BUSY_GENERATOR:.0%} of a core: it was not the bottleneck."
+    if busy:
+        verdict = (
+            f"The generator used more than {BUSY_GENERATOR:.0%} of a core with {', '.join(busy)} threads: there it, not the "
+            "service, may be the bottleneck."
+        )
+    return sweep.findings(
+        f"{name} at random moments: at most {number(sweep.median('rate', best))} lookups per second, with {best} threads; p99 "
+        f"with {counts[-1]}: {number(sweep.median('p99', counts[-1]))} ms",
+        [sweep.table(f"{name}, {calls:,} calls in all", ("threads",))],
+        [
+            scaling("Frequency", {"mean": "rate", "busiest second": "peak"}, "lookups/s"),
+            scaling("Response time", {share: share for share in ("p50", "p95", "p99")}, "ms"),
+            scaling("The generator's CPU: at most one core", {"generator": "cores"}, "cores", log_y=False),
+        ],
+        [
+            "Once all cores are busy, more threads only wait: the frequency is constant and the response time grows in "
+            "proportion.",
+            "All threads of the generator are in one process, which uses one core at most. Generator and service share the "
+            f"machine. {verdict}",
+            f"No thread makes more than {MOST_CALLS_EACH:,} calls, so that the total is smaller with few threads.",
+        ],
+        parts=("threads",),
+        figures=("rate", "p50", "p95", "p99"),
+    )
+
+
+def workers(stage: Stage) -> Findings:
+    """How do frequency and response time depend on the number of gunicorn processes and of clients?
+
+    The service is started for each number of processes, with `manage.py run`, where one gunicorn serves all
+    requests. `serve` has two of them, and the number of processes of the second one would not grow in proportion.
+    """
+    name = stage.options.scenario
+    processes, clients = (QUICK_PROCESSES, QUICK_CLIENTS) if stage.quick else (PROCESSES, CLIENTS)
+    points = [
+        Point((count, client), _lookups(stage, name, client, seconds=4), name, workers=count)
+        for count, client in product(processes, clients)
+    ]
+    sweep = Sweep("{} processes, {} threads")
+    sweep.measure(stage, points, 1 if stage.quick else REPETITIONS, command="run")
+    best = max(sweep.runs, key=lambda point: sweep.median("rate", *point))
+    axes = {"x": "threads of the client", "y": "gunicorn processes"}
+    series = {
+        f"{count} processes": [(client, sweep.values("rate", count, client)) for client in clients]
+        for count in processes
+    }
+    return sweep.findings(
+        f"{name} at random moments: at most {number(sweep.median('rate', *best))} lookups per second, with {best[0]} processes "
+        f"and {best[1]} threads",
+        [sweep.table(name, ("processes", "threads"))],
+        [
+            sweep.surface("Frequency", "rate", processes, clients, unit="lookups/s", **axes),
+            sweep.surface("Response time, p95", "p95", processes, clients, unit="ms", **axes),
+            plots.scaling("Frequency, with its spread", series, x=axes["x"], y="lookups/s", log_y=False),
+        ],
+        [
+            "Threads are those of the client; each sends its next lookup after the response to the last one, over a new "
+            "connection. Each gunicorn process has four threads.",
+            "Client, gunicorn and PostgreSQL share the cores of one machine: more processes than cores have little effect here. "
+            "The load study (docs/load-tests.md) used a machine for each: there the frequency rose in proportion to the "
+            "processes.",
+            "The service is started for each number of processes, in alternating order. Each point is measured after a second "
+            "of other lookups.",
+        ],
+        parts=("processes", "threads"),
+        figures=("rate", "p95"),
+    )
+
+
+def types_iovs_options(parser: argparse._ArgumentGroup) -> None:
+    """Add the option for the numbers of IOVs."""
+    text = "IOVs of each payload type; 26000 takes minutes and gigabytes at first"
+    options.add(parser, "--iovs", text, IOVS, QUICK_IOVS, action=Number, kind=int, least=1, nargs="+", metavar="N")
+
+
+def types_iovs(stage: Stage) -> Findings:
+    """How does the time of a lookup depend on the number of payload types and of IOVs of each type?"""
+    types, iovs, clients = QUICK_TYPES if stage.quick else TYPES, stage.options.iovs, 4
+    names = {(count, each): sized_tag("sized", count, each) for count, each in product(types, iovs)}
+    points = [Point(point, _lookups(stage, name, clients, seconds=3), name) for point, name in names.items()]
+    sweep = Sweep("{} types, {} IOVs of each", "{} types × {} IOVs")
+    sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
+    cells = {(count, each): (count, each, count * each) for count, each in names}
+    axes = {"x": "IOVs of each payload type", "y": "payload types"}
+    series = {f"{count} types": [(each, sweep.values("p50", count, each)) for each in iovs] for count in types}
+    return sweep.findings(
+        f"{types[-1]} payload types with {iovs[-1]:,} IOVs of each: p50 {number(sweep.median('p50', types[-1], iovs[-1]))} ms; "
+        f"with {iovs[0]} IOVs of each {number(sweep.median('p50', types[-1], iovs[0]))} ms",
+        [
+            sweep.table(
+                f"Lookups at random moments, {clients} threads", ("payload types", "IOVs of each", "IOVs"), cells
+            )
+        ],
+        [
+            sweep.surface("Response time, p50", "p50", types, iovs, unit="ms", **axes),
+            sweep.surface("Frequency", "rate", types, iovs, unit="lookups/s", **axes),
+            plots.scaling("Response time, p50", series, x=axes["x"], y="ms"),
+        ],
+        [
+            "Every pair is a separate tag in one database, in the random layout. The tags are kept for the next run.",
+            "With n IOVs of a type, a random moment is before the first of them once in n + 1 times: responses have fewer rows "
+            "than there are types.",
+            f"{clients} threads send only lookups, each over a new connection, so that the response time includes little waiting "
+            "in queues.",
+        ],
+        parts=("payload_types", "iovs_of_each"),
+        figures=("rate", "p50"),
+        # A list of few IOVs often begins after a random moment, so that a single type may have no row on average.
+        empty=[point for point in names if point[0] == 1],
+    )
+
+
+def endpoints_options(parser: argparse._ArgumentGroup) -> None:
+    """Add the options for the tag and the strategies."""
+    options.add_scenario(parser, "heavy-usage", "moderate")
+    text = "strategies to compare with the normal route (default: all)"
+    parser.add_argument("--strategies", nargs="+", default=[], metavar="NAME", help=text)
+
+
+def endpoints(stage: Stage) -> Findings:
+    """Which lookup strategy is the fastest under the same load?
+
+    The campaign compares the normal route with those of all strategies, which exist with CDB_STRATEGIES.
+    """
+    name, clients, seconds = stage.options.scenario, 8, 8
+    sweep = Sweep()
+    with stage.serving(scenarios=(name,), command="run"):
+        listed = stage.client().call("GET", "payloadiovs_strategies/").json
+    strategies = stage.options.strategies or [entry["name"] for entry in listed]
+    routes = [OWN_ROUTE, *(f"payloadiovs_{strategy}" for strategy in strategies)]
+    points = [
+        Point(
+            (route,),
+            _lookups(stage, name, clients, seconds, route=f"{route}/", patience=PATIENCE_SECONDS),
+            name,
+            route=f"{route}/",
+        )
+        for route in routes
+    ]
+    try:
+        if not stage.host:
+            manage(stage.settings, "strategy_indexes", "create")
+        sweep.measure(stage, points, 1 if stage.quick else REPETITIONS, command="run")
+    finally:
+        if not stage.host:
+            manage(stage.settings, "strategy_indexes", "drop")
+    rates = sweep.spreads("rate")
+    slowest = min(rates, key=lambda route: rates[route].median)
+    shown = {route: tuple(sweep.median(share, route) for share in ("p50", "p95", "p99")) for route in routes}
+    return sweep.findings(
+        f"{name} at random moments: {number(rates[OWN_ROUTE].median)} lookups per second by {OWN_ROUTE}, "
+        f"{number(rates[slowest].median)} by {slowest}",
+        [sweep.table(f"{name}, random moments, {clients} threads", ("route",))],
+        [
+            plots.bars("Frequency", rates, x="lookups/s", log_x=True),
+            plots.percentiles("Response time", shown, x="ms"),
+        ],
+        [
+            "All routes return the same response, which is checked. Only the normal route uses the fast lookup, which bypasses "
+            "Django; payloadiovs_sql_lateral executes the same statement through Django.",
+            f"Each repetition lasted {seconds} s, and until all requests in progress had a response. Slow routes have few "
+            "responses, so that p95 and p99 are the slowest of them; the column lookups has the number.",
+            "The service is `manage.py run`, where the same processes serve all routes: with `serve`, the strategies would be "
+            "served by another gunicorn than the lookups.",
+        ],
+        parts=("route",),
+        figures=("rate", "p50", "p99"),
+    )
