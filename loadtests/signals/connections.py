@@ -1,6 +1,7 @@
 """Sessions of PostgreSQL by state, and the wait events of active ones."""
 
 from collections import defaultdict
+from typing import Any
 
 import psycopg2
 from psycopg2.extensions import connection as Connection  # noqa: N812
@@ -8,8 +9,7 @@ from psycopg2.extensions import connection as Connection  # noqa: N812
 from loadtests.database import text_of
 
 # These columns exist in every row, so that plots show zeros.
-STATES = ("active", "idle", "idle_in_transaction")
-NOT_WAITING = "waits.none"
+ALWAYS = ("connections.active", "connections.idle", "connections.idle_in_transaction", "waits.none")
 CONNECT_SECONDS = 2
 STATEMENT_MILLISECONDS = 900
 
@@ -27,8 +27,7 @@ class Connections:
 
         `waits.none` are those that wait for nothing. Raises `psycopg2.Error` if PostgreSQL does not respond.
         """
-        columns: dict[str, float] = defaultdict(float)
-        columns |= {f"connections.{state}": 0.0 for state in STATES} | {NOT_WAITING: 0.0}
+        columns: dict[str, float] = defaultdict(float, dict.fromkeys(ALWAYS, 0.0))
         for state, wait, count in self._rows():
             columns[f"connections.{state.replace(' ', '_')}"] += count
             if wait is not None:
@@ -44,10 +43,9 @@ class Connections:
     def _rows(self) -> list[tuple[str, str | None, int]]:
         try:
             if self._connection is None:
-                self._connection = psycopg2.connect(
-                    self._url, connect_timeout=CONNECT_SECONDS, application_name="cdb-load",
-                    options=f"-c statement_timeout={STATEMENT_MILLISECONDS}",
-                )  # fmt: skip
+                limit = f"-c statement_timeout={STATEMENT_MILLISECONDS}"
+                name: dict[str, Any] = {"application_name": "cdb-load", "options": limit}
+                self._connection = psycopg2.connect(self._url, connect_timeout=CONNECT_SECONDS, **name)
                 self._connection.autocommit = True
             with self._connection.cursor() as cursor:
                 cursor.execute(self._statement)

@@ -12,6 +12,8 @@ GAUGES = (
     ("thread_limit", "cdb_threads", "pool"),
     ("pool_size", "cdb_pgbouncer_pool_size", "database"),
     ("connection_limit", "cdb_database_max_connections", None),
+    ("pgbouncer.clients", "cdb_pgbouncer_clients", "state"),
+    ("pgbouncer.servers", "cdb_pgbouncer_servers", "state"),
 )
 COUNTERS = (
     ("answers", "cdb_requests_total", "status"),
@@ -23,7 +25,6 @@ COUNTERS = (
     ("nginx.requests", "cdb_nginx_requests_total", None),
     ("nginx.dropped", "cdb_nginx_dropped_total", None),
 )
-BY_STATE = (("pgbouncer.clients", "cdb_pgbouncer_clients"), ("pgbouncer.servers", "cdb_pgbouncer_servers"))
 
 
 class Counts:
@@ -50,26 +51,19 @@ class Counts:
         samples, now = metrics.read(self._url, TIMEOUT_SECONDS), time.monotonic()
         if not samples:
             return {}
-        columns = dict(_gauges(samples))
+        columns = _named(samples, GAUGES)
+        if connections := metrics.by_label(samples, "cdb_nginx_connections", "state"):
+            columns["nginx.connections"] = sum(connections.values())
         if self._before:
             # The counters of a restarted service begin at zero again, so a negative difference counts as zero.
             rises = {name: max(0.0, value - self._before.get(name, 0.0)) for name, value in samples.items()}
-            columns |= _rates(rises, now - self._when) | _queueing(rises)
+            load = {name: value for name, value in rises.items() if not any(one in name for one in metrics.WATCHING)}
+            columns |= {name: value / (now - self._when) for name, value in _named(load, COUNTERS).items()}
+            waited = metrics.by_label(rises, "cdb_queue_seconds_sum", "pool")
+            counted = metrics.by_label(rises, "cdb_queue_seconds_count", "pool")
+            columns |= {f"queue_ms.{pool}": 1000 * waited[pool] / count for pool, count in counted.items() if count}
         self._before, self._when = samples, now
         return columns
-
-
-def _gauges(samples: Mapping[str, float]) -> dict[str, float]:
-    found = _named(samples, GAUGES)
-    for column, metric in BY_STATE:
-        found |= {f"{column}.{state}": value for state, value in metrics.by_label(samples, metric, "state").items()}
-    connections = metrics.by_label(samples, "cdb_nginx_connections", "state")
-    return found | ({"nginx.connections": sum(connections.values())} if connections else {})
-
-
-def _rates(rises: Mapping[str, float], seconds: float) -> dict[str, float]:
-    load = {name: value for name, value in rises.items() if not any(route in name for route in metrics.WATCHING)}
-    return {name: value / seconds for name, value in _named(load, COUNTERS).items()}
 
 
 def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | None], ...]) -> dict[str, float]:
@@ -81,10 +75,3 @@ def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | Non
         elif metric in samples:
             found[column] = samples[metric]
     return found
-
-
-def _queueing(rises: Mapping[str, float]) -> dict[str, float]:
-    """For each pool, the mean milliseconds that requests waited for a thread, from the increases of the metrics."""
-    waited = metrics.by_label(rises, "cdb_queue_seconds_sum", "pool")
-    counted = metrics.by_label(rises, "cdb_queue_seconds_count", "pool")
-    return {f"queue_ms.{pool}": 1000 * waited.get(pool, 0.0) / count for pool, count in counted.items() if count}
