@@ -23,6 +23,7 @@ from loadtests.campaigns.sustained import Step, judge
 from loadtests.recording.outcome import WRONG
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, number
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target
 
 TITLE = "Saturation"
@@ -216,14 +217,9 @@ class Outcome:
 
 def _findings(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
     """The findings of the campaign; `at_least` is the rate at which it passes."""
-    notes = [
-        sustained.MEANING,
-        f"The bound for 95 % of the jobs is {bound_ms:g} ms. A job is two requests, each over a new connection: the list of "
-        "tags, then the lookup. Each step is a new process of the generator, so that it does not inherit a queue.",
-        "The verdict is about the lowest rate that was not sustained or, if all were, the highest one. It is the first rule in "
-        "the table of evidence that reports an exhausted resource. Causes come before consequences.",
-    ]
-    findings = Findings(summary="; ".join(outcome.sentence() for outcome in outcomes), notes=notes)
+    limits = {"loss": sustained.LOSS, "loss_jobs": sustained.LEAST_LOSS_JOBS, "margin": sustained.MARGIN}
+    text = notes("saturation", bound=bound_ms, growth_jobs=sustained.LEAST_GROWTH_JOBS, **limits)
+    findings = Findings(summary="; ".join(outcome.sentence() for outcome in outcomes), notes=text)
     overview: list[dict[str, Any]] = []
     for outcome in outcomes:
         _add(findings, outcome, at_least)
@@ -272,13 +268,11 @@ def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
         steps.append(row | {"cores": tried.watched.generator(), "said": faults or "sustained"})
     # The values of all rules at the rate that held and at the one that broke; the verdict is that of the decisive step.
     before = [one.measured for one in resources.evaluate(held[0].watched)] if held else [None] * len(verdict.evidence)
-    evidence = [
-        vars(one) | {
-            "resource": one.resource.split(",")[0], "held": at_held, "broke": one.measured if broken else None,
-            "bound": f"≥ {one.bound:g} {one.unit}", "mark": "ran out" if one.ran_out else "",
-        }
-        for one, at_held in zip(verdict.evidence, before, strict=True)
-    ]  # fmt: skip
+    evidence = []
+    for one, at_held in zip(verdict.evidence, before, strict=True):
+        row = {"resource": one.resource.split(",")[0], "held": at_held, "broke": one.measured if broken else None}
+        row |= {"bound": f"≥ {one.bound:g} {one.unit}", "mark": "ran out" if one.ran_out else "", "remark": one.remark}
+        evidence.append(row)
     findings.tables += [Table.of(f"{name}: evidence", evidence, EVIDENCE), Table.of(f"{name}: steps", steps, STEPS)]
     findings.plots += _plots(outcome)
     watched = outcome.decisive.watched
@@ -293,11 +287,10 @@ def _plots(outcome: Outcome) -> list[Plot]:
     """Curves against the rate that was due, with lines at the rate that held and at the one that broke."""
     tries, name, resource = outcome.tries, outcome.scenario, outcome.verdict.resource.split(",")[0]
     names = {one for tried in tries for one, cores in tried.watched.programs().items() if cores >= LEAST_CORES}
-    rows = [
-        vars(tried.step) | {"rate": tried.rate, "all": tried.watched.mean("cpu.machine"), "mean": tried.step.in_progress}
-        | {f"cpu {name}": tried.watched.cpu(name) for name in names}
-        for tried in tries
-    ]  # fmt: skip
+    rows = []
+    for tried in tries:
+        used = {f"cpu {program}": tried.watched.cpu(program) for program in names}
+        rows.append(vars(tried.step) | used | {"rate": tried.rate, "all": tried.watched.mean("cpu.machine")})
 
     def mark(axes: Axes) -> None:
         if outcome.held:
@@ -309,7 +302,7 @@ def _plots(outcome: Outcome) -> list[Plot]:
     def plot(title: str, columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
         return curves_of(f"{name}: {title}", rows, columns, y, mark, log_y=log_y)
 
-    cpu = {"all": "all"} | {name: f"cpu {name}" for name in sorted(names)}
+    cpu = {"all": "all"} | {program: f"cpu {program}" for program in sorted(names)}
     return [
         plot("answered against due", {"answered rightly": "answered", "as due": "rate"}, "jobs/s"),
         plot("times of jobs, from when they were due", {share: share for share in TIMES}, "ms", log_y=True),

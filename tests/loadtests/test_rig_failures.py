@@ -16,7 +16,7 @@ from loadtests.campaigns.locusts import Load
 from loadtests.recording import outcome
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import now
-from loadtests.reporting.verdict import Generator
+from loadtests.reporting.runs import Generator
 from loadtests.service import ServiceError
 from tests.loadtests.rig_runs import fake, noted
 
