@@ -1,6 +1,7 @@
 """The command line of `python -m loadtests.bench`, which `make bench` runs."""
 
 import argparse
+import importlib
 import inspect
 import sys
 import time
@@ -11,19 +12,6 @@ from pathlib import Path
 from cdb.env import ROOT, ConfigurationError
 from loadtests import wrk
 from loadtests.bench import sizes
-from loadtests.bench.parts import (
-    clone,
-    crosscheck,
-    export,
-    floor,
-    growth,
-    overload,
-    replicas,
-    seed,
-    serving,
-    strategies,
-    workers,
-)
 from loadtests.bench.rig import Rig
 from loadtests.database import PGBENCH
 from loadtests.reporting import machine
@@ -31,10 +19,22 @@ from loadtests.reporting.report import Report, notes, verdict
 from loadtests.reporting.result import Result
 from loadtests.service import INTERRUPTED, prepare_process
 
-# In the order of execution; the parts that write most come last. A part is a module with a title, a description, whose
-# first line is shown by --list, and a function `measure`.
-MODULES = (crosscheck, strategies, floor, workers, serving, overload, replicas, export, clone, growth, seed)
-PARTS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
+# In the order of execution; the parts that write most come last. A part is a module of loadtests/bench/parts with a
+# title, a description, whose first line is shown by --list, and a function `measure`.
+NAMES = (
+    "crosscheck",
+    "strategies",
+    "floor",
+    "workers",
+    "serving",
+    "overload",
+    "replicas",
+    "export",
+    "clone",
+    "growth",
+    "seed",
+)
+PARTS = {name: importlib.import_module(f"loadtests.bench.parts.{name}") for name in NAMES}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -20,7 +20,6 @@ from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Run, Table, Target
 from loadtests.service import ServiceError
 
-TITLE = "Growth, block by block"
 TAG = "load-growth"
 BLOCKS, BLOCK, CONCURRENCY = 20, 1_000, 8
 QUICK_BLOCKS, QUICK_BLOCK = 2, 80

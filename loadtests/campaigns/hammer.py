@@ -25,7 +25,6 @@ from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Run, Table, Target
 from loadtests.schedule import Wave
 
-TITLE = "Hammer"
 COUNTS, QUICK_COUNTS = (100, 200, 500), (10, 20, 50)
 OFFSETS_MS = (50, 100, 200, 1000, 2000)
 # The hot path; the request of a job before it; a request of an expert around an insert.

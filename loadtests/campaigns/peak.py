@@ -28,7 +28,6 @@ from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target
 from loadtests.reporting.summaries import Rates
 
-TITLE = "Peak"
 JOBS, QUICK_JOBS = 100_000, 1_000
 TOGETHER, QUICK_TOGETHER = 5_000, 200
 WARM_UP_JOBS = 200

@@ -26,7 +26,6 @@ from loadtests.reporting.figures import grouped, number
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target
 
-TITLE = "Saturation"
 # The share of a step before its window, in which users begin and connections are opened.
 LEAD_SHARE = 0.25
 WARM_UP_RATE = 10.0
@@ -46,9 +45,7 @@ UNSEEN = ", by the metrics of the deployment; the usage of its processors is unk
 # The columns of tables: the keys of rows, which are mostly the fields of `Step`, with their headings.
 RATES = {"scenario": "scenario", "search": "search", "held": "held, jobs/s", "answered": "answered, jobs/s"}
 TIMES = {"p50": "p50, ms", "p95": "p95, ms", "p99": "p99, ms"}
-OVERVIEW = (
-    RATES | {"requests": "requests/s"} | TIMES | {"broke": "lowest that broke, jobs/s", "resource": "what ran out"}
-)
+OVERVIEW = RATES | {"requests": "requests/s", **TIMES, "broke": "lowest that broke, jobs/s", "resource": "what ran out"}
 STEPS = {"label": "step", "offered": "due, jobs/s", "answered": "answered, jobs/s", **TIMES, "failures": "failures"}
 STEPS |= {"in_progress": "in progress", "growth": "its growth", "late": "late, ms (p99)"}
 STEPS |= {"cores": "generator, cores of one process", "said": ""}
@@ -225,14 +222,9 @@ def _findings(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_le
         _add(findings, outcome, at_least)
         void = "void: " + outcome.verdict.resource if outcome.verdict.void else outcome.resource
         for count, found in enumerate(outcome.found, 1):
-            row = {
-                "scenario": outcome.scenario,
-                "search": count,
-                "held": found.held,
-                "broke": found.broke,
-                "resource": void,
-            }
-            overview.append(row | (vars(found.last(found.held).step) if found.held else {}))
+            step = vars(found.last(found.held).step) if found.held else {}
+            place = {"scenario": outcome.scenario, "search": count, "held": found.held, "broke": found.broke}
+            overview.append(step | place | {"resource": void})
     findings.tables.insert(0, Table.of(f"Sustained rates, held for {plan.hold_seconds:g} s", overview, OVERVIEW))
     return findings
 
@@ -257,13 +249,8 @@ def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
         faults = "; ".join(tried.step.faults)
         detailed = any(tried is one for one in (*held[:1], broken))
         findings.runs.append(replace(tried.run, detailed=detailed))
-        row = {
-            "scenario": name,
-            "label": tried.run.label,
-            "sustained": tried.sustained,
-            **vars(tried.step),
-            "faults": faults,
-        }
+        row = {"scenario": name, "label": tried.run.label, "sustained": tried.sustained}
+        row |= vars(tried.step) | {"faults": faults}
         findings.raw.append(row)
         steps.append(row | {"cores": tried.watched.generator(), "said": faults or "sustained"})
     # The values of all rules at the rate that held and at the one that broke; the verdict is that of the decisive step.

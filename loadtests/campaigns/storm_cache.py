@@ -26,7 +26,6 @@ from loadtests.reporting.result import Findings, Run, Table, Target
 from loadtests.reporting.summaries import percentiles_of
 from loadtests.storm import allow_files
 
-TITLE = "Storm and cache"
 STATUSES, UNLOCKED = ("frozen", "locked", "unlocked"), {"status": "unlocked"}
 LOCKED_SECONDS = 60
 JOBS, QUICK_JOBS = 10_000, 500
