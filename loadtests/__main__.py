@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -42,27 +41,24 @@ class Campaign(NamedTuple):
         """The question of the campaign."""
         return self.description.split("\n", 1)[0]
 
-
-def _of(module: ModuleType) -> Campaign:
-    return Campaign(module.TITLE, inspect.cleandoc(module.__doc__), module.add_options, module.run)
-
-
-def _closed(title: str, run: Callable[[Stage], Findings], add_options: Callable[[Any], None]) -> Campaign:
-    return Campaign(title, inspect.cleandoc(run.__doc__), add_options, run)
+    @classmethod
+    def of(cls, title: str, module: Any, run: Any = None, add_options: Any = None) -> "Campaign":
+        """A campaign that is a module with `run` and `add_options`, or functions of a module."""
+        return cls(title, inspect.getdoc(run or module) or "", add_options or module.add_options, run or module.run)
 
 
 CAMPAIGNS = {
-    "smoke": _of(smoke),
-    "scenarios": _closed("Scenarios and patterns", closed.scenarios, closed.scenarios_options),
-    "threads": _closed("Threads", closed.threads, closed.threads_options),
-    "workers": _closed("Processes and threads", closed.workers, closed.threads_options),
-    "types-iovs": _closed("Payload types and IOVs", closed.types_iovs, closed.types_iovs_options),
-    "endpoints": _closed("Strategies", closed.endpoints, closed.endpoints_options),
-    "growth": _of(growth),
-    "hammer": _of(hammer),
-    "saturation": _of(saturation),
-    "peak": _of(peak),
-    "storm-cache": _of(storm_cache),
+    "smoke": Campaign.of("Smoke", smoke),
+    "scenarios": Campaign.of("Scenarios and patterns", closed, closed.scenarios, closed.scenarios_options),
+    "threads": Campaign.of("Threads", closed, closed.threads, closed.threads_options),
+    "workers": Campaign.of("Processes and threads", closed, closed.workers, closed.threads_options),
+    "types-iovs": Campaign.of("Payload types and IOVs", closed, closed.types_iovs, closed.types_iovs_options),
+    "endpoints": Campaign.of("Strategies", closed, closed.endpoints, closed.endpoints_options),
+    "growth": Campaign.of("Growth, block by block", growth),
+    "hammer": Campaign.of("Hammer", hammer),
+    "saturation": Campaign.of("Saturation", saturation),
+    "peak": Campaign.of("Peak", peak),
+    "storm-cache": Campaign.of("Storm and cache", storm_cache),
 }
 # Names of the options that every campaign has; all others belong to one campaign.
 COMMON = {"do", "name", "host", "quick", "directory"}

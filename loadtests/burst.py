@@ -20,7 +20,7 @@ from loadtests.content.expected import Expected
 from loadtests.recording import outcome
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import JOB, Files, Request, Sample, now
-from loadtests.service import PREFIX, ServiceError, Settings, run_command
+from loadtests.service import PREFIX, ServiceError, Settings, last_line, run_command
 
 PATIENCE_SECONDS = 120
 USER, NAME = "Burst", "lookup"
@@ -34,7 +34,7 @@ def run(host: str, directory: Path, options: dict[str, Any]) -> Recording:
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     done = run_command(Settings(directory, {}), "-m", "loadtests.burst", host, str(directory), *words)
     if done.code:
-        raise ServiceError(f"the storm failed: {(done.output.strip().splitlines() or ['no output'])[-1]}")
+        raise ServiceError(f"the storm failed: {last_line(done.output)}")
     return Recording.read(directory)
 
 

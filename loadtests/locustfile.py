@@ -15,7 +15,6 @@ from locust.web import WebUI
 
 from loadtests.recording.writer import Writer
 from loadtests.shapes.shapes import Endurance, Ramp, ReadersAndWriters, Smoke, Steady, Storm  # noqa: F401
-from loadtests.users import together
 from loadtests.users.base import CheckedUser
 from loadtests.users.iterations import Iterations
 from loadtests.users.misbehaving import Misbehaving  # noqa: F401
@@ -70,7 +69,7 @@ def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
 def begin(environment: Environment, **_: Any) -> None:
     """Open the recording, and end the test when all users are done, if their jobs are limited."""
     options, runner = environment.parsed_options, environment.runner
-    together.all_there.clear()
+    CheckedUser.all_there.is_open.clear()
     if environment.shape_class and not isinstance(runner, WorkerRunner):
         environment.shape_class.settle(options)
     # Before users are spawned: they would be late otherwise.
@@ -85,7 +84,7 @@ def begin(environment: Environment, **_: Any) -> None:
 @events.spawning_complete.add_listener
 def all_there(**_: Any) -> None:
     """Release the users that wait for each other (--start-together)."""
-    together.begin()
+    CheckedUser.all_there.open()
 
 
 @events.test_stop.add_listener
@@ -101,7 +100,7 @@ def end(environment: Environment, **_: Any) -> None:
 def _end_when_idle(environment: Environment) -> None:
     runner = environment.runner
     # Until then a master has no reports from its workers and counts no users.
-    together.all_there.wait()
+    CheckedUser.all_there.is_open.wait()
     # The master waits for their reports for a limited time. On a busy machine, worker processes may need longer.
     while isinstance(runner, MasterRunner) and (runner.clients.ready or runner.clients.spawning):
         gevent.sleep(CHECK_INTERVAL_SECONDS)

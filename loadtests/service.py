@@ -82,16 +82,21 @@ def start(command: Sequence[str], environment: Mapping[str, str] | None, output:
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **options)
 
 
-def stop(process: subprocess.Popen) -> None:
-    """Terminate a process; if it does not exit in time, kill it and its descendants."""
+def stop(process: subprocess.Popen, seconds: float = STOP_SECONDS) -> None:
+    """Terminate a process that `start` started; if it does not exit in time, kill it. Its children are killed with it."""
     if process.poll() is not None:
         return
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        kill([*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)])
-        process.wait()
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def last_line(output: str) -> str:
+    """The last line of the output of a program, which says why it failed."""
+    return (output.strip().splitlines() or ["no output"])[-1]
 
 
 def kill(processes: Sequence[psutil.Process]) -> None:
@@ -128,8 +133,7 @@ def manage(settings: Settings, *arguments: str) -> Finished:
     """Run a command of manage.py. Raises `ServiceError` with the last line of its output if it fails."""
     finished = run_command(settings, "manage.py", *arguments)
     if finished.code:
-        lines = finished.output.strip().splitlines() or ["no output"]
-        raise ServiceError(f"manage.py {arguments[0]} failed: {lines[-1]}")
+        raise ServiceError(f"manage.py {arguments[0]} failed: {last_line(finished.output)}")
     return finished
 
 

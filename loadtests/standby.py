@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import psutil
 import psycopg2
 
 from cdb.embedded import postgres_binaries
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.processes import directories
+from loadtests.service import kill
 from loadtests.usage import processes_in
 
 USER = DATABASE = "cdb"
@@ -37,21 +37,15 @@ class Standby:
         self._directory = directory
         self.data = directory / "data"
         self._sockets = directory / "socket"
-        self._process = PostgresProcess(
-            data=self.data,
-            log=self.log,
-            socket_directory=self._sockets,
-            options={
-                "listen_addresses": "",
-                "port": postgres_binaries.PORT,
-                "max_connections": CONNECTIONS,
-                "jit": "off",
-                # Long reads are cancelled, so that they do not delay replay.
-                "max_standby_streaming_delay": "2s",
-                "hot_standby_feedback": "on",
-            }
-            | (options or {}),
-        )
+        settings = {
+            "listen_addresses": "",
+            "port": postgres_binaries.PORT,
+            "max_connections": CONNECTIONS,
+            "jit": "off",
+        }
+        # Long reads are cancelled, so that they do not delay replay.
+        settings |= {"max_standby_streaming_delay": "2s", "hot_standby_feedback": "on"} | (options or {})
+        self._process = PostgresProcess(data=self.data, log=self.log, socket_directory=self._sockets, options=settings)
 
     @property
     def url(self) -> str:
@@ -77,11 +71,7 @@ class Standby:
 
     def kill(self) -> None:
         """Kill all processes of the replica at once, as a power failure does."""
-        processes = processes_in(self.data)
-        for process in processes:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(processes, timeout=30)
+        kill(processes_in(self.data))
 
     def stop(self) -> None:
         """Shut the replica down."""
@@ -136,10 +126,9 @@ class Standby:
         for directory in (self._directory, self.data, self._sockets):
             directories.make_private(directory, postgres_binaries.account())
         postgres_binaries.allow_traversal(self.data)
-        postgres_binaries.run(
-            "pg_basebackup", "--pgdata", str(self.data), "--host", str(self._primary), "--username", USER,
-            "--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot", self.name,
-        )  # fmt: skip
+        options = ("--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot")
+        server = ("--pgdata", str(self.data), "--host", str(self._primary), "--username", USER)
+        postgres_binaries.run("pg_basebackup", *server, *options, self.name)
 
     @staticmethod
     def _on(url: str, statement: str, *values: str) -> object:

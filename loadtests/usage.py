@@ -73,24 +73,16 @@ def measured(gunicorn: psutil.Process | None, postgres: psutil.Process) -> Itera
     usage.gunicorn, usage.postgres, usage.whole = (late - early for early, late in zip(before, after, strict=True))
 
 
-@dataclass
-class Peak:
-    """The largest value, and the value at the start."""
-
-    first: int = 0
-    most: int = 0
-
-
 @contextlib.contextmanager
-def peak_of(read: Callable[[], int]) -> Iterator[Peak]:
-    """Sample a value every `SAMPLE_SECONDS` while the block runs."""
-    peak = Peak(first=read())
+def peak_of(read: Callable[[], int]) -> Iterator[list[int]]:
+    """Sample a value every `SAMPLE_SECONDS` while the block runs; yields the value at the start and the largest one."""
+    peak = [read()] * 2
     ended = threading.Event()
 
     def watch() -> None:
         while not ended.wait(SAMPLE_SECONDS):
             with contextlib.suppress(psutil.Error):
-                peak.most = max(peak.most, read())
+                peak[1] = max(peak[1], read())
 
     watcher = threading.Thread(target=watch, name="peak", daemon=True)
     watcher.start()
@@ -99,7 +91,6 @@ def peak_of(read: Callable[[], int]) -> Iterator[Peak]:
     finally:
         ended.set()
         watcher.join()
-        peak.most = max(peak.most, peak.first)
 
 
 @contextlib.contextmanager
@@ -115,4 +106,4 @@ def peak_of_workers(gunicorn: psutil.Process, *, recursive: bool = False) -> Ite
 
     with peak_of(read) as peak:
         yield memory
-    memory |= {"worker_before_mib": peak.first / 2**20, "worker_peak_mib": peak.most / 2**20}
+    memory |= {"worker_before_mib": peak[0] / 2**20, "worker_peak_mib": peak[1] / 2**20}

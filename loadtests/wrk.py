@@ -107,15 +107,16 @@ def _load(counted: dict, cpu: float, wall: float) -> Load:
     statuses: Counter[int] = Counter()
     for thread in counted["statuses"]:
         statuses.update({int(status): count for status, count in thread.items()})
+    times = {name: counted[name] / 1000 for name in ("p50", "p95", "p99", "max")}
     return Load(
         requests=counted["requests"],
         seconds=counted["microseconds"] / 1e6,
         bytes=counted["bytes"],
-        **{name: counted[name] / 1000 for name in ("p50", "p95", "p99", "max")},
         refused=counted["status"],
         timeouts=counted["timeout"],
         broken=counted["connect"] + counted["read"] + counted["write"],
         cpu_seconds=cpu,
         wall_seconds=wall,
         statuses=dict(statuses),
+        **times,
     )

@@ -1,6 +1,7 @@
 """The command line of `python -m loadtests.bench`, which `make bench` runs."""
 
 import argparse
+import importlib
 import inspect
 import sys
 import time
@@ -11,30 +12,29 @@ from pathlib import Path
 from cdb.env import ROOT, ConfigurationError
 from loadtests import wrk
 from loadtests.bench import sizes
-from loadtests.bench.parts import (
-    clone,
-    crosscheck,
-    export,
-    floor,
-    growth,
-    overload,
-    replicas,
-    seed,
-    serving,
-    strategies,
-    workers,
-)
 from loadtests.bench.rig import Rig
 from loadtests.database import PGBENCH
 from loadtests.reporting import machine
-from loadtests.reporting.report import Report, verdict
+from loadtests.reporting.report import Report, notes, verdict
 from loadtests.reporting.result import Result
 from loadtests.service import INTERRUPTED, prepare_process
 
-# In the order of execution; the parts that write most come last. A part is a module with a title, a description, whose
-# first line is shown by --list, and a function `measure`.
-MODULES = (crosscheck, strategies, floor, workers, serving, overload, replicas, export, clone, growth, seed)
-PARTS = {module.__name__.rpartition(".")[2]: module for module in MODULES}
+# In the order of execution; the parts that write most come last. A part is a module of loadtests/bench/parts with a
+# title, a description, whose first line is shown by --list, and a function `measure`.
+NAMES = (
+    "crosscheck",
+    "strategies",
+    "floor",
+    "workers",
+    "serving",
+    "overload",
+    "replicas",
+    "export",
+    "clone",
+    "growth",
+    "seed",
+)
+PARTS = {name: importlib.import_module(f"loadtests.bench.parts.{name}") for name in NAMES}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -96,14 +96,9 @@ def _run(options: argparse.Namespace) -> int:
         facts = machine.facts(rig.database, settings)
         code = _measure(rig, [name for name in PARTS if not options.only or name in options.only], results)
     if results:
-        note = (
-            "wrk keeps its connections open and sends the next request immediately after a response; its percentiles are "
-            "corrected for the requests that it could not send while it waited. It used at most "
-            f"{rig.most_client_share:.1%} of all cores in this run. Others are programs that do not belong to the bench: a row "
-            "in which they used much CPU is not reliable. PostgreSQL, gunicorn and the client share the cores of one machine."
-        )
         too_small = f"--{options.sizes.name}" if options.sizes.too_small else ""
-        report = Report(f"Bench report ({options.sizes.name})", facts, results, [note], too_small=too_small)
+        text = notes("bench", client_share=rig.most_client_share)
+        report = Report(f"Bench report ({options.sizes.name})", facts, results, text, too_small=too_small)
         path = report.write(output)
         if too_small:
             rig.say(verdict(None, too_small))

@@ -15,6 +15,7 @@ from loadtests.campaigns.sweep import Point, Sweep
 from loadtests.content.tags import sized_tag
 from loadtests.reporting import plots
 from loadtests.reporting.figures import number
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings
 from loadtests.service import manage
 
@@ -42,9 +43,8 @@ OWN_ROUTE = "payloadiovs"
 
 def _jobs(tag: str, threads: int, calls: int, pattern: str) -> Load:
     """A load of threads with a number of jobs each: the list of global tags, then a lookup."""
-    return Load(
-        {"ReconstructionJob": 1}, threads, options={"jobs-per-user": calls, "global-tag": tag, "pattern": pattern}
-    )
+    settings = {"jobs-per-user": calls, "global-tag": tag, "pattern": pattern}
+    return Load({"ReconstructionJob": 1}, threads, options=settings)
 
 
 def _lookups(stage: Stage, tag: str, threads: int, seconds: float, **more: str | float) -> Load:
@@ -80,15 +80,10 @@ def scenarios(stage: Stage) -> Findings:
     ]
     sweep = Sweep("{}, {}")
     sweep.measure(stage, points, repetitions)
-    cells = {
-        (name, pattern): (
-            name,
-            SCENARIOS[name].iovs,
-            pattern,
-            "" if sweep.median("rows", name, pattern) else "nothing is valid yet",
-        )
-        for name, pattern in sweep.runs
-    }
+    cells = {}
+    for name, pattern in sweep.runs:
+        remark = "" if sweep.median("rows", name, pattern) else "nothing is valid yet"
+        cells[name, pattern] = (name, SCENARIOS[name].iovs, pattern, remark)
     curves = []
     for figure, title, unit in (("rate", "Mean frequency", "lookups/s"), ("p95", "Response time, p95", "ms")):
         series = {
@@ -101,15 +96,7 @@ def scenarios(stage: Stage) -> Findings:
         f"{number(sweep.median('p99', *largest))} ms",
         [sweep.table(f"{threads} threads × {calls} calls", ("scenario", "IOVs", "moments", "remark"), cells)],
         [*curves, plots.bars("Mean frequency by scenario and moments", sweep.spreads("rate"), x="lookups/s")],
-        [
-            "first is the moment (0, 0), where nothing is valid in random data: the correct response is empty, and fast for that "
-            "reason. last is (2^31-1, 2^31-1), random is uniform below it.",
-            "A call is a lookup. Like the C++ client, each job requests the list of global tags before it, so that the service "
-            "serves twice as many requests as there are lookups. Failed requests of both kinds are counted.",
-            f"All {threads} threads start at once, and each sends its next request after the response to the last one (a closed "
-            "loop). The mean frequency is the number of calls divided by the wall time, until the slowest thread has ended.",
-            f"Each point was measured {repetitions} times, in alternating order, each time after a second of other lookups.",
-        ],
+        notes("scenarios", threads=threads, repetitions=repetitions),
         parts=("scenario", "moments"),
         figures=("rate", "p50", "p99"),
         # Random data have no row that is valid at the first moment.
@@ -130,10 +117,8 @@ def threads(stage: Stage) -> Findings:
     """
     name = stage.options.scenario
     counts, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
-    points = [
-        Point((count,), _jobs(name, count, min(calls // count, MOST_CALLS_EACH), "random"), name, detailed=count == counts[-1])
-        for count in counts
-    ]  # fmt: skip
+    loads = {count: _jobs(name, count, min(calls // count, MOST_CALLS_EACH), "random") for count in counts}
+    points = [Point((count,), load, name, detailed=count == counts[-1]) for count, load in loads.items()]
     sweep = Sweep("{} threads")
     sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
 
@@ -145,12 +130,6 @@ def threads(stage: Stage) -> Findings:
 
     best = max(counts, key=lambda count: sweep.median("rate", count))
     busy = [str(count) for count in counts if (sweep.median("cores", count) or 0) > BUSY_GENERATOR]
-    verdict = f"The generator used less than {BUSY_GENERATOR:.0%} of a core: it was not the bottleneck."
-    if busy:
-        verdict = (
-            f"The generator used more than {BUSY_GENERATOR:.0%} of a core with {', '.join(busy)} threads: there it, not the "
-            "service, may be the bottleneck."
-        )
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', best))} lookups per second, with {best} threads; p99 "
         f"with {counts[-1]}: {number(sweep.median('p99', counts[-1]))} ms",
@@ -160,13 +139,7 @@ def threads(stage: Stage) -> Findings:
             scaling("Response time", {share: share for share in ("p50", "p95", "p99")}, "ms"),
             scaling("The generator's CPU: at most one core", {"generator": "cores"}, "cores", log_y=False),
         ],
-        [
-            "Once all cores are busy, more threads only wait: the frequency is constant and the response time grows in "
-            "proportion.",
-            "All threads of the generator are in one process, which uses one core at most. Generator and service share the "
-            f"machine. {verdict}",
-            f"No thread makes more than {MOST_CALLS_EACH:,} calls, so that the total is smaller with few threads.",
-        ],
+        notes("threads", busy=busy, limit=f"{BUSY_GENERATOR:.0%}", most=MOST_CALLS_EACH),
         parts=("threads",),
         figures=("rate", "p50", "p95", "p99"),
     )
@@ -201,15 +174,7 @@ def workers(stage: Stage) -> Findings:
             sweep.surface("Response time, p95", "p95", processes, clients, unit="ms", **axes),
             plots.scaling("Frequency, with its spread", series, x=axes["x"], y="lookups/s", log_y=False),
         ],
-        [
-            "Threads are those of the client; each sends its next lookup after the response to the last one, over a new "
-            "connection. Each gunicorn process has four threads.",
-            "Client, gunicorn and PostgreSQL share the cores of one machine: more processes than cores have little effect here. "
-            "The load study (docs/load-tests.md) used a machine for each: there the frequency rose in proportion to the "
-            "processes.",
-            "The service is started for each number of processes, in alternating order. Each point is measured after a second "
-            "of other lookups.",
-        ],
+        notes("workers"),
         parts=("processes", "threads"),
         figures=("rate", "p95"),
     )
@@ -244,13 +209,7 @@ def types_iovs(stage: Stage) -> Findings:
             sweep.surface("Frequency", "rate", types, iovs, unit="lookups/s", **axes),
             plots.scaling("Response time, p50", series, x=axes["x"], y="ms"),
         ],
-        [
-            "Every pair is a separate tag in one database, in the random layout. The tags are kept for the next run.",
-            "With n IOVs of a type, a random moment is before the first of them once in n + 1 times: responses have fewer rows "
-            "than there are types.",
-            f"{clients} threads send only lookups, each over a new connection, so that the response time includes little waiting "
-            "in queues.",
-        ],
+        notes("types-iovs", clients=clients),
         parts=("payload_types", "iovs_of_each"),
         figures=("rate", "p50"),
         # A list of few IOVs often begins after a random moment, so that a single type may have no row on average.
@@ -275,16 +234,10 @@ def endpoints(stage: Stage) -> Findings:
     with stage.serving(scenarios=(name,), command="run"):
         listed = stage.client().call("GET", "payloadiovs_strategies/").json
     strategies = stage.options.strategies or [entry["name"] for entry in listed]
-    routes = [OWN_ROUTE, *(f"payloadiovs_{strategy}" for strategy in strategies)]
-    points = [
-        Point(
-            (route,),
-            _lookups(stage, name, clients, seconds, route=f"{route}/", patience=PATIENCE_SECONDS),
-            name,
-            route=f"{route}/",
-        )
-        for route in routes
-    ]
+    points, routes = [], [OWN_ROUTE, *(f"payloadiovs_{strategy}" for strategy in strategies)]
+    for route in routes:
+        load = _lookups(stage, name, clients, seconds, route=f"{route}/", patience=PATIENCE_SECONDS)
+        points.append(Point((route,), load, name, route=f"{route}/"))
     try:
         if not stage.host:
             manage(stage.settings, "strategy_indexes", "create")
@@ -303,14 +256,7 @@ def endpoints(stage: Stage) -> Findings:
             plots.bars("Frequency", rates, x="lookups/s", log_x=True),
             plots.percentiles("Response time", shown, x="ms"),
         ],
-        [
-            "All routes return the same response, which is checked. Only the normal route uses the fast lookup, which bypasses "
-            "Django; payloadiovs_sql_lateral executes the same statement through Django.",
-            f"Each repetition lasted {seconds} s, and until all requests in progress had a response. Slow routes have few "
-            "responses, so that p95 and p99 are the slowest of them; the column lookups has the number.",
-            "The service is `manage.py run`, where the same processes serve all routes: with `serve`, the strategies would be "
-            "served by another gunicorn than the lookups.",
-        ],
+        notes("endpoints", seconds=seconds),
         parts=("route",),
         figures=("rate", "p50", "p99"),
     )

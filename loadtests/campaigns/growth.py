@@ -16,10 +16,10 @@ from loadtests.content.blocks import TYPES, type_of
 from loadtests.recording.outcome import OK
 from loadtests.reporting import plots, summaries
 from loadtests.reporting.figures import curves, grouped, number, percentile, ratio
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Run, Table, Target
 from loadtests.service import ServiceError
 
-TITLE = "Growth, block by block"
 TAG = "load-growth"
 BLOCKS, BLOCK, CONCURRENCY = 20, 1_000, 8
 QUICK_BLOCKS, QUICK_BLOCK = 2, 80
@@ -38,14 +38,6 @@ COLUMNS = {
 }
 COLUMNS |= {"p50_ms": "p50 ms", "p90_ms": "p90 ms", "p95_ms": "p95 ms", "p99_ms": "p99 ms"}
 COLUMNS |= {"rows_per_answer": "rows per answer", "failed": "failed"}
-NOTES = [
-    "An insert is one request to payload-iovs/insert, which replaces piov and piov_attach. The IOV begins between those that "
-    f"exist in one of {TYPES} payload lists, and is valid until the next one (`until: next`).",
-    "Each lookup requests the start of an IOV of the previous block. The whole response, one row per list, is compared with the "
-    "one that follows from all IOVs inserted until then.",
-    f"There are {CONCURRENCY} concurrent clients, and each request uses a new connection. The first block of each kind also "
-    "warms up the service.",
-]
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
@@ -130,7 +122,7 @@ def _findings(runs: list[Run], rows: list[dict[str, Any]]) -> Findings:
         ],
         runs=runs,
         raw=[{heading: row[key] for key, heading in COLUMNS.items()} for row in rows],
-        notes=NOTES,
+        notes=notes("growth", types=TYPES, clients=CONCURRENCY),
         figures={
             f"{what}, last quarter of the blocks: p{share} ms": [_late([row[f"p{share}_ms"] for row in found])]
             for what, found in blocks.items()

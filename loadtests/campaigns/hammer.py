@@ -21,10 +21,10 @@ from loadtests.recording import outcome
 from loadtests.recording.reading import Recording
 from loadtests.reporting import plots, summaries
 from loadtests.reporting.figures import curves
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Run, Table, Target
 from loadtests.schedule import Wave
 
-TITLE = "Hammer"
 COUNTS, QUICK_COUNTS = (100, 200, 500), (10, 20, 50)
 OFFSETS_MS = (50, 100, 200, 1000, 2000)
 # The hot path; the request of a job before it; a request of an expert around an insert.
@@ -117,7 +117,7 @@ def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
         figures |= {f"{route}: p{share} ms": [found[f"p{share}_ms"]] for share in (50, 99) if found["p50_ms"]}
     for row in each:
         row["series"] = f"{row['route']}, {row['count']} requests"
-    shown = " / ".join(f"{offset * scale:g}" for offset in OFFSETS_MS)
+    scaled = [f"{offset * scale:g}" for offset in OFFSETS_MS]
     return Findings(
         summary=f"{total[outcome.OK]:.2f} % of {total['requests']:,} requests got the correct response and "
         f"{total[outcome.NO_RESPONSE]:.2f} % none; the worst of {len(cells)} cells has {worst[outcome.OK]:.2f} % success",
@@ -144,10 +144,7 @@ def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
             )
         ],
         runs=[run],
-        notes=[
-            f"Offsets are named as in the study, {' / '.join(map(str, OFFSETS_MS))} ms. With the scale {scale:g} they are "
-            f"{shown} ms here, which is {1 / scale:g} times the study's rate. Times count from when a request was due."
-        ],
+        notes=notes("hammer", offsets=OFFSETS_MS, scale=f"{scale:g}", scaled=scaled, factor=f"{1 / scale:g}"),
         figures=figures,
         raw=[vars(cell) | requests.where(requests.names == cell.name).counts for cell in cells],
     )

@@ -1,9 +1,6 @@
 """Running locust without its web UI, as a child process, and reading its recording."""
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,7 +12,7 @@ from cdb.env import ROOT
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
 from loadtests.schedule import Wave
-from loadtests.service import ServiceError, Settings, free_port, start
+from loadtests.service import ServiceError, Settings, free_port, last_line, start, stop
 
 # locust must end within this time after the end of the test and the timeout of its last requests.
 END_SECONDS = 60
@@ -113,34 +110,16 @@ def run(host: str, load: Load, directory: Path) -> Recording:
         try:
             code = process.wait(load.longest_seconds)
         except BaseException as error:
-            _end(process)
+            stop(process, STOP_SECONDS)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise ServiceError(f"locust did not end within {error.timeout:.0f} s") from error
             raise
     if code:
-        raise ServiceError(f"locust failed ({code}): {_last_line(log)}")
+        raise ServiceError(f"locust failed ({code}): {last_line(log.read_text())}")
     complete = len(list(directory.glob("complete-*")))
     if complete != load.processes:
         raise ServiceError(f"{load.processes - complete} of {load.processes} processes of locust ended early")
     try:
         return Recording.read(directory)
     except ValueError as error:
-        raise ServiceError(f"{error}; last line of locust's output: {_last_line(log)}") from error
-
-
-def _end(process: subprocess.Popen) -> None:
-    """Terminate locust, so that users can delete what they created; kill it if it does not end in time."""
-    try:
-        process.terminate()
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text().strip().splitlines() or ["no output"]
-    return lines[-1]
+        raise ServiceError(f"{error}; last line of locust's output: {last_line(log.read_text())}") from error

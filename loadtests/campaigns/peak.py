@@ -24,10 +24,10 @@ from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK, WRONG
 from loadtests.recording.reading import Recording
 from loadtests.reporting import plots
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target
 from loadtests.reporting.summaries import Rates
 
-TITLE = "Peak"
 JOBS, QUICK_JOBS = 100_000, 1_000
 TOGETHER, QUICK_TOGETHER = 5_000, 200
 WARM_UP_JOBS = 200
@@ -202,24 +202,17 @@ def _notes(first: Burst, jobs: int, together: int) -> list[str]:
     samples, begins = first.run.recording.samples, numpy.sort(first.run.recording.jobs.begin)
     busiest = max((sample.cpu for sample in samples), default=0.0)
     lag = statistics.median([sample.lag_ms for sample in samples]) if samples else 0.0
-    begun = begins[min(together, len(begins)) - 1] - begins[0]
-    notes = [
-        f"{jobs:,} jobs are due when the first of them begins. {together:,} connections are open at a time: the first "
-        f"{together:,} jobs began within {begun:.1f} s, each of the others when an earlier one had ended. A job is two requests, "
-        "each over a new connection. The ends of jobs are counted from the common moment.",
-        f"A process of the generator used at most {busiest:.2f} of a core within a second, and the median lag of its event loop "
-        f"was {lag:,.0f} ms. By this lag the generator handles responses late, so that the client's times are longer than the "
-        "server's.",
-    ]
-    times = first.times()
-    if "nginx" in times:
-        difference = _percentile(times["client"], 50) - _percentile(times["nginx"], 50)
-        notes.append(
-            f"The median time of a request is {difference:,.0f} ms longer for the client than for nginx. nginx measures from the "
-            "first bytes that it reads, the client from before it connects until it has handled the last byte. The difference is "
-            "the time in the queue of connections that nginx has not accepted yet, and in the queue of the generator."
-        )
-    return notes
+    begun, times = begins[min(together, len(begins)) - 1] - begins[0], first.times()
+    difference = _percentile(times["client"], 50) - _percentile(times["nginx"], 50) if "nginx" in times else None
+    values = {
+        "jobs": jobs,
+        "together": together,
+        "begun": begun,
+        "cores": busiest,
+        "lag": lag,
+        "difference": difference,
+    }
+    return notes("peak", **values)
 
 
 def _plots(burst: Burst) -> list[Plot]:

@@ -23,9 +23,9 @@ from loadtests.campaigns.sustained import Step, judge
 from loadtests.recording.outcome import WRONG
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, number
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target
 
-TITLE = "Saturation"
 # The share of a step before its window, in which users begin and connections are opened.
 LEAD_SHARE = 0.25
 WARM_UP_RATE = 10.0
@@ -45,9 +45,7 @@ UNSEEN = ", by the metrics of the deployment; the usage of its processors is unk
 # The columns of tables: the keys of rows, which are mostly the fields of `Step`, with their headings.
 RATES = {"scenario": "scenario", "search": "search", "held": "held, jobs/s", "answered": "answered, jobs/s"}
 TIMES = {"p50": "p50, ms", "p95": "p95, ms", "p99": "p99, ms"}
-OVERVIEW = (
-    RATES | {"requests": "requests/s"} | TIMES | {"broke": "lowest that broke, jobs/s", "resource": "what ran out"}
-)
+OVERVIEW = RATES | {"requests": "requests/s", **TIMES, "broke": "lowest that broke, jobs/s", "resource": "what ran out"}
 STEPS = {"label": "step", "offered": "due, jobs/s", "answered": "answered, jobs/s", **TIMES, "failures": "failures"}
 STEPS |= {"in_progress": "in progress", "growth": "its growth", "late": "late, ms (p99)"}
 STEPS |= {"cores": "generator, cores of one process", "said": ""}
@@ -216,27 +214,17 @@ class Outcome:
 
 def _findings(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
     """The findings of the campaign; `at_least` is the rate at which it passes."""
-    notes = [
-        sustained.MEANING,
-        f"The bound for 95 % of the jobs is {bound_ms:g} ms. A job is two requests, each over a new connection: the list of "
-        "tags, then the lookup. Each step is a new process of the generator, so that it does not inherit a queue.",
-        "The verdict is about the lowest rate that was not sustained or, if all were, the highest one. It is the first rule in "
-        "the table of evidence that reports an exhausted resource. Causes come before consequences.",
-    ]
-    findings = Findings(summary="; ".join(outcome.sentence() for outcome in outcomes), notes=notes)
+    limits = {"loss": sustained.LOSS, "loss_jobs": sustained.LEAST_LOSS_JOBS, "margin": sustained.MARGIN}
+    text = notes("saturation", bound=bound_ms, growth_jobs=sustained.LEAST_GROWTH_JOBS, **limits)
+    findings = Findings(summary="; ".join(outcome.sentence() for outcome in outcomes), notes=text)
     overview: list[dict[str, Any]] = []
     for outcome in outcomes:
         _add(findings, outcome, at_least)
         void = "void: " + outcome.verdict.resource if outcome.verdict.void else outcome.resource
         for count, found in enumerate(outcome.found, 1):
-            row = {
-                "scenario": outcome.scenario,
-                "search": count,
-                "held": found.held,
-                "broke": found.broke,
-                "resource": void,
-            }
-            overview.append(row | (vars(found.last(found.held).step) if found.held else {}))
+            step = vars(found.last(found.held).step) if found.held else {}
+            place = {"scenario": outcome.scenario, "search": count, "held": found.held, "broke": found.broke}
+            overview.append(step | place | {"resource": void})
     findings.tables.insert(0, Table.of(f"Sustained rates, held for {plan.hold_seconds:g} s", overview, OVERVIEW))
     return findings
 
@@ -261,24 +249,17 @@ def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
         faults = "; ".join(tried.step.faults)
         detailed = any(tried is one for one in (*held[:1], broken))
         findings.runs.append(replace(tried.run, detailed=detailed))
-        row = {
-            "scenario": name,
-            "label": tried.run.label,
-            "sustained": tried.sustained,
-            **vars(tried.step),
-            "faults": faults,
-        }
+        row = {"scenario": name, "label": tried.run.label, "sustained": tried.sustained}
+        row |= vars(tried.step) | {"faults": faults}
         findings.raw.append(row)
         steps.append(row | {"cores": tried.watched.generator(), "said": faults or "sustained"})
     # The values of all rules at the rate that held and at the one that broke; the verdict is that of the decisive step.
     before = [one.measured for one in resources.evaluate(held[0].watched)] if held else [None] * len(verdict.evidence)
-    evidence = [
-        vars(one) | {
-            "resource": one.resource.split(",")[0], "held": at_held, "broke": one.measured if broken else None,
-            "bound": f"≥ {one.bound:g} {one.unit}", "mark": "ran out" if one.ran_out else "",
-        }
-        for one, at_held in zip(verdict.evidence, before, strict=True)
-    ]  # fmt: skip
+    evidence = []
+    for one, at_held in zip(verdict.evidence, before, strict=True):
+        row = {"resource": one.resource.split(",")[0], "held": at_held, "broke": one.measured if broken else None}
+        row |= {"bound": f"≥ {one.bound:g} {one.unit}", "mark": "ran out" if one.ran_out else "", "remark": one.remark}
+        evidence.append(row)
     findings.tables += [Table.of(f"{name}: evidence", evidence, EVIDENCE), Table.of(f"{name}: steps", steps, STEPS)]
     findings.plots += _plots(outcome)
     watched = outcome.decisive.watched
@@ -293,11 +274,10 @@ def _plots(outcome: Outcome) -> list[Plot]:
     """Curves against the rate that was due, with lines at the rate that held and at the one that broke."""
     tries, name, resource = outcome.tries, outcome.scenario, outcome.verdict.resource.split(",")[0]
     names = {one for tried in tries for one, cores in tried.watched.programs().items() if cores >= LEAST_CORES}
-    rows = [
-        vars(tried.step) | {"rate": tried.rate, "all": tried.watched.mean("cpu.machine"), "mean": tried.step.in_progress}
-        | {f"cpu {name}": tried.watched.cpu(name) for name in names}
-        for tried in tries
-    ]  # fmt: skip
+    rows = []
+    for tried in tries:
+        used = {f"cpu {program}": tried.watched.cpu(program) for program in names}
+        rows.append(vars(tried.step) | used | {"rate": tried.rate, "all": tried.watched.mean("cpu.machine")})
 
     def mark(axes: Axes) -> None:
         if outcome.held:
@@ -309,7 +289,7 @@ def _plots(outcome: Outcome) -> list[Plot]:
     def plot(title: str, columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
         return curves_of(f"{name}: {title}", rows, columns, y, mark, log_y=log_y)
 
-    cpu = {"all": "all"} | {name: f"cpu {name}" for name in sorted(names)}
+    cpu = {"all": "all"} | {program: f"cpu {program}" for program in sorted(names)}
     return [
         plot("answered against due", {"answered rightly": "answered", "as due": "rate"}, "jobs/s"),
         plot("times of jobs, from when they were due", {share: share for share in TIMES}, "ms", log_y=True),

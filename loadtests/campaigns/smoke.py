@@ -13,7 +13,6 @@ from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK, RIG_ERROR
 from loadtests.reporting.result import Findings, Target
 
-TITLE = "Smoke"
 SECONDS, QUICK_SECONDS = 20, 5
 USERS = {"ReconstructionJob": 8, "KeepAliveJob": 3, "BelleJob": 3, "Misbehaving": 2}
 WRITERS = {"Expert": 2, "Indecisive": 2}

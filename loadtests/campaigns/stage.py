@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadtests import metrics
-from loadtests.campaigns import locusts, sampling
+from loadtests.campaigns import locusts
 from loadtests.campaigns.locusts import Load
 from loadtests.client import Client
 from loadtests.recording.reading import Recording
 from loadtests.reporting.result import Run
 from loadtests.rig import Rig
 from loadtests.service import Service, running
+from loadtests.signals.sampling import sampled
 
 
 class NeedsOwnServiceError(Exception):
@@ -87,7 +88,7 @@ class Stage(Rig):
         self.say(label)
         directory = self.output / "runs" / "".join(letter if letter.isalnum() else "-" for letter in label)
         before = metrics.read(self.url)
-        with sampling.sampled(self.url, self, self.service) as signals:
+        with sampled(self.url, self.service, self.database if self.service else None) as signals:
             recording = record(directory)
         counters = metrics.difference(before, metrics.read(self.url))
         run = Run(label, recording, signals, counters, detailed, settings)

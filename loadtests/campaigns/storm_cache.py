@@ -21,11 +21,11 @@ from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import NO_RESPONSE, OK, OVERLOADED
 from loadtests.reporting import plots
 from loadtests.reporting.figures import spreads
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Run, Table, Target
 from loadtests.reporting.summaries import percentiles_of
 from loadtests.storm import allow_files
 
-TITLE = "Storm and cache"
 STATUSES, UNLOCKED = ("frozen", "locked", "unlocked"), {"status": "unlocked"}
 LOCKED_SECONDS = 60
 JOBS, QUICK_JOBS = 10_000, 500
@@ -138,12 +138,7 @@ def _findings(stage: Stage, storms: list[dict[str, Any]]) -> Findings:
         ],
         plots=[plots.bars(f"Answers a second, {jobs:,} jobs at once", rates, x="answers/s")],
         runs=stage.runs,
-        notes=[
-            "Times count from when all jobs were due. One process started them, and the last one began up to "
-            f"{max(row['spread_ms'] for row in storms):,.0f} ms after the first. A farm of machines would be faster, and the "
-            "time for which a job waited for the generator is part of its time. By nginx alone is the share of correct responses "
-            "that the service did not count as lookups; it counts requests that revalidate a cached response."
-        ],
+        notes=notes("storm-cache", spread=max(row["spread_ms"] for row in storms)),
         figures={
             f"{status}: {heading}": [row[key] for row in storms if row["status"] == status]
             for status in STATUSES

@@ -18,16 +18,6 @@ MARGIN = 0.25
 LEAST_GROWTH_JOBS = 5
 CHECK_INTERVAL_SECONDS = 0.1
 
-MEANING = (
-    "A rate is sustained if all of these hold in the window after the first seconds of a step. Jobs succeeded at no less than "
-    f"{100 - 100 * LOSS:g} % of the rate at which they were due (or {LEAST_LOSS_JOBS} jobs fewer, if that is more). No request "
-    "of the whole step failed; 504 is a failure, and so is a job that the generator could not start. The number of jobs in "
-    "progress, fitted by a straight line, did not grow from the beginning to the end of the window by more than the jobs due in "
-    f"{100 * MARGIN:g} % of the bound (or {LEAST_GROWTH_JOBS} jobs). 95 % of the jobs ended within the bound, counted from when "
-    f"they were due, not from when they began. The generator was on time: 99 % of its jobs began within {100 * MARGIN:g} % of "
-    "the bound after they were due."
-)
-
 
 @dataclass(frozen=True)
 class Step:

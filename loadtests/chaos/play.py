@@ -4,16 +4,8 @@ import time
 from collections import Counter
 
 from loadtests import metrics
-from loadtests.chaos.clients import (
-    PROCESSES,
-    ClientProcesses,
-    Log,
-    Scene,
-    read_kept_connection,
-    read_nested,
-    read_new_connections,
-    write,
-)
+from loadtests.chaos import clients
+from loadtests.chaos.clients import PROCESSES, ClientProcesses, Log, Scene
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.report import Played, Row, judge
 from loadtests.chaos.stage import Fault, SkippedError, Stage
@@ -43,13 +35,13 @@ def play(
     """Inject and remove the fault while clients send requests, and check all their responses and the stored rows."""
     skipped, reads_before = "", _replica_reads(service)
     scene, log = Scene(service.host, frozen, _written_tag(service, f"written{number:03d}"), None), Log()
-    writers = [(write, writer, WRITE_PAUSE_SECONDS) for writer in range(WRITERS)]
+    writers = [(clients.write, writer, WRITE_PAUSE_SECONDS) for writer in range(WRITERS)]
     processes = ClientProcesses(
         scene,
         [
-            [(read_new_connections, reader, READ_PAUSE_SECONDS) for reader in range(READERS)],
-            [(read_kept_connection, reader, READ_PAUSE_SECONDS) for reader in range(READERS)],
-            [*writers, (read_nested, 0, NESTED_PAUSE_SECONDS)],
+            [(clients.read_new_connections, reader, READ_PAUSE_SECONDS) for reader in range(READERS)],
+            [(clients.read_kept_connection, reader, READ_PAUSE_SECONDS) for reader in range(READERS)],
+            [*writers, (clients.read_nested, 0, NESTED_PAUSE_SECONDS)],
         ],
     )
     time.sleep(BEFORE_SECONDS)

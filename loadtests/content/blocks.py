@@ -31,23 +31,13 @@ def start_of(number: int) -> tuple[int, int]:
 
 def row_to_insert(tag: str, number: int) -> dict[str, Any]:
     """The body of `payload-iovs/insert` for an IOV."""
-    return {
-        "global_tag": tag,
-        "payload_type": type_of(number),
-        "since": start_of(number),
-        "until": "next",
-        **_payload(number),
-    }
+    place = {"global_tag": tag, "payload_type": type_of(number), "since": start_of(number), "until": "next"}
+    return place | _payload(number)
 
 
 def _payload(number: int) -> dict[str, Any]:
-    kind = type_of(number)
-    return {
-        "payload_url": f"{kind}/{number:08d}.root",
-        "checksum": f"{number:032x}",
-        "size": number,
-        "revision": REVISION,
-    }
+    url = f"{type_of(number)}/{number:08d}.root"
+    return {"payload_url": url, "checksum": f"{number:032x}", "size": number, "revision": REVISION}
 
 
 class Content:
@@ -68,7 +58,5 @@ class Content:
         if not after:
             return []
         start, number = rows[after - 1]
-        payload = _payload(number)
-        return [
-            [type_of(number), payload["payload_url"], payload["checksum"], number, *start, *END_OF_TIME, REVISION]
-        ]  # fmt: skip
+        url, checksum = (_payload(number)[name] for name in ("payload_url", "checksum"))
+        return [[type_of(number), url, checksum, number, *start, *END_OF_TIME, REVISION]]

@@ -12,7 +12,7 @@ from loadtests.reporting import noise, plots
 from loadtests.reporting.campaign import FILE, FORMAT
 from loadtests.reporting.figures import Spread, number, ratio
 from loadtests.reporting.noise import Change
-from loadtests.reporting.report import Report
+from loadtests.reporting.report import Report, notes
 from loadtests.reporting.result import Result, Table
 from loadtests.reporting.summaries import PERCENTILES
 
@@ -37,14 +37,6 @@ UNSURE = {
     False: "did not pass: error responses are faster than lookups",
     None: "was too small for verdicts: differences mean little",
 }
-EXPLANATION = (
-    "Figures with repetitions show the median and, in brackets, minimum and maximum. They changed if a rank test (Mann and "
-    "Whitney, 5 %) says so or, with too few repetitions for the test, if the gap between the ranges is more than one and a half "
-    "times the wider range. Percentiles and rates of a single run have an interval of 99 %, from resampling blocks of its time "
-    "(bootstrap); it does not include other differences from one run to the next. A change of less than 3 % counts as none, "
-    "except for shares. Shares of failed requests changed if chance alone would cause the difference in at most one run of a "
-    "hundred."
-)
 
 
 class IncomparableError(Exception):
@@ -122,7 +114,7 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
         f"Comparison: {after['title']}",
         Table("Environment", ("", "A", "B"), facts),
         [result],
-        [*_differences(before, after), EXPLANATION],
+        [*_differences(before, after), *notes("compare")],
         question="What changed from A to B beyond noise?",
         headline=", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         or "nothing to compare",

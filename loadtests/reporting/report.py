@@ -128,6 +128,12 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
+def notes(name: str, **values: Any) -> list[str]:
+    """The paragraphs of templates/notes/NAME.md with these values."""
+    text = _environment().get_template(f"notes/{name}.md").render(values)
+    return [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
+
+
 def markdown_table(table: Table) -> str:
     """A table as Markdown."""
     return str(_environment().get_template("table.md").module.table(table)).strip()  # type: ignore[attr-defined]

@@ -74,14 +74,14 @@ class Signals:
     also other, which is the rest.
 
     Machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes per
-    second, `disk.busy`, and the others of `loadtests/signals/machine.py`.
+    second, `disk.busy`, and the others of `loadtests/signals/sources.py`.
 
     PostgreSQL: `connections.<state>`; active ones by wait event, `waits.<type>:<event>`, or `waits.none`
     without a wait.
 
     Service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, the rates per second `answers.<status>`,
     `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started`, `.finished`, and the others of
-    `loadtests/signals/counts.py`.
+    `loadtests/signals/sources.py`.
 
     A sample that could not be read is left out.
     """

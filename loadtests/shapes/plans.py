@@ -1,8 +1,7 @@
 """The shapes as plain functions of time and of recent statistics; this module does not import locust."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 RAMP_STEPS = 10
 # The load study (docs/load-tests.md): numbers of readers at the ends of three equal periods, and the writers.
@@ -30,21 +29,6 @@ class Seen(NamedTuple):
     p95: float | None
 
 
-class Settings(Protocol):
-    """The options that plans read, and in part set before a test begins."""
-
-    num_users: int | None
-    run_time: float | None
-    scale: float
-    pause: float
-    iterations: int
-    jobs_per_user: int
-    start_together: bool
-    step_seconds: float
-    slow_milliseconds: float
-    failing_percent: float
-
-
 @dataclass
 class Plan:
     """A shape. `users` is the peak, `seconds` the duration (None: until all users have stopped).
@@ -57,8 +41,8 @@ class Plan:
     seconds: float | None = 20.0
     over: str = ""
 
-    def settle(self, options: Settings) -> None:
-        """Read the options, and set those on which the shape depends."""
+    def settle(self, options: Any) -> None:
+        """Read the options of `loadtests/users/options.py`, and set those on which the shape depends."""
         self.over = ""
         self.users = options.num_users or max(1, round(type(self).users * options.scale))
         self.seconds = options.run_time or type(self).seconds
@@ -94,21 +78,20 @@ class Ramp(Plan):
     requests: int = 0
     failures: int = 0
 
-    def settle(self, options: Settings) -> None:
+    def settle(self, options: Any) -> None:
         """Read the length of a step and the bounds from the options."""
         super().settle(options)
         self.step, self.requests, self.failures = -1, 0, 0
-        self._step_seconds, self._slow_milliseconds = options.step_seconds, options.slow_milliseconds
-        self._failing_percent = options.failing_percent / 100
+        self._options = options
 
     def hold(self, seconds: float, seen: Seen) -> Target | None:
         """Go to the next step when it is due, unless a bound is exceeded."""
         self.requests += seen.requests
         self.failures += seen.failures
-        step = int(seconds / self._step_seconds)
-        if self.failures > self._failing_percent * self.requests:
+        step = int(seconds / self._options.step_seconds)
+        if self.failures > self._options.failing_percent / 100 * self.requests:
             self.over = f"broke at {seen.users} users: {self.failures} of {self.requests} requests failed"
-        elif seen.p95 is not None and seen.p95 > self._slow_milliseconds:
+        elif seen.p95 is not None and seen.p95 > self._options.slow_milliseconds:
             self.over = f"broke at {seen.users} users: 95 % of the responses took up to {seen.p95:.0f} ms"
         elif step >= RAMP_STEPS:
             self.over = f"held {self.users} users"
@@ -127,7 +110,7 @@ class Storm(Plan):
     users: int = 10_000
     seconds: float | None = None
 
-    def settle(self, options: Settings) -> None:
+    def settle(self, options: Any) -> None:
         """Set --start-together, and one job per user."""
         super().settle(options)
         options.start_together = True
@@ -146,7 +129,7 @@ class ReadersAndWriters(Plan):
     seconds: float | None = 360.0
     writers: int = WRITERS
 
-    def settle(self, options: Settings) -> None:
+    def settle(self, options: Any) -> None:
         """Set the pause of readers and the iterations of writers."""
         super().settle(options)
         part = self.users / READERS[2]
@@ -174,11 +157,5 @@ class Endurance(Plan):
         return Target(self.users, max(0.1, self.users / START_SECONDS))
 
 
-PLANS: dict[str, Callable[[], Plan]] = {
-    "smoke": Smoke,
-    "steady": Steady,
-    "ramp": Ramp,
-    "storm": Storm,
-    "readers-and-writers": ReadersAndWriters,
-    "endurance": Endurance,
-}
+PLANS: dict[str, type[Plan]] = {"smoke": Smoke, "steady": Steady, "ramp": Ramp, "storm": Storm}
+PLANS |= {"readers-and-writers": ReadersAndWriters, "endurance": Endurance}

@@ -5,7 +5,7 @@ from typing import Any
 
 from locust import LoadTestShape, User
 
-from loadtests.shapes.plans import PLANS, Plan, Seen
+from loadtests.shapes.plans import PLANS, Seen
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ class PlannedShape(LoadTestShape):
 
     def __init__(self) -> None:
         super().__init__()
-        self.plan: Plan = PLANS[self.plan_name]()
+        self.plan = PLANS[self.plan_name]()
         self._requests = self._failures = 0
 
     def settle(self, options: Any) -> None:
@@ -32,16 +32,14 @@ class PlannedShape(LoadTestShape):
 
     def tick(self) -> tuple[int, float] | tuple[int, float, list[type[User]]] | None:
         """The users and spawn rate, which locust requests every second; None ends the test."""
-        target = self.plan.target(self.get_run_time(), self._seen())
-        if target is None and self.plan.over:
-            logger.info("%s: %s", self.plan_name, self.plan.over)
-        return None if target is None else (target.users, target.rate)
-
-    def _seen(self) -> Seen:
         total = self.runner.stats.total
         requests, failures = total.num_requests - self._requests, total.num_failures - self._failures
         self._requests, self._failures = total.num_requests, total.num_failures
-        return Seen(self.runner.user_count, requests, failures, total.get_current_response_time_percentile(0.95))
+        p95 = total.get_current_response_time_percentile(0.95)
+        target = self.plan.target(self.get_run_time(), Seen(self.runner.user_count, requests, failures, p95))
+        if target is None and self.plan.over:
+            logger.info("%s: %s", self.plan_name, self.plan.over)
+        return None if target is None else (target.users, target.rate)
 
 
 class Smoke(PlannedShape):
@@ -68,6 +66,12 @@ class Storm(PlannedShape):
     plan_name = "storm"
 
 
+class Endurance(PlannedShape):
+    """All users for hours."""
+
+    plan_name = "endurance"
+
+
 class ReadersAndWriters(PlannedShape):
     """A varying number of readers and a few writers."""
 
@@ -90,9 +94,3 @@ class ReadersAndWriters(PlannedShape):
         for kind, count in self._fixed.items():
             kind.fixed_count = count
         self._fixed.clear()
-
-
-class Endurance(PlannedShape):
-    """All users for hours."""
-
-    plan_name = "endurance"

@@ -3,8 +3,7 @@
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,25 +38,11 @@ class Stat(NamedTuple):
         return self.user + self.children_user, self.system + self.children_system
 
 
-@dataclass(frozen=True)
-class Memory:
-    """Resident bytes of a process: private ones, and those shared with others (files, and PostgreSQL's buffers)."""
-
-    own: int
-    shared: int
-
-
 def all_processes() -> dict[int, Stat]:
     """Every process of the machine by its pid."""
-    return {stat.pid: stat for stat in _stats()}
-
-
-def _stats() -> Iterator[Stat]:
     with os.scandir(PROC) as entries:
-        names = [entry.name for entry in entries if entry.name.isdigit()]
-    for name in names:
-        if stat := _stat(name):
-            yield stat
+        stats = [_stat(entry.name) for entry in entries if entry.name.isdigit()]
+    return {stat.pid: stat for stat in stats if stat}
 
 
 def _stat(pid: str) -> Stat | None:
@@ -72,11 +57,13 @@ def _stat(pid: str) -> Stat | None:
     return Stat(int(pid), name.decode(errors="replace"), int(words[1]), int(words[19]), *numbers)
 
 
-def memory_of(pid: int) -> Memory:
-    """The memory of a process. Raises `OSError` if it does not exist."""
-    words = (PROC / str(pid) / "statm").read_bytes().split()
-    resident, shared = int(words[1]), int(words[2])
-    return Memory((resident - shared) * PAGE_BYTES, shared * PAGE_BYTES)
+def memory_of(pid: int) -> tuple[int, int]:
+    """Private resident bytes of a process, and those shared with others (files, and PostgreSQL's buffers).
+
+    Raises `OSError` if it does not exist.
+    """
+    _, resident, shared, *_ = map(int, (PROC / str(pid) / "statm").read_bytes().split())
+    return (resident - shared) * PAGE_BYTES, shared * PAGE_BYTES
 
 
 def files_of(pid: int) -> int:
@@ -111,10 +98,8 @@ class Programs:
         columns: dict[str, float] = defaultdict(float)
         if self._when:
             self._add_cpu(columns, ours, now - self._when)
-        shared: dict[str, int] = defaultdict(int)
-        for pid, stat in ours.items():
-            self._add_state(columns, shared, pid, stat)
-        columns[f"memory.{POSTGRES}"] += shared[POSTGRES]
+        shared = [self._add_state(columns, stat) for stat in ours.values()]
+        columns[f"memory.{POSTGRES}"] += max(shared, default=0)
         self._before, self._when = ours, now
         self._known = {key: name for key, name in self._known.items() if key[0] in ours}
         return dict(columns)
@@ -137,17 +122,16 @@ class Programs:
                 ticks = stat.ticks[place] - since[place] - gone[pid][place]
                 columns[f"cpu.{self._name(stat)}.{kind}"] += max(0, ticks) / TICKS / seconds
 
-    def _add_state(self, columns: dict[str, float], shared: dict[str, int], pid: int, stat: Stat) -> None:
+    def _add_state(self, columns: dict[str, float], stat: Stat) -> int:
+        """Add the other columns of a process; returns the shared memory of a process of PostgreSQL, otherwise 0."""
         name = self._name(stat)
         try:
-            memory, files = memory_of(pid), files_of(pid)
+            (own, shared), files = memory_of(stat.pid), files_of(stat.pid)
         except OSError:
-            return
-        columns[f"memory.{name}"] += memory.own
-        shared[name] = max(shared[name], memory.shared)
-        columns[f"files.{name}"] += files
-        columns[f"threads.{name}"] += stat.threads
-        columns[f"processes.{name}"] += 1
+            return 0
+        for column, value in (("memory", own), ("files", files), ("threads", stat.threads), ("processes", 1)):
+            columns[f"{column}.{name}"] += value
+        return shared if name == POSTGRES else 0
 
     def _name(self, stat: Stat) -> str:
         return self._known[stat.pid, stat.born]
@@ -161,19 +145,14 @@ class Programs:
         known = self._known.get((stat.pid, stat.born))
         if known and known not in (SERVE, RIG):
             return known
-        root = self._root(stat, found)
-        if root is not None:
-            self._known[stat.pid, stat.born] = root if stat.pid in self._roots else _program_of(stat, root)
-            return self._name(stat)
-        return None
-
-    def _root(self, stat: Stat, found: Mapping[int, Stat]) -> str | None:
         place: Stat | None = stat
-        while place is not None:
-            if place.pid in self._roots:
-                return self._roots[place.pid]
+        while place is not None and place.pid not in self._roots:
             place = found.get(place.parent)
-        return None
+        if place is None:
+            return None
+        root = self._roots[place.pid]
+        self._known[stat.pid, stat.born] = root if place is stat else _program_of(stat, root)
+        return self._name(stat)
 
 
 def _program_of(stat: Stat, root: str) -> str:

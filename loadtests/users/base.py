@@ -6,23 +6,28 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import gevent
+import geventhttpclient.client
 import orjson
 from gevent.event import Event
 from gevent.pool import Group
 from locust import FastHttpUser, task
 from locust.contrib.fasthttp import FastHttpSession, ResponseContextManager
 from locust.exception import StopUser
+from locust.user.users import LOCUST_STATE_STOPPING
 
 from loadtests.recording import outcome
 from loadtests.recording.rows import JOB, Request, now
 from loadtests.recording.writer import Writer
 from loadtests.service import PREFIX
-from loadtests.users import together
 from loadtests.users.options import CLOSED, OPEN
 from loadtests.users.reply import Check, Reply, kind_of, verdict
-from loadtests.users.sessions import new_session
 
 CUT_SHORT = "cut short by the end of the test"
+CHECK_INTERVAL_SECONDS = 0.05
+# geventhttpclient retries requests with these methods when the connection closes before the response, and
+# locust does not see it. The load test would report successes where real jobs abort, and the server would count
+# more requests than were recorded.
+geventhttpclient.client.IDEMPOTENT_METHODS = frozenset()
 logger = logging.getLogger(__name__)
 
 
@@ -32,6 +37,26 @@ class JobEndedError(Exception):
 
 class FailedRequestError(Exception):
     """The error that locust shows for a failed request; it begins with the outcome, by which locust groups failures."""
+
+
+class Barrier:
+    """A barrier for users: they wait until those of all processes are spawned, so that a storm begins at one moment."""
+
+    def __init__(self) -> None:
+        self.is_open = Event()
+        self._since = 0.0
+
+    def open(self) -> None:
+        """Release all users now."""
+        self._since = now()
+        self.is_open.set()
+
+    def wait(self, user: FastHttpUser) -> float:
+        """Wait for all users or the end of the test; returns when all were due, in seconds since the epoch."""
+        # The event is polled: of thousands of greenlets that wait for it with a timeout, gevent wakes only some.
+        while user._state != LOCUST_STATE_STOPPING and not self.is_open.is_set():
+            gevent.sleep(CHECK_INTERVAL_SECONDS)
+        return self._since or now()
 
 
 class Calls:
@@ -118,6 +143,7 @@ class CheckedUser(FastHttpUser):
     # False: each request uses a new connection, which is closed after the response.
     keeps_connections = False
     writer: Writer | None = None
+    all_there = Barrier()
 
     def __init__(self, environment: Any) -> None:
         self.options = environment.parsed_options
@@ -138,7 +164,7 @@ class CheckedUser(FastHttpUser):
         if CheckedUser.writer:
             CheckedUser.writer.users += 1
         if self.options.start_together:
-            self._due = together.wait(self)
+            self._due = self.all_there.wait(self)
 
     def on_stop(self) -> None:
         """Remove this user from the count in the recording."""
@@ -201,7 +227,7 @@ class CheckedUser(FastHttpUser):
         writer = CheckedUser.writer
         if writer:
             writer.in_progress += 1
-        session = self._idle.pop() if self._idle else new_session(self, self.options.patience)
+        session = self._idle.pop() if self._idle else self._new_session()
         calls, begin, found, detail = Calls(self, session, due), now(), outcome.OK, ""
         try:
             self.job(calls)
@@ -219,6 +245,17 @@ class CheckedUser(FastHttpUser):
             if writer:
                 writer.in_progress -= 1
             self._record_job(due, begin, found, calls.count, detail)
+
+    def _new_session(self) -> FastHttpSession:
+        """A session with one connection at a time, which never retries a request and never hides an error."""
+        patience = self.options.patience
+        limits = {"concurrency": 1, "max_retries": 0, "max_redirects": 0}
+        timeouts = {"network_timeout": patience, "connection_timeout": patience, "insecure": self.insecure}
+        event = self.environment.events.request
+        session = FastHttpSession(base_url=self.host, request_event=event, user=self, **limits, **timeouts)
+        # For other statuses the client would close the connection before it has read the body.
+        session.client.valid_response_codes = range(1000)
+        return session
 
     def _record_job(self, due: float, begin: float, found: str, calls: int, detail: str) -> None:
         name = type(self).__name__

@@ -3,28 +3,38 @@
 import itertools
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from locust import events
 from locust.argument_parser import LocustArgumentParser
 
 from cdb_rest.domain.moment import Moment
+from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
+from loadtests import schedule
 from loadtests.content.blocks import Content, row_to_insert, start_of
 from loadtests.content.expected import Expected
-from loadtests.users.base import Calls, CheckedUser, Reply
+from loadtests.recording.rows import now
+from loadtests.users.base import Calls, CheckedUser
+from loadtests.users.readers import Reader
+from loadtests.users.reply import Check, Reply
+
+# From the end of one wave to the first request of the next one.
+LEAD_SECONDS = 0.1
 
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: LocustArgumentParser) -> None:
     """Add the options of these users, which --help shows and the web UI does not."""
-
-    def add(*flags: str, **arguments: Any) -> None:
-        parser.add_argument(*flags, include_in_web_ui=False, **arguments)
-
-    add("--numbers-from", type=int, default=0, metavar="N", help="Inserter, ReadBack: number of the first IOV")
-    add("--lookup-tag", default="", metavar="NAME", help="StudyLookup: the global tag")
-    add("--route", default="payloadiovs/", metavar="PATH", help="StudyLookup: the route of the lookup")
+    for flag, default, text in (
+        ("--numbers-from", 0, "Inserter, ReadBack: number of the first IOV"),
+        ("--lookup-tag", "", "StudyLookup: the global tag"),
+        ("--route", "payloadiovs/", "StudyLookup: the route of the lookup"),
+        ("--schedule", "", "Scheduled: file with the waves of requests"),
+    ):
+        parser.add_argument(flag, type=type(default), default=default, help=text, include_in_web_ui=False)
 
 
 class _Numbered(CheckedUser):
@@ -107,3 +117,39 @@ class StudyLookup(CheckedUser):
 
         path = f"{options.route}?gtName={options.lookup_tag}&majorIOV={moment.major}&minorIOV={moment.minor}"
         calls.request("GET", path, name="lookup", check=check)
+
+
+class Scheduled(Reader):
+    """Sends one request per job at the scheduled time, each over a new connection."""
+
+    def __init__(self, environment: Any) -> None:
+        super().__init__(environment)
+        self._waves = schedule.read(Path(self.options.schedule))
+        self._wave = self._waves[0]
+
+    def job(self, calls: Calls) -> None:
+        """Send one request to the route of the current wave."""
+        subject, moment = self.subject, self.subject.draw()
+        requests: dict[str, tuple[str, Check]] = {
+            "lookup": (subject.path(moment), subject.check(moment)),
+            "globalTags": ("globalTags", subject.check_tag_list),
+            "gtPayloadLists": (f"gtPayloadLists/{quote(subject.tag)}", self._fault_of_lists),
+        }
+        path, check = requests[self._wave.route]
+        calls.request("GET", path, name=self._wave.name, check=check)
+
+    def _fault_of_lists(self, reply: Reply) -> str | None:
+        scenario = SCENARIOS.get(self.options.scenario)
+        if scenario is None:
+            return None if reply.json and all(isinstance(name, str) for name in reply.json.values()) else "no lists"
+        expected = payload_type_names(scenario.payload_types)
+        are_same = sorted(reply.json) == sorted(expected)
+        return None if are_same else f"not the {len(expected)} payload types of the scenario"
+
+    def _moments(self) -> Iterator[float]:
+        for wave in self._waves:
+            self._progress.join()
+            self._wave = wave
+            begin = now() + LEAD_SECONDS
+            for number in range(wave.count):
+                yield begin + number * wave.offset

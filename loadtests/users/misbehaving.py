@@ -1,11 +1,13 @@
 """Clients that send invalid requests, which must get the right error."""
 
 import random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from loadtests.users.base import Calls, CheckedUser, Reply
+from loadtests.users.base import Calls, CheckedUser
+from loadtests.users.reply import Reply
 
 LOOKUP = "payloadiovs/?gtName=tiny"
+TEXT = {"Content-Type": "text/plain"}
 
 
 class Mistake(NamedTuple):
@@ -35,10 +37,10 @@ MISTAKES = (
     Mistake("broken JSON", "POST", "gt", 400, "invalid_json", b'{"name": "half'),
     Mistake("no name", "POST", "pt", 400, "invalid_input", b"{}"),
     Mistake("deep JSON", "POST", "pt", 400, "body_too_complex", b"[" * 100 + b"]" * 100),
-    Mistake("no JSON", "POST", "pt", 415, "unsupported_media_type", b"name=a", {"Content-Type": "text/plain"}),
+    Mistake("no JSON", "POST", "pt", 415, "unsupported_media_type", b"name=a", TEXT),
     Mistake("unknown type", "DELETE", "deletePayloadType/no-such-type", 404, "payload_type_not_found"),
     Mistake("clone of nothing", "POST", "cloneGlobalTag/no-such-tag/copy", 404, "global_tag_not_found", b"null"),
-)  # fmt: skip
+)
 
 
 class Misbehaving(CheckedUser):
@@ -47,19 +49,12 @@ class Misbehaving(CheckedUser):
     def job(self, calls: Calls) -> None:
         """Send one invalid request."""
         mistake = random.choice(MISTAKES)
-        calls.request(
-            mistake.method,
-            mistake.path,
-            name=f"mistake: {mistake.name}",
-            status=mistake.status,
-            body=mistake.body,
-            headers=mistake.headers,
-            check=lambda reply: _fault(mistake, reply),
-        )
 
+        def fault(reply: Reply) -> str | None:
+            error = reply.json
+            if not isinstance(error["detail"], str) or not error["detail"]:
+                return f"no detail: {error}"
+            return None if error["code"] == mistake.code else f"code {error['code']}, not {mistake.code}"
 
-def _fault(mistake: Mistake, reply: Reply) -> str | None:
-    error: dict[str, Any] = reply.json
-    if not isinstance(error["detail"], str) or not error["detail"]:
-        return f"no detail: {error}"
-    return None if error["code"] == mistake.code else f"code {error['code']}, not {mistake.code}"
+        sent = {"status": mistake.status, "body": mistake.body, "headers": mistake.headers}
+        calls.request(mistake.method, mistake.path, name=f"mistake: {mistake.name}", check=fault, **sent)

@@ -11,10 +11,11 @@ import gevent
 from gevent.lock import Semaphore
 
 from cdb_rest.domain.moment import END_OF_TIME
-from loadtests.users.base import Calls, CheckedUser, JobEndedError, Reply
+from loadtests.users.base import Calls, CheckedUser, JobEndedError
 from loadtests.users.iterations import Iterations
+from loadtests.users.reply import Check, Reply
 
-UNLOCKED = {"status": "unlocked"}
+INSERT = "payload-iovs/insert"
 
 
 class WritingUser(CheckedUser):
@@ -30,14 +31,12 @@ class WritingUser(CheckedUser):
     def create_tag(self, calls: Calls, tag: str) -> None:
         """Create an unlocked tag."""
         self._created.append(f"deleteGlobalTag/{tag}")
-        body = UNLOCKED | {"name": tag, "author": "load test"}
-        calls.request("POST", "gt", name="create tag", json=body, check=lambda reply: _is(reply.json["name"], tag))
+        body = {"name": tag, "status": "unlocked", "author": "load test"}
+        calls.request("POST", "gt", name="create tag", json=body, check=_equals(tag, "name"))
 
     def delete(self, calls: Calls, path: str, *, name: str, status: int | tuple[int, ...] = 200) -> None:
         """Delete one of the created objects, by its path."""
-        calls.request(
-            "DELETE", path, name=name, status=status, check=lambda reply: _is(bool(reply.json["detail"]), True)
-        )
+        calls.request("DELETE", path, name=name, status=status, check=partial(_has, "detail"))
         self._created.remove(path)
 
     def on_stop(self) -> None:
@@ -71,9 +70,12 @@ class Expert(WritingUser):
                 self._prepare(calls)
             tag, self._tag = self._tag, ""
             self._number += 1
-            self._try(calls, tag)
-            self._attach(calls, tag)
-            self._insert(calls, tag)
+            attached, inserted = (self._row(tag, kind) for kind in self._types)
+            # A dry run must change nothing; `_read_back` would detect a change.
+            dry = attached | {"dry_run": True}
+            calls.request("POST", INSERT, name="insert, dry run", json=dry, check=lambda reply: _planned(reply, dry))
+            self._attach(calls, tag, attached)
+            calls.request("POST", INSERT, name="insert", json=inserted, check=lambda reply: _inserted(reply, inserted))
             self._read_back(calls, tag)
             self._browse(calls, tag)
             # Not reached by a job that failed, of which it is unknown what was stored: the next job then
@@ -82,85 +84,62 @@ class Expert(WritingUser):
 
     def _prepare(self, calls: Calls) -> None:
         tag = f"load-expert-{uuid.uuid4().hex[:12]}"
-        calls.request("GET", "gtstatus", name="gtstatus", check=lambda reply: _is("unlocked" in _names(reply), True))
+        calls.request("GET", "gtstatus", name="gtstatus", check=_lists("unlocked"))
         # Payloads of the first type are inserted with several requests, those of the second with one.
         self._types = [f"{tag}-{kind}" for kind in ("attached", "inserted")]
         for kind in self._types:
             self._created.append(f"deletePayloadType/{kind}")
-            calls.request("POST", "pt", name="create type", json={"name": kind}, check=partial(_is_named, name=kind))
+            calls.request("POST", "pt", name="create type", json={"name": kind}, check=_equals(kind, "name"))
         self.create_tag(calls, tag)
         self._number = -1
         self._tag = tag
 
-    def _row(self, kind: str, number: int) -> list[Any]:
-        """The row as a lookup at its start returns it, if it is the last one of its list."""
-        return [kind, f"{kind}/{number:06d}", f"{number:032x}", number, number, 0, *END_OF_TIME, "1"]
+    def _row(self, tag: str, kind: str) -> dict[str, Any]:
+        """The row with the current number as the body of an insert."""
+        number = self._number
+        payload = {"payload_url": f"{kind}/{number:06d}", "checksum": f"{number:032x}", "size": number, "revision": "1"}
+        return {"global_tag": tag, "payload_type": kind, **payload, "since": [number, 0], "until": "next"}
 
-    def _try(self, calls: Calls, tag: str) -> None:
-        """Send a dry run, which must change nothing; `_read_back` would detect a change."""
-        row = self._to_insert(tag, self._types[0]) | {"dry_run": True}
-        calls.request(
-            "POST", "payload-iovs/insert", name="insert, dry run", json=row, check=lambda reply: _planned(reply, row)
-        )
-
-    def _attach(self, calls: Calls, tag: str) -> None:
-        kind = self._types[0]
-        calls.request("GET", "globalTags", name="globalTags", check=lambda reply: _is(tag in _names(reply), True))
-        calls.request("GET", "pt", name="pt", check=lambda reply: _is(kind in _names(reply), True))
-        path, new = f"gtPayloadLists/{tag}", {"payload_type": kind}
+    def _attach(self, calls: Calls, tag: str, row: dict[str, Any]) -> None:
+        """Insert a row as the C++ client does, with several requests."""
+        kind, path = row["payload_type"], f"gtPayloadLists/{tag}"
+        calls.request("GET", "globalTags", name="globalTags", check=_lists(tag))
+        calls.request("GET", "pt", name="pt", check=_lists(kind))
         lists = calls.request("GET", path, name="gtPayloadLists", check=lambda reply: _is(type(reply.json), dict)).json
         if kind not in lists:
-            reply = calls.request("POST", "pl", name="create list", json=new, check=lambda reply: _has(reply, "name"))
-            created = reply.json["name"]
+            new = {"payload_type": kind}
+            created = calls.request("POST", "pl", name="create list", json=new, check=partial(_has, "name")).json[
+                "name"
+            ]
             body = {"global_tag": tag, "payload_list": created}
-            calls.request(
-                "PUT", "pl_attach", name="attach list", json=body, check=lambda reply: _is_named(reply, created)
-            )
-        lists = calls.request("GET", path, name="gtPayloadLists", check=lambda reply: _has(reply, kind))
-        _, url, checksum, size, major, minor, *_, revision = self._row(kind, self._number)
-        body = {
-            "payload_url": url, "checksum": checksum, "size": size, "revision": revision, "major_iov": major, "minor_iov": minor,
-        }  # fmt: skip
-        iov = calls.request(
-            "POST",
-            "piov",
-            name="create IOV",
-            json=body,
-            check=lambda reply: _has(reply, "id") or _is(reply.json["payload_url"], url),
-        )
-        body = {"payload_list": lists.json[kind], "piov_id": iov.json["id"]}
-        calls.request(
-            "PUT",
-            "piov_attach",
-            name="attach IOV",
-            json=body,
-            check=lambda reply: _is(reply.json["payload_list"], lists.json[kind]),
-        )
+            calls.request("PUT", "pl_attach", name="attach list", json=body, check=_equals(created, "name"))
+        attached = calls.request("GET", path, name="gtPayloadLists", check=partial(_has, kind)).json[kind]
+        payload = {name: row[name] for name in ("payload_url", "checksum", "size", "revision")}
+        body = payload | {"major_iov": row["since"][0], "minor_iov": row["since"][1]}
 
-    def _insert(self, calls: Calls, tag: str) -> None:
-        row = self._to_insert(tag, self._types[1])
-        calls.request("POST", "payload-iovs/insert", name="insert", json=row, check=lambda reply: _inserted(reply, row))
+        def is_stored(reply: Reply) -> str | None:
+            return _has("id", reply) or _is(reply.json["payload_url"], row["payload_url"])
 
-    def _to_insert(self, tag: str, kind: str) -> dict[str, Any]:
-        _, url, checksum, size, major, minor, *_, revision = self._row(kind, self._number)
-        return {
-            "global_tag": tag, "payload_type": kind, "payload_url": url, "checksum": checksum, "size": size, "revision": revision,
-            "since": [major, minor], "until": "next",
-        }  # fmt: skip
+        iov = calls.request("POST", "piov", name="create IOV", json=body, check=is_stored).json["id"]
+        body = {"payload_list": attached, "piov_id": iov}
+        calls.request("PUT", "piov_attach", name="attach IOV", json=body, check=_equals(attached, "payload_list"))
 
     def _read_back(self, calls: Calls, tag: str) -> None:
         """Look up the rows just written, and an earlier one, compared by URL because its end depends on the mode."""
+        number, earlier = self._number, self._number // 2
+        written = [self._row(tag, kind) for kind in self._types]
+        rows = [
+            [row["payload_type"], row["payload_url"], row["checksum"], number, number, 0, *END_OF_TIME, "1"]
+            for row in written
+        ]
+        urls = [f"{kind}/{earlier:06d}" for kind in self._types]
 
-        def lookup(number: int) -> str:
-            return f"payloadiovs/?gtName={tag}&majorIOV={number}&minorIOV=5"
+        def read(major: int, check: Check) -> None:
+            path = f"payloadiovs/?gtName={tag}&majorIOV={major}&minorIOV=5"
+            calls.request("GET", path, name="read back", check=check)
 
-        rows = [self._row(kind, self._number) for kind in self._types]
-        calls.request("GET", lookup(self._number), name="read back", check=lambda reply: _is(reply.json, rows))
-        earlier = self._number // 2
-        urls = [self._row(kind, earlier)[1] for kind in self._types]
-        calls.request(
-            "GET", lookup(earlier), name="read back", check=lambda reply: _is([row[1] for row in reply.json], urls)
-        )
+        read(number, lambda reply: _is(reply.json, rows))
+        read(earlier, lambda reply: _is([row[1] for row in reply.json], urls))
 
     def _browse(self, calls: Calls, tag: str) -> None:
         count = 2 * (self._number + 1)
@@ -171,7 +150,7 @@ class Expert(WritingUser):
 
         calls.request("GET", f"globalTags?page=1&search={tag}", name="browse tags", check=found)
         path = f"piov?page=1&page_size=10&global_tag={tag}&sort=major_iov&order=desc"
-        calls.request("GET", path, name="browse IOVs", check=lambda reply: _is(reply.json["count"], count))
+        calls.request("GET", path, name="browse IOVs", check=_equals(count, "count"))
 
 
 class Indecisive(WritingUser):
@@ -188,36 +167,32 @@ class Indecisive(WritingUser):
         tag = f"load-indecisive-{uuid.uuid4().hex[:12]}"
         self.create_tag(calls, tag)
         path = f"globalTag/{tag}?light"
-        calls.request("GET", path, name="globalTag, light", check=lambda reply: _is_named(reply, tag))
+        calls.request("GET", path, name="globalTag, light", check=_equals(tag, "name"))
         gevent.sleep(self.options.indecision)
         self.delete(calls, f"deleteGlobalTag/{tag}", name="delete tag")
-        calls.request(
-            "GET",
-            path,
-            name="deleted tag",
-            status=404,
-            check=lambda reply: _is(reply.json["code"], "global_tag_not_found"),
-        )
+        calls.request("GET", path, name="deleted tag", status=404, check=_equals("global_tag_not_found", "code"))
 
 
 def _is(found: Any, expected: Any) -> str | None:
     return None if found == expected else f"expected {expected}, got {found}"
 
 
-def _has(reply: Reply, name: str) -> str | None:
-    """Check that the field is not empty.
+def _equals(expected: Any, name: str) -> Check:
+    """A check that a field has a value."""
+    return lambda reply: _is(reply.json[name], expected)
+
+
+def _has(name: str, reply: Reply) -> str | None:
+    """Check that a field is not empty.
 
     The next requests need it and would otherwise fail as if by a fault of the generator.
     """
     return None if reply.json[name] else f"no {name} in {reply.json}"
 
 
-def _names(reply: Reply) -> set[str]:
-    return {item["name"] for item in reply.json}
-
-
-def _is_named(reply: Reply, name: str) -> str | None:
-    return _is(reply.json["name"], name)
+def _lists(name: str) -> Check:
+    """A check that a list has an item with a name."""
+    return lambda reply: None if any(item["name"] == name for item in reply.json) else f"no {name} in {reply.json}"
 
 
 def _planned(reply: Reply, row: dict[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 
 from loadtests.recording.outcome import NOT_SENT
 from loadtests.recording.reading import Recording
-from loadtests.reporting import campaign, plots, runs, summaries, verdict
+from loadtests.reporting import campaign, plots, runs, summaries
 from loadtests.reporting.result import Findings, Run, Signals, Table, Target
 from tests.loadtests.recorded import START, job, read, request, samples, steady, written
 from tests.loadtests.test_report import Checker
@@ -168,7 +168,7 @@ def test_what_programs_read(written_report):
 )
 def test_who_was_the_bottleneck(tmp_path, cpu, lag, late, expected):
     run = a_run(tmp_path, [request(place, 400, late=late) for place in range(5)], samples(5, cpu, lag))
-    assert expected in verdict.sentences(run)[0]
+    assert expected in runs.sentences(run)[0]
 
 
 def test_the_counts_of_both_sides(tmp_path):
@@ -183,14 +183,14 @@ def test_the_counts_of_both_sides(tmp_path):
         # Two for each time that somebody looked at the metrics.
         "cdb_nginx_requests_total": 2603.0,
     }
-    _, counts, times = verdict.sentences(Run("cached", recording, counters=counters))
+    _, counts, times = runs.sentences(Run("cached", recording, counters=counters))
     assert "1,000 responses and nginx counted 1,003 requests, of which 400 reached the application" in counts
     assert counts.endswith("The two sides agree.")
     assert (
         "a client waited 12.0 ms, and the application worked for 3.00 ms: most of the time was spent outside" in times
     )
     del counters["cdb_nginx_requests_total"]
-    _, counts, _ = verdict.sentences(Run("lost", recording, counters=counters))
+    _, counts, _ = runs.sentences(Run("lost", recording, counters=counters))
     assert counts.startswith("Warning: the clients counted 1,000 responses and the application counted 400")
 
 

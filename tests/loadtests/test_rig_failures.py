@@ -16,8 +16,8 @@ from loadtests.campaigns.locusts import Load
 from loadtests.recording import outcome
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import now
-from loadtests.reporting.verdict import Generator
-from loadtests.service import ServiceError
+from loadtests.reporting.runs import Generator
+from loadtests.service import ServiceError, stop
 from tests.loadtests.rig_runs import fake, noted
 
 pytestmark = pytest.mark.xdist_group("rig failures")
@@ -100,13 +100,12 @@ DEAF = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
 
 
 @pytest.mark.parametrize(("program", "said"), [(POLITE, "ready\ncleaned up\n"), (DEAF, "ready\n")])
-def test_locust_is_ended_in_order_if_it_lets_itself(monkeypatch, program, said):
-    monkeypatch.setattr(locusts, "STOP_SECONDS", 5 if program == POLITE else 0.2)
+def test_locust_is_ended_in_order_if_it_lets_itself(program, said):
     process = subprocess.Popen(
         [sys.executable, "-c", program + "print('ready', flush=True)\nsignal.pause()"],
         stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     ready = process.stdout.readline()
-    locusts._end(process)
+    stop(process, 5 if program == POLITE else 0.2)
     assert process.returncode is not None
     assert ready + process.stdout.read() == said

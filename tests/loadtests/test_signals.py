@@ -13,13 +13,11 @@ import psycopg2
 import pytest
 
 from loadtests import metrics, usage
-from loadtests.campaigns import sampling
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
-from loadtests.rig import Rig
-from loadtests.signals.connections import Connections
-from loadtests.signals.counts import Counts
 from loadtests.signals.programs import Programs
+from loadtests.signals.sampling import sampled
+from loadtests.signals.sources import Connections, Counts
 
 BURN = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\n"
 SECONDS = 5
@@ -190,8 +188,8 @@ def test_the_time_of_processes_that_come_and_go_is_counted_once():
     assert seen == pytest.approx(used.ru_utime + used.ru_stime, abs=0.25)
 
 
-def test_what_is_away_is_left_out_and_ends_nothing(tmp_path):
-    with sampling.sampled("http://127.0.0.1:1", Rig(tmp_path), None) as seen:
+def test_what_is_away_is_left_out_and_ends_nothing():
+    with sampled("http://127.0.0.1:1", None, None) as seen:
         time.sleep(1.5)
     assert len(seen.rows) == 2
     assert "memory.rig" in seen.rows[1]

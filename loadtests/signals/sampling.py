@@ -6,14 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from loadtests import usage
+from loadtests.database import Database
 from loadtests.reporting.result import Signals
-from loadtests.rig import Rig
 from loadtests.service import Service
-from loadtests.signals import machine, programs
-from loadtests.signals.connections import Connections
-from loadtests.signals.counts import Counts
-from loadtests.signals.machine import Machine
+from loadtests.signals import programs
 from loadtests.signals.programs import Programs
+from loadtests.signals.sources import Connections, Counts, Machine, others
 
 INTERVAL_SECONDS = 1.0
 
@@ -21,21 +20,19 @@ Read = Callable[[], dict[str, float]]
 
 
 @contextlib.contextmanager
-def sampled(url: str, rig: Rig, service: Service | None) -> Iterator[Signals]:
+def sampled(url: str, service: Service | None, database: Database | None) -> Iterator[Signals]:
     """Sample the signals once a second inside the block; the yielded object is filled until the block ends.
 
     For a remote deployment, `service` is None, and the signals are those of /metrics at `url` and of the
-    generator. For a local service on the database of `rig`, they also have its programs and connections.
+    generator. For a local service on a database of the embedded server, they also have its programs and connections.
     Signals that cannot be read are left out; an error never ends a run.
     """
-    watch = _Watch()
+    watch, sources = _Watch(), [Counts(url).read, _of_machine(service)]
     with contextlib.ExitStack() as stack:
-        sources = [Counts(url).read]
-        if service is not None:
-            connections = Connections(rig.database.url)
+        if database is not None:
+            connections = Connections(database.url)
             stack.callback(connections.close)
             sources.append(connections.read)
-        sources.append(_of_machine(rig, service))
         threads = [threading.Thread(target=watch.follow, args=(read,), daemon=True) for read in sources]
         for thread in threads:
             thread.start()
@@ -48,18 +45,18 @@ def sampled(url: str, rig: Rig, service: Service | None) -> Iterator[Signals]:
             watch.signals.rows.sort(key=lambda row: row["time"])
 
 
-def _of_machine(rig: Rig, service: Service | None) -> Read:
+def _of_machine(service: Service | None) -> Read:
     roots = {os.getpid(): programs.RIG}
     if service is None:
         return Programs(roots).read
     roots[service.process.pid] = programs.SERVE
-    with contextlib.suppress(OSError, ValueError):
-        roots[rig.postmaster().pid] = programs.POSTGRES
+    if server := usage.postmaster_id(service.settings.data / "postgres" / "data"):
+        roots[server] = programs.POSTGRES
     ours, whole = Programs(roots), Machine()
 
     def read() -> dict[str, float]:
         columns = ours.read() | whole.read()
-        return columns | machine.others(columns)
+        return columns | others(columns)
 
     return read
 

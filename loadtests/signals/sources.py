@@ -1,0 +1,183 @@
+"""The signals of PostgreSQL, of the service and of the whole machine, as columns of a table."""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import psutil
+import psycopg2
+from psycopg2.extensions import connection as Connection  # noqa: N812
+
+from loadtests import metrics, usage
+from loadtests.database import text_of
+
+# These columns exist in every row, so that plots show zeros.
+ALWAYS = ("connections.active", "connections.idle", "connections.idle_in_transaction", "waits.none")
+CONNECT_SECONDS = 2
+STATEMENT_MILLISECONDS = 900
+METRICS_SECONDS = 4
+# Column, metric, and the label whose value is appended to the name of the column (None: no label).
+GAUGES = (
+    ("in_progress", "cdb_requests_in_progress", "pool"),
+    ("thread_limit", "cdb_threads", "pool"),
+    ("pool_size", "cdb_pgbouncer_pool_size", "database"),
+    ("connection_limit", "cdb_database_max_connections", None),
+    ("pgbouncer.clients", "cdb_pgbouncer_clients", "state"),
+    ("pgbouncer.servers", "cdb_pgbouncer_servers", "state"),
+)
+COUNTERS = (
+    ("answers", "cdb_requests_total", "status"),
+    ("errors", "cdb_errors_total", "code"),
+    ("refusals", "cdb_queue_timeouts_total", "pool"),
+    ("lookups.reached", "cdb_lookups_received_total", None),
+    ("lookups.started", "cdb_lookups_started_total", None),
+    ("lookups.finished", "cdb_lookups_finished_total", None),
+    ("nginx.requests", "cdb_nginx_requests_total", None),
+    ("nginx.dropped", "cdb_nginx_dropped_total", None),
+)
+
+
+class Connections:
+    """Columns about PostgreSQL, read over a separate connection that is not counted and is reopened after an error."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._statement = text_of("signal_connections")
+        self._connection: Connection | None = None
+
+    def read(self) -> dict[str, float]:
+        """The sessions by state, `connections.<state>`, and the active ones by wait event, `waits.<type>:<event>`.
+
+        `waits.none` are those that wait for nothing. Raises `psycopg2.Error` if PostgreSQL does not respond.
+        """
+        columns: dict[str, float] = defaultdict(float, dict.fromkeys(ALWAYS, 0.0))
+        for state, wait, count in self._rows():
+            columns[f"connections.{state.replace(' ', '_')}"] += count
+            if wait is not None:
+                columns[f"waits.{wait}"] += count
+        return dict(columns)
+
+    def close(self) -> None:
+        """Close the connection; the next `read` opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _rows(self) -> list[tuple[str, str | None, int]]:
+        try:
+            if self._connection is None:
+                limit = f"-c statement_timeout={STATEMENT_MILLISECONDS}"
+                name: dict[str, Any] = {"application_name": "cdb-load", "options": limit}
+                self._connection = psycopg2.connect(self._url, connect_timeout=CONNECT_SECONDS, **name)
+                self._connection.autocommit = True
+            with self._connection.cursor() as cursor:
+                cursor.execute(self._statement)
+                return cursor.fetchall()
+        except psycopg2.Error:
+            self.close()
+            raise
+
+
+class Counts:
+    """Reads columns from /metrics of the service at `url`, which may be on another machine."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._before: dict[str, float] = {}
+        self._when = 0.0
+
+    def read(self) -> dict[str, float]:
+        """The current gauges, and the rates per second since the last successful call. The first one has no rates.
+
+        Gauges: `in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`,
+        `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`, `nginx.connections`.
+
+        Rates: `answers.<status>` (responses, except those of the routes `metrics.WATCHING`), `errors.<code>`,
+        `refusals.<pool>`, `lookups.reached`, `lookups.started`, `lookups.finished`, `nginx.requests`, `nginx.dropped`.
+
+        `queue_ms.<pool>` is the mean time in milliseconds that requests waited for a thread since the last successful
+        call. Columns whose metric the service does not have are missing. The result is empty if /metrics cannot be
+        read.
+        """
+        samples, now = metrics.read(self._url, METRICS_SECONDS), time.monotonic()
+        if not samples:
+            return {}
+        columns = _named(samples, GAUGES)
+        if connections := metrics.by_label(samples, "cdb_nginx_connections", "state"):
+            columns["nginx.connections"] = sum(connections.values())
+        if self._before:
+            # The counters of a restarted service begin at zero again, so a negative difference counts as zero.
+            rises = {name: max(0.0, value - self._before.get(name, 0.0)) for name, value in samples.items()}
+            load = {name: value for name, value in rises.items() if not any(one in name for one in metrics.WATCHING)}
+            columns |= {name: value / (now - self._when) for name, value in _named(load, COUNTERS).items()}
+            waited = metrics.by_label(rises, "cdb_queue_seconds_sum", "pool")
+            counted = metrics.by_label(rises, "cdb_queue_seconds_count", "pool")
+            columns |= {f"queue_ms.{pool}": 1000 * waited[pool] / count for pool, count in counted.items() if count}
+        self._before, self._when = samples, now
+        return columns
+
+
+def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | None], ...]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for column, metric, label in wanted:
+        if label is not None:
+            values = metrics.by_label(samples, metric, label)
+            found |= {f"{column}.{key}": value for key, value in values.items()}
+        elif metric in samples:
+            found[column] = samples[metric]
+    return found
+
+
+class Machine:
+    """Columns about the whole machine."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, float] = {}
+        self._when = 0.0
+
+    def read(self) -> dict[str, float]:
+        """The used memory, `memory.machine` in bytes, and rates since the last call (none at the first call).
+
+        In cores: `cpu.machine`, of which `machine.user` and `machine.system`, and `machine.waiting`, idle time
+        in which a processor waited for disks. In bytes per second: `disk.read`, `disk.write`, `network.sent`,
+        `network.received`. `disk.busy` is the share of time in which the busiest disk was active.
+        """
+        totals, now = _totals(), time.monotonic()
+        before, seconds = self._before, now - self._when
+        self._before, self._when = totals, now
+        rates = {name: (value - before[name]) / seconds for name, value in totals.items() if name in before}
+        busy = [rates.pop(name) for name in list(rates) if name.startswith("busy.")]
+        memory = psutil.virtual_memory()
+        return rates | ({"disk.busy": max(busy)} if busy else {}) | {"memory.machine": memory.total - memory.available}
+
+
+def _totals() -> dict[str, float]:
+    times = psutil.cpu_times()
+    totals = {
+        "cpu.machine": usage.whole_cpu(),
+        "machine.user": times.user + getattr(times, "nice", 0.0),
+        "machine.waiting": getattr(times, "iowait", 0.0),
+    }
+    totals["machine.system"] = totals["cpu.machine"] - totals["machine.user"]
+    if disks := psutil.disk_io_counters():
+        totals |= {"disk.read": disks.read_bytes, "disk.write": disks.write_bytes}
+    for name, disk in (psutil.disk_io_counters(perdisk=True) or {}).items():
+        totals[f"busy.{name}"] = getattr(disk, "busy_time", 0) / 1000
+    if network := psutil.net_io_counters():
+        totals |= {"network.sent": network.bytes_sent, "network.received": network.bytes_recv}
+    return totals
+
+
+def others(columns: dict[str, float]) -> dict[str, float]:
+    """The CPU of all other programs, `cpu.other.user` and `.system` in cores.
+
+    Empty if the CPU of the machine is unknown.
+    """
+    if "cpu.machine" not in columns:
+        return {}
+    left = {}
+    for kind in ("user", "system"):
+        known = sum(value for name, value in columns.items() if name.startswith("cpu.") and name.endswith(f".{kind}"))
+        left[f"cpu.other.{kind}"] = max(0.0, columns[f"machine.{kind}"] - known)
+    return left
