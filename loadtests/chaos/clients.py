@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -55,21 +56,22 @@ class Log:
     def add(self, send: Callable[[], Response], check: Callable[[Response], str | None]) -> bool:
         """Send a request once and record its outcome. Returns whether it got the correct response."""
         begin = time.monotonic()
-        fault = None
         try:
             response = send()
             # A response that is not JSON comes from a proxy, or was cut.
             _ = response.json
-            outcome = ANSWERED if response.status == 200 else REFUSED if response.is_refusal else WRONG
-            fault = check(response) if outcome is ANSWERED else None
-            if outcome is WRONG:
-                fault = f"status {response.status}: {response.body[:200]!r}"
         except (DroppedError, ValueError) as error:
-            outcome, fault = DROPPED, str(error)
-        except (KeyError, TypeError, IndexError) as error:
-            outcome, fault = WRONG, f"not of the expected form: {error!r}"
-        if fault and outcome is ANSWERED:
-            outcome = WRONG
+            self.record(begin, DROPPED, str(error))
+            return False
+        outcome, fault = REFUSED if response.is_refusal else WRONG, None
+        try:
+            if response.status == 200:
+                fault = check(response)
+                outcome = WRONG if fault else ANSWERED
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            fault = f"not of the expected form: {error!r}"
+        if outcome is WRONG and not fault:
+            fault = f"status {response.status}: {response.body[:200]!r}"
         self.record(begin, outcome, fault)
         return outcome is ANSWERED
 
@@ -119,24 +121,24 @@ def read_kept_connection(scene: Scene, log: Log, number: int, pause: float) -> N
 def _read(scene: Scene, log: Log, pause: float, *, keep_alive: bool) -> None:
     client = Client(scene.host, keep_alive=keep_alive, timeout=TIMEOUT_SECONDS)
     while not scene.over.is_set():
-        log.add(*_random_request(scene, client))
+        path, check = _random_request(scene)
+        log.add(partial(client.request, "GET", path), check)
         time.sleep(random.uniform(0, 2 * pause))
     log.reconnected += client.reconnected
 
 
-def _random_request(scene: Scene, client: Client) -> tuple[Callable[[], Response], Callable[[Response], str | None]]:
-    """A function that sends a random read request, and the check of its response."""
+def _random_request(scene: Scene) -> tuple[str, Callable[[Response], str | None]]:
+    """The path of a random read request, and the check of its response."""
     oldest = list(scene.written.acknowledged)
     kind = random.random()
     if kind < 0.1:
-        return lambda: client.request("GET", "globalTags"), lambda response: _check_list(scene, oldest, response)
+        return "globalTags", partial(_check_list, scene, oldest)
     if kind < 0.5:
         path, moment = scene.frozen.random_lookup()
-        return lambda: client.request("GET", path), lambda response: scene.frozen.check(path, moment, response)
+        return path, partial(scene.frozen.check, path, moment)
     # The latest rows, or earlier ones, which do not change any more.
     major = random.choice([2**31, random.randint(0, max(0, *oldest))])
-    path = scene.written.path(major)
-    return lambda: client.request("GET", path), lambda response: scene.written.check(major, oldest, response)
+    return scene.written.path(major), partial(scene.written.check, major, oldest)
 
 
 def _check_list(scene: Scene, oldest: Sequence[int], response: Response) -> str | None:
@@ -170,7 +172,8 @@ def _insert(scene: Scene, log: Log, client: Client, number: int, row: dict[str, 
         return None if change["added"]["payload_url"] == row["payload_url"] else f"insert: {change}"
 
     scene.written.attempted[number] = row["size"]
-    while not log.add(lambda: client.request("POST", "payload-iovs/insert", row, **{"Idempotency-Key": key}), check):
+    send = partial(client.request, "POST", "payload-iovs/insert", row, **{"Idempotency-Key": key})
+    while not log.add(send, check):
         if scene.over.is_set():
             return False
         time.sleep(random.uniform(*RETRY_SECONDS))
@@ -187,7 +190,7 @@ def read_nested(scene: Scene, log: Log, number: int, pause: float) -> None:
         return None if count == scene.frozen.items["payload_iov_count"] else f"{path}: {count} rows"
 
     while not scene.over.is_set():
-        log.add(lambda: client.request("GET", path), check)
+        log.add(partial(client.request, "GET", path), check)
         time.sleep(random.uniform(0, 2 * pause))
 
 
