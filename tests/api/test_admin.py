@@ -43,7 +43,7 @@ def test_nothing_can_be_changed(operator):
     assert change.comment == "for the autumn"
 
 
-def test_who_is_not_logged_in_gets_the_login_page(api):
+def test_the_admin_shows_the_login_page_without_a_session(api):
     answer = Client().get(LOG)
     assert answer.status_code == 302 and answer["Location"].startswith("/admin/login/")
 

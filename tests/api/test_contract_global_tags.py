@@ -141,7 +141,7 @@ def test_clone_global_tag(api, world, path, raw):
             for iov in other["payload_iov"]
         ]
     api.post(path).error(400, "name_taken")
-    api.post("cloneGlobalTag/nobody/else").error(404, "global_tag_not_found")
+    api.post("cloneGlobalTag/missing/else").error(404, "global_tag_not_found")
     api.post(f"cloneGlobalTag/run24/{'x' * 81}").error(400, "invalid_input")
 
 
@@ -153,7 +153,7 @@ def test_change_status(api, world, path, raw):
     assert tag["status"] == "locked"
     assert tag["updated"] > tag["created"]
     api.put("gt_change_status/run24/nonsense").error(404, "status_not_found")
-    api.put("gt_change_status/nobody/locked").error(404, "global_tag_not_found")
+    api.put("gt_change_status/missing/locked").error(404, "global_tag_not_found")
 
 
 @parametrize("path", ["gtstatus", "global-tags/statuses"])
@@ -177,4 +177,4 @@ def test_payload_lists_of_a_global_tag(api, world, build, path):
     assert api.get(path).ok() == {"Gain": world["gain"].name, "Noise": f"Noise_{world['gain'].id + 1}"}
     build.tag("empty")
     assert api.get("gtPayloadLists/empty").ok() == {}
-    api.get("gtPayloadLists/nobody").error(404, "global_tag_not_found")
+    api.get("gtPayloadLists/missing").error(404, "global_tag_not_found")

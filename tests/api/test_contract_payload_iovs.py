@@ -83,7 +83,7 @@ def test_bulk_is_all_or_nothing_and_names_the_wrong_rows(api, world):
         (3, "invalid_input"),
         (4, "invalid_input"),
     ]
-    strangers = [row | {"payload_list": name} for name in ("nothing", "nobody")]
+    strangers = [row | {"payload_list": name} for name in ("nothing", "missing")]
     error = api.post("bulk_piov", [row, *strangers]).error(404, "payload_list_not_found")
     assert [(problem["row"], problem["code"]) for problem in error["rows"]] == [
         (1, "payload_list_not_found"),
@@ -138,4 +138,4 @@ def test_delete_payload_iov_by_exact_start_and_end(api, world, path):
     assert api.get("globalTag/run24?light").ok()["payload_iov_count"] == 0
     api.delete(path.format("x/0")).error(400, "invalid_input")
     api.delete(path.format(f"{2**63}/0")).error(400, "invalid_input")
-    api.delete("deletePayloadIOV/nobody/Gain/0/0").error(404, "payload_list_not_found")
+    api.delete("deletePayloadIOV/missing/Gain/0/0").error(404, "payload_list_not_found")

@@ -76,7 +76,7 @@ def test_attach_payload_list_in_place_of_the_old_one(api, world, path):
     assert api.get("gtPayloadLists/run24").ok()["Gain"] == world["detached"].name
     assert api.get(f"pl/{world['gain'].id}").ok()["global_tag"] is None
     assert api.put(path, body).ok() == attached
-    api.put(path, body | {"global_tag": "nobody"}).error(404, "global_tag_not_found")
+    api.put(path, body | {"global_tag": "missing"}).error(404, "global_tag_not_found")
     api.put(path, body | {"payload_list": "nothing"}).error(404, "payload_list_not_found")
 
 

@@ -144,7 +144,7 @@ def test_wrong_parameters_are_refused(nasty, build, query, status, code):
     refused(f"tag/export?{query}", status, code)
 
 
-def test_what_is_not_there_is_404_and_other_methods_405(nasty):
+def test_a_missing_tag_is_404_and_other_methods_are_405(nasty):
     refused("nope/export", 404, "global_tag_not_found")
     assert fetch("tag/export", method="POST")[0].status_code == 405
 

@@ -23,7 +23,7 @@ def test_a_repeated_request_gets_the_first_answer(api, empty_tag):
         api.post(PATH, body(), **{"Idempotency-Key": bad}).error(400, "invalid_input")
 
 
-def test_what_was_refused_is_not_kept(api, empty_tag):
+def test_a_rejected_write_has_no_idempotency_record(api, empty_tag):
     api.post(PATH, body()).ok()
     api.put("gt_change_status/tag/locked").ok()
     key = {"Idempotency-Key": "7d1c"}

@@ -29,7 +29,7 @@ def times(answer):
         ("GET", "gt"),
         ("GET", "globalTag/tag"),
         ("GET", "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"),
-        ("GET", "payloadiovs/?gtName=nobody&majorIOV=1&minorIOV=1"),
+        ("GET", "payloadiovs/?gtName=missing&majorIOV=1&minorIOV=1"),
         ("GET", "payloadiovs/"),
         ("HEAD", "globalTags"),
         ("PUT", "globalTags"),

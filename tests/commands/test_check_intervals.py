@@ -127,7 +127,7 @@ def test_equal_starts_of_a_database_without_its_index(build):
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("continuous", ["empty"]), ("discrete", ["overlap"])])
-def test_what_an_end_means_depends_on_the_mode(build, settings, mode, expected):
+def test_the_meaning_of_an_end_depends_on_the_mode(build, settings, mode, expected):
     settings.CDB_IOV_MODE = mode
     payload_list = build.list(build.tag())
     # Empty where ends are exclusive; where they are inclusive, they touch the next one.

@@ -104,13 +104,13 @@ def test_scenarios_are_tags_of_their_name(build):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "There is no global tag nobody."),
+        ((), "There is no global tag missing."),
         (("--strategy", "nonsense"), f"--strategy must be one of {', '.join(STRATEGIES)} (got nonsense)"),
         (("--moment", "-1", "0"), "Error: --moment must be at least 0 (got -1)"),
         (("--moment", "0", str(OPEN + 1)), f"Error: --moment must be at most {OPEN:,} (got {OPEN + 1})"),
     ],
 )
-def test_what_does_not_exist_is_said_in_a_line(arguments, message):
+def test_an_invalid_argument_is_one_line(arguments, message):
     with pytest.raises(CommandError) as error:
-        explain(*arguments, tag="nobody")
+        explain(*arguments, tag="missing")
     assert str(error.value) == message

@@ -119,7 +119,7 @@ BROKEN = 'T,"a\nb\nc",,0,1,0,2,0,\n'
         (HEADER + 'T,"u,,0,1,0,2,0,\n', "Line 3: unterminated CSV quoted field"),
     ],
 )
-def test_what_is_wrong_is_one_line_that_names_the_place(build, content, said):
+def test_an_invalid_file_is_one_line_that_names_the_place(build, content, said):
     build.tag()
     assert refusal(content).startswith(said)
     assert refusal(content, tag="new").startswith(said)
@@ -216,7 +216,7 @@ def test_rows_go_into_a_list_that_has_some_by_the_interval_rule(build):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_what_an_import_brings_is_not_yet_defined_for_the_rest_of_it(build, monkeypatch, size):
+def test_rows_of_an_import_do_not_protect_against_its_other_rows(build, monkeypatch, size):
     monkeypatch.setattr(imports, "ROWS_AT_ONCE", size)
     build.iov(build.list(build.tag(), "Gain"), (5, 0))
     change_status(name="tag", status="locked")

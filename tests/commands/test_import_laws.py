@@ -77,7 +77,7 @@ OPEN_BEFORE_CLOSED = [("Gain", Moment(3, 0), Moment(4, 0), "closed"), ("Gain", M
 @example(writes=OPEN_BEFORE_CLOSED, mode=Mode.DISCRETE, sizes=(1, 0), extra=[])
 @PROPERTY
 @given(writes=WRITES, mode=st.sampled_from(Mode), sizes=PATHS, extra=st.lists(MOMENTS, max_size=5))
-def test_what_the_service_wrote_comes_back_byte_for_byte(either_way, writes, mode, sizes, extra):
+def test_an_exported_file_is_imported_byte_for_byte(either_way, writes, mode, sizes, extra):
     either_way(mode, sizes)
     make_statuses()
     for kind in ("Gain", "alpha", "Élan"):

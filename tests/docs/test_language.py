@@ -16,12 +16,12 @@ REPLACED = {
     r"\bmade[_ -]ahead\b": "prefetch",
     r"\b(mend(s|ed|ing)?|tidy)\b": "repair",
     r"\bcopied_out\b|\bhang(s|ing)?[_ ]up\b": "stream_copy, close",
-    r"\b([Ww]hoever|[Ss]omebody|[Nn]obody|[Aa]nybody)\b": "the actor: client, worker, operator",
+    r"(?<![a-z])([Ww]hoever|[Ss]omebody|[Nn]obody|[Aa]nybody)(?![a-z])": "the actor: client, worker, operator",
     r"\bbefell\b": "what happened to",
 }
 # Names in the database, and the Unix user `nobody`.
 ALLOWED = re.compile(r'"KeptAnswer"|kept_answer_(key|created)|KeptAnswer_id_seq|user `?nobody`?|getpwnam\("nobody"\)')
-PLACES = ("cdb", "cdb_rest", "deploy", "sql", "README.md", "CONTRIBUTING.md", "Makefile", "docs")
+PLACES = ("cdb", "cdb_rest", "deploy", "sql", "tests", "README.md", "CONTRIBUTING.md", "Makefile", "docs")
 SUFFIXES = (".py", ".sql", ".md", ".conf", ".ini", ".yaml", ".yml", ".sh", "")
 
 
@@ -29,8 +29,9 @@ def texts():
     for place in PLACES:
         path = ROOT / place
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            # Migrations are frozen.
-            if file.is_file() and file.suffix in SUFFIXES and "migrations" not in file.parts:
+            # Migrations are frozen. Load tests are not covered.
+            left_out = {"migrations", "loadtests", "test_language.py"} & {*file.relative_to(ROOT).parts}
+            if file.is_file() and file.suffix in SUFFIXES and not left_out:
                 yield file.relative_to(ROOT), file.read_text()
 
 

@@ -96,7 +96,7 @@ def conditional(backed, header, value):
     return raw(backed.service.port, request.encode())[0]
 
 
-def test_what_is_there_after_restoring_to_a_time_and_what_caches_and_jobs_see(backed):
+def test_the_state_after_restoring_to_a_time_and_its_validators_and_revisions(backed):
     backed.write("A")
     backed.backup()
     backed.write("B")
@@ -163,7 +163,7 @@ def test_metrics_show_that_wal_is_not_archived(backed):
     eventually(archiving_fails, b"0.0")
 
 
-def test_what_can_not_be_done_is_one_clear_line(backed, fresh, new_directory):
+def test_each_error_of_backup_and_restore_is_one_line(backed, fresh, new_directory):
     assert "there is no backup in" in backed.refused("backup", "--incremental")
     backed.backup()
     assert "in use; stop the service first" in backed.refused("restore")

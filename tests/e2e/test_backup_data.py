@@ -133,7 +133,7 @@ def test_a_machine_that_is_lost_is_restored_from_incremental_backups(backed):
 
 
 @pytest.mark.parametrize("starts", [True, False])
-def test_what_was_not_archived_before_a_crash_is_taken_from_the_present_data(backed, starts):
+def test_wal_that_was_not_archived_before_a_crash_is_taken_from_the_present_data(backed, starts):
     with backed.running():
         backed.back_up()
         backed.write("B")

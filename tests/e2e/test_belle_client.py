@@ -58,5 +58,5 @@ def test_inclusive_ends(belle):
 
 
 def test_an_unknown_tag_is_404(belle):
-    status, error = belle.call("GET", "globalTag/nobody")
+    status, error = belle.call("GET", "globalTag/missing")
     assert status == 404 and error["detail"]

@@ -109,7 +109,7 @@ def test_a_replica_counts_by_itself(gunicorn, service, small):
     assert len(lines) == 1 and "replica 1 of DATABASE_REPLICA_URLS allows 7 " in lines[0]
 
 
-@pytest.mark.parametrize("admin", ["cdb", "nobody"])
+@pytest.mark.parametrize("admin", ["cdb", "other"])
 @needs("pgbouncer")
 def test_behind_a_pool_its_size_counts_if_it_tells(gunicorn, service, new_directory, admin):
     settings = f"admin_users = {admin}\nignore_startup_parameters = extra_float_digits,options"
@@ -125,7 +125,7 @@ def test_a_database_that_is_away_says_so_by_itself(gunicorn):
     assert status == 504 and lines == []
 
 
-def test_what_capacity_says_is_what_serve_starts(served):
+def test_serve_starts_the_processes_that_capacity_prints(served):
     """Processes, threads and connections as they really are."""
     document = json.loads(served.manage("capacity", "--json").stdout)
     said, name = {}, ""

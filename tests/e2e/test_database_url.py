@@ -11,7 +11,7 @@ from cdb import env
 @pytest.mark.parametrize(
     ("url", "part"),
     [
-        ("postgresql://nobody@127.0.0.1:1/cdb", "can't reach the database at 127.0.0.1:1/cdb"),
+        ("postgresql://missing@127.0.0.1:1/cdb", "can't reach the database at 127.0.0.1:1/cdb"),
         ("postgresql://u:secret@127.0.0.1:1/cdb?connect_timeout=x", "127.0.0.1:1"),
         ("mysql://u@h/d", "DATABASE_URL must look like"),
         ("postgresql://u@h?nonsense=1", "DATABASE_URL is not valid: invalid URI query parameter"),

@@ -46,7 +46,7 @@ def test_production_by_https_stands_every_check(tmp_path):
         ({"DATABASE_URL": "postgresql://u:p@127.0.0.1/cdb"}, set()),
     ],
 )
-def test_what_is_left_open_is_named(tmp_path, variables, ids):
+def test_every_insecure_setting_is_named(tmp_path, variables, ids):
     found = deploy_check(tmp_path, **{"CDB_TLS": "1"} | variables)
     assert {line.split("(")[1].split(")")[0] for line in found.stderr.splitlines() if line.startswith("?: (")} == ids
     assert (found.returncode == 1) == bool(ids)

@@ -105,7 +105,7 @@ def test_variables_of_libpq_do_not_divert_it(fresh):
     assert service.family() == []
 
 
-def test_who_uses_the_embedded_server_for_a_moment_leaves_no_process(new_directory):
+def test_a_short_use_of_the_embedded_server_leaves_no_process(new_directory):
     directory = new_directory()
     for _ in range(10):
         server = EmbeddedPostgres(directory / "postgres")

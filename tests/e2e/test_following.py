@@ -111,7 +111,7 @@ def test_an_id_that_is_none_is_replaced_everywhere(followed, logs, bad):
     assert len(eventually(lambda: logs.records(request_id))) == 2
 
 
-def test_what_nginx_answers_itself_has_an_id_too(followed, logs):
+def test_responses_of_nginx_itself_have_a_request_id(followed, logs):
     status, request_id, _ = ask(followed, "TRACE", "/", X_Request_ID="refused-1")
     assert status == 405 and request_id == "refused-1"
     assert eventually(lambda: logs.nginx("refused-1"))[0]["status"] == 405

@@ -1,5 +1,5 @@
-"""Once a write has been acknowledged, nobody sees the old answer any more: not from the service, not through nginx's cache, and
-not from a cache of the reader's own that asks whether its answer still holds."""
+"""Once a write has been acknowledged, no client sees an older response: not from the service, not through nginx's cache, and
+not from a cache of its own that revalidates its responses."""
 
 import http.client
 import json
@@ -63,7 +63,7 @@ def written_tag(behind):
     client.call("DELETE", f"deleteGlobalTag/{tag}")
 
 
-def test_nobody_sees_an_old_answer_after_a_write_was_acknowledged(behind, written_tag, request):
+def test_no_response_is_older_than_an_acknowledged_write(behind, written_tag, request):
     client, acknowledged, done = JobClient(behind.port), [0], threading.Event()
 
     def write(number):
@@ -98,4 +98,4 @@ def test_nobody_sees_an_old_answer_after_a_write_was_acknowledged(behind, writte
         assert reader.reads > LEAST_READS
     assert sum(reader.kept for reader in readers) > 0
     reads, kept = (sum(getattr(reader, count) for reader in readers) for count in ("reads", "kept"))
-    sys.stdout.write(f"{reads} reads, {kept} of them kept answers that still held\n")
+    sys.stdout.write(f"{reads} reads, {kept} of them 304 responses\n")

@@ -37,7 +37,7 @@ from tests.e2e.service import JobClient, raw
         ),
     ],
 )
-def test_what_is_refused_before_any_route_is_json_too(service, sent, status):
+def test_a_rejection_before_any_route_is_json(service, sent, status):
     found, headers, body = raw(service.port, sent)
     assert found == status, body
     assert headers["content-type"] == "application/json"
@@ -53,9 +53,9 @@ def test_unescaped_utf_8_in_a_path_is_understood(service):
 
 
 @pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"GET"])
-@pytest.mark.parametrize("path", [b"gt", b"globalTags", b"nothing/here", b"cloneGlobalTag/nobody/x"])
+@pytest.mark.parametrize("path", [b"gt", b"globalTags", b"nothing/here", b"cloneGlobalTag/missing/x"])
 @pytest.mark.parametrize("megabytes", [1, 40])
-def test_the_answer_to_a_body_that_nobody_wants_arrives(service, method, path, megabytes):
+def test_the_response_to_an_unwanted_body_arrives(service, method, path, megabytes):
     # The whole body is sent before the answer is read, as simple clients do; a reset connection would lose the answer.
     status, headers, body = raw(
         service.port, request(method, path, b"Content-Type: application/json\r\n", b" " * (megabytes << 20))

@@ -136,7 +136,7 @@ def test_without_https_the_admin_sends_to_it_and_the_api_answers(secured):
     assert status == 200 and len(json.loads(body)) == 10 and "Strict-Transport-Security" not in headers
 
 
-def test_whoever_has_no_password_may_read_and_not_write(browser):
+def test_a_client_without_a_password_may_read_and_not_write(browser):
     assert browser("GET", LOOKUP)[0] == browser("HEAD", LOOKUP)[0] == 200
     status, headers, body = browser("POST", "/api/cdb_rest/pt")
     assert status == 401 and json.loads(body)["code"] == "unauthorized" and "Basic" in headers["WWW-Authenticate"]

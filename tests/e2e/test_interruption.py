@@ -119,7 +119,7 @@ def test_a_command_that_waits_in_the_database_ends_when_told_to(running, connect
     assert "Indexes dropped: 2 of 2" in running.manage("strategy_indexes", "drop").stdout
 
 
-def test_an_index_that_somebody_makes_is_left_alone(running, connection, writer):
+def test_an_index_that_another_session_creates_is_left_alone(running, connection, writer):
     first = begin(running, "strategy_indexes", "create")
     wait_until(lambda: value(connection, WAITING))
     second = running.manage("strategy_indexes", "create")

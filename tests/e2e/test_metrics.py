@@ -72,7 +72,7 @@ def test_the_counts_are_those_of_the_load(three):
     check(three, before, load)
 
 
-def test_a_killed_process_takes_no_count_along_and_leaves_nobody_in_progress(three):
+def test_a_killed_process_loses_no_count_and_leaves_no_request_in_progress(three):
     load = Load(three.port)
     load.run(20)
     eventually(lambda: look(three).sum("cdb_requests_in_progress", pool="lookups"), 0)
@@ -86,7 +86,7 @@ def test_a_killed_process_takes_no_count_along_and_leaves_nobody_in_progress(thr
     check(three, before, load)
 
 
-def test_what_a_killed_process_was_at_work_on_is_in_progress_no_more(three):
+def test_requests_of_a_killed_process_are_no_longer_in_progress(three):
     url = f"postgresql://cdb@/cdb?host={three.data}/postgres/socket"
     with contextlib.closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(3) as pool:
         holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')
@@ -150,7 +150,7 @@ def asked_from(service, address, path):
         return answer.status, answer.headers, answer.read().decode()
 
 
-def test_who_is_neither_here_nor_in_a_private_network_sees_nothing_of_it(three):
+def test_public_addresses_get_no_metrics(three):
     status, headers, text = asked_from(three, "127.0.0.2", "/metrics")
     assert status == 200 and "cdb_database_up 1.0" in text
     assert headers["Cache-Control"] == "no-store" and "CDB-Cache" not in headers

@@ -41,7 +41,7 @@ def test_each_refusal_is_counted(small):
     assert slow[1] - slow[0] >= 20
 
 
-def test_what_is_no_http_is_counted(small):
+def test_invalid_http_is_counted(small):
     assert raw(small.port, b"NONSENSE\r\n\r\n")[0] == 400
     eventually(lambda: Metrics(small.port).sum("cdb_errors_total", code="malformed_request"), 1)
 

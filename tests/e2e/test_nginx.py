@@ -40,7 +40,7 @@ def test_unescaped_utf_8_reaches_the_service(served):
         (request(b"GET", b"globalTag/a%zz"), 400),
     ],
 )
-def test_what_is_refused_is_json_whoever_refuses_it(served, sent, status):
+def test_every_rejection_is_json_from_nginx_and_from_gunicorn(served, sent, status):
     found, headers, body = raw(served.port, sent)
     assert found == status, body
     assert headers["content-type"] == "application/json" and headers["cache-control"] == "no-store"
@@ -51,7 +51,7 @@ def test_what_is_refused_is_json_whoever_refuses_it(served, sent, status):
 @pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"GET"])
 @pytest.mark.parametrize("path", [b"gt", b"globalTags", b"nothing/here"])
 @pytest.mark.parametrize("megabytes", [1, 40])
-def test_the_answer_to_a_body_that_nobody_wants_arrives(served, method, path, megabytes):
+def test_the_response_to_an_unwanted_body_arrives(served, method, path, megabytes):
     sent = request(method, path, b"Content-Type: application/json\r\n", b" " * (megabytes << 20))
     status, headers, body = raw(served.port, sent)
     assert status in (200, 400, 404, 405, 413)
@@ -148,7 +148,7 @@ def test_too_many_header_fields_are_named_as_what_they_are(request, shape, field
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 @pytest.mark.parametrize("via", ["", "1.0 old-proxy", "1.1 a, 1.0 b"])
-def test_what_a_client_of_http_1_0_could_take_for_whole_is_kept_from_it(served, version, via):
+def test_an_http_1_0_client_gets_no_truncated_response_that_looks_complete(served, version, via):
     """An export is refused, and the document of a tag has no name under which a cache could keep a part of it."""
     head = f"HTTP/{version}\r\nHost: localhost\r\nConnection: close\r\n" + (f"Via: {via}\r\n" if via else "") + "\r\n"
     is_old = version == "1.0" or bool(via)

@@ -31,8 +31,8 @@ def freeze_copy(service):
 
 
 @contextlib.contextmanager
-def nobody_looks_after(service):
-    """Inside the block nothing that ends is started again."""
+def supervision_paused(service):
+    """Inside the block, programs that end are not restarted."""
     service.process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -67,8 +67,8 @@ def test_the_answers_are_those_of_the_service_and_a_client_that_has_one_gets_304
     assert ask(served, "HEAD", UNLOCKED)[1]["Content-Length"] == headers["Content-Length"]
 
 
-@pytest.mark.parametrize("path", ["gtstatus", "pt", "gt", "payloadiovs/?gtName=nobody&majorIOV=0&minorIOV=0"])
-def test_what_the_service_does_not_name_is_not_kept(served, path):
+@pytest.mark.parametrize("path", ["gtstatus", "pt", "gt", "payloadiovs/?gtName=missing&majorIOV=0&minorIOV=0"])
+def test_responses_without_a_validator_are_not_cached(served, path):
     assert {ask(served, "GET", PREFIX + path)[1].get("CDB-Cache") for _ in range(3)} <= {None, "MISS"}
 
 
@@ -87,7 +87,7 @@ def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
     for target in (frozen, UNLOCKED) * 2:
         assert ask(own, "GET", target)[0] == 200
     answer = ask(own, "GET", frozen)[2]
-    with nobody_looks_after(own):
+    with supervision_paused(own):
         for process in own.programs("gunicorn"):
             process.kill()
         for _ in range(20):
@@ -107,7 +107,7 @@ def test_without_gunicorn_frozen_answers_go_on_and_others_are_504(own):
     ("word", "name"),
     [("gunicorn_master others", "gunicorn (others)"), ("pgbouncer", "PgBouncer"), ("nginx: master", "nginx")],
 )
-def test_what_dies_is_started_again(own, word, name):
+def test_a_component_that_dies_is_restarted(own, word, name):
     for process in own.programs(word):
         # The masters alone; their workers notice.
         if own.process.pid == process.ppid():

@@ -19,7 +19,7 @@ def test_each_route_goes_where_it_should(served, log):
     for path, query, pool in expected:
         if not query and pool == Pool.LOOKUPS_IF_LIGHT:
             pool = "reads"
-        for name in ("nobody", "%C3%96%20s", "a.b"):
+        for name in ("missing", "%C3%96%20s", "a.b"):
             filled = re.sub("<str:.*?>", name, path).rstrip("/")
             for method in ("GET", "HEAD", "POST", "DELETE", "BREW"):
                 for target in (filled, f"{filled}/"):

@@ -49,7 +49,7 @@ def test_all_of_very_many_are_told(small):
         assert time.monotonic() - begin < 20
 
 
-def test_who_has_asked_nothing_yet_is_refused_nothing(small):
+def test_a_connection_without_a_request_is_not_rejected(small):
     with occupied(small), socket.create_connection(("127.0.0.1", small.port), timeout=30) as connection:
         time.sleep(3)
         connection.settimeout(0.1)
@@ -142,7 +142,7 @@ def memory(process: psutil.Process) -> int:
     return process.memory_full_info().uss
 
 
-def test_a_client_that_does_not_hang_up_keeps_nobody_waiting(fresh):
+def test_a_client_that_keeps_its_connection_delays_no_other_client(fresh):
     service = fresh(CDB_WORKERS="1", CDB_THREADS="2").start()
     closing = REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     kept = []

@@ -57,7 +57,7 @@ def test_the_admin_can_be_used(page, service):
     expect(page.locator("#content")).to_contain_text("Thanks")
 
 
-def test_what_a_page_did_not_bring_does_not_run(browser, service):
+def test_a_page_runs_no_inline_script(browser, service):
     context = browser.new_context(base_url=f"http://127.0.0.1:{service.port}")
     tab = context.new_page()
     tab.goto("/admin/login/")

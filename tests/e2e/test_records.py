@@ -89,7 +89,7 @@ def test_a_database_that_does_not_answer(fresh):
     assert warning["level"] == "warning" and "did not respond in time" in warning["event"]
 
 
-def test_nobody_listens_to_the_figures(fresh):
+def test_a_statsd_host_that_does_not_listen_fails_no_request(fresh):
     service = fresh(CDB_WORKERS="1", CDB_STATSD_HOST=f"127.0.0.1:{free_port()}").start()
     assert all(JobClient(service.port).call("GET", LOOKUP)[0] == 200 for _ in range(20))
     complaints = eventually(lambda: [line for line in service.lines if "Error sending message to statsd" in line])

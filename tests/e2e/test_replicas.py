@@ -96,7 +96,7 @@ def read_while_written(pair, disturb, rounds):
     return readers
 
 
-def test_nobody_reads_less_than_was_acknowledged_also_from_a_replica_that_stops_replaying(pair, request):
+def test_reads_have_all_acknowledged_writes_also_if_a_replica_stops_replaying(pair, request):
     def disturb(number):
         if number % 40 == 0:
             pair.standby.pause_replay()
@@ -120,7 +120,7 @@ def test_one_that_stays_behind_is_left_out_and_comes_back_by_itself(pair):
 
 
 @pytest.mark.parametrize("how", ["kill", "stop"])
-def test_when_it_ends_in_the_middle_of_reading_nobody_notices_and_it_comes_back_by_itself(pair, how):
+def test_a_replica_that_ends_during_reads_fails_no_request_and_returns_to_rotation(pair, how):
     def disturb(number):
         if number % 20 == 10:
             getattr(pair.standby, how)()
@@ -141,7 +141,7 @@ def test_one_that_says_nothing_is_not_waited_for_for_long(pair):
     pair.wait_until_in()
 
 
-def test_an_answer_that_it_refuses_is_given_by_the_primary_and_keeps_nobody_else_from_it(pair):
+def test_a_read_that_the_replica_refuses_is_served_by_the_primary(pair):
     pair.wait_until_in()
     before = len(pair.lines("is out of rotation"))
     with contextlib.closing(psycopg2.connect(pair.standby.url)) as connection, connection.cursor() as cursor:

@@ -102,7 +102,7 @@ def test_the_production_shape_does_not_serve_them(served, path):
 
 
 @pytest.mark.parametrize(("command", "setting", "status"), [("run", "0", 404), ("serve", "1", 200)])
-def test_what_the_operator_says_of_the_strategies_wins(fresh, needs_packages, command, setting, status):
+def test_the_setting_of_the_strategies_has_precedence(fresh, needs_packages, command, setting, status):
     service = fresh(command=command, CDB_STRATEGIES=setting).start()
     assert {JobClient(service.port).call("GET", path)[0] for path in STRATEGY_PATHS} == {status}
 

@@ -16,7 +16,7 @@ LOOKUP = "/api/cdb_rest/payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 DATA = [
     LOOKUP,
     LOOKUP + "&shape=dict",
-    "/api/cdb_rest/payloadiovs/?gtName=nobody&majorIOV=5&minorIOV=0",
+    "/api/cdb_rest/payloadiovs/?gtName=missing&majorIOV=5&minorIOV=0",
     "/api/cdb_rest/globalTags",
     "/api/cdb_rest/globalTag/tiny",
     "/api/cdb_rest/global-tags/tiny/export",
@@ -44,7 +44,7 @@ def either(request):
 
 
 @pytest.mark.parametrize("path", DATA)
-def test_data_has_the_headers_whoever_answers(either, path):
+def test_every_data_response_has_the_security_headers(either, path):
     browser = Browser(either.port)
     for method in ("GET", "HEAD"):
         _, headers, _ = browser(method, path)
@@ -68,7 +68,7 @@ def test_data_has_the_headers_whoever_answers(either, path):
         ("/api/cdb_rest/", "application/json"),
     ],
 )
-def test_the_entry_points_are_served_whoever_answers(either, path, kind):
+def test_the_entry_points_are_served(either, path, kind):
     status, headers, body = Browser(either.port)("GET", path, Accept="text/html, */*;q=0.8")
     assert (status, headers["Content-Type"]) == (200, kind) and len(body) == int(headers["Content-Length"]) > 0
 
@@ -86,7 +86,7 @@ def test_refusals_have_them_too(either, sent):
     assert {name.lower(): value for name, value in HEADERS.items()}.items() <= headers.items()
 
 
-def test_what_is_turned_away_for_its_wait_has_them(small):
+def test_a_request_that_waited_too_long_gets_the_headers(small):
     with occupied(small):
         status, headers, body = Browser(small.port)("GET", LOOKUP)
     assert status == 504 and json.loads(body)["code"] == "overloaded"

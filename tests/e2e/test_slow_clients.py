@@ -71,7 +71,7 @@ def begun_body(_):
     return request(b"POST", b"pt", b"Content-Type: application/json\r\nContent-Length: 10000000\r\n") + b"{"
 
 
-def test_slow_bodies_stop_nobody(few):
+def test_slow_bodies_block_no_other_client(few):
     with opened(few.port, SLOW, begun_body) as connections:
         others_are_answered(few)
         for connection in connections:
@@ -80,12 +80,12 @@ def test_slow_bodies_stop_nobody(few):
         others_are_answered(few)
 
 
-def test_slow_heads_stop_nobody(few):
+def test_slow_heads_block_no_other_client(few):
     with opened(few.port, SLOW, lambda place: b"GET /api/cdb_rest/gt HTTP/1.1\r\nHost: l"[: 1 + place % 40]):
         others_are_answered(few)
 
 
-def test_idle_connections_stop_nobody(few):
+def test_idle_connections_block_no_other_client(few):
     with opened(few.port, SLOW, lambda _: b""):
         others_are_answered(few)
 
@@ -165,7 +165,7 @@ def test_a_process_that_is_to_be_replaced_waits_for_slow_readers_and_serves_othe
     assert service.stop() == 0
 
 
-def test_slow_readers_stop_nobody_and_get_all(needs_packages, new_directory):
+def test_slow_readers_block_no_other_client_and_get_all(needs_packages, new_directory):
     """They read nothing for longer than nginx and gunicorn once waited, and then all of it."""
     directory = new_directory()
     settings = PATIENT | {"SCENARIO": "moderate"}

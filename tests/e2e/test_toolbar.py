@@ -149,7 +149,7 @@ def test_a_form_sends_a_body_and_shows_the_answer(page):
 
 
 @pytest.mark.parametrize("width", [1280, 1024, 400])
-@pytest.mark.parametrize("path", ["pt", "payload-iovs/insert", "global-tags/nobody/delete", "globalTag/nobody"])
+@pytest.mark.parametrize("path", ["pt", "payload-iovs/insert", "global-tags/missing/delete", "globalTag/missing"])
 def test_the_toolbar_covers_no_button_of_a_page(page, path, width):
     page.set_viewport_size({"width": width, "height": 720})
     page.goto(PREFIX + path)
@@ -161,7 +161,7 @@ def test_the_toolbar_covers_no_button_of_a_page(page, path, width):
 
 
 def test_the_buttons_of_a_page_work(page):
-    page.goto(f"{PREFIX}global-tags/nobody/delete")
+    page.goto(f"{PREFIX}global-tags/missing/delete")
     page.get_by_role("button", name="DELETE", exact=True).click()
     page.locator("#deleteModal .btn-danger").click()
     expect(page.locator(".response-info")).to_contain_text("global_tag_not_found")
@@ -189,7 +189,7 @@ def test_the_page_of_the_service_has_the_toolbar_too(debugging):
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json, text/html", "text/html;q=0.5, */*", "nonsense"])
-def test_who_does_not_prefer_html_gets_json(debugging, accept):
+def test_a_client_that_does_not_prefer_html_gets_json(debugging, accept):
     assert ask(debugging, LOOKUP, accept=accept)[1] == "application/json"
 
 
@@ -240,7 +240,7 @@ def test_lost_connections_are_replaced_and_no_table_is_left(plain, debugging):
 @pytest.mark.parametrize(
     "kind", ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"]
 )
-def test_the_toolbar_does_not_wait_for_a_body_that_nobody_reads(debugging, kind):
+def test_the_toolbar_does_not_wait_for_a_body_that_is_not_read(debugging, kind):
     with socket.create_connection(("127.0.0.1", debugging.port), timeout=30) as connection:
         head = f"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: 50\r\n\r\nx"
         connection.sendall(head.encode())

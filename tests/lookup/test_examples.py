@@ -83,7 +83,7 @@ def test_lists_without_an_answer_and_lists_of_other_tags_are_left_out(ask, build
 
 def test_an_unknown_tag_is_404_and_a_tag_without_lists_is_empty(ask, build):
     build.tag("empty")
-    ask(1, 1, tag="nobody").error(404, "global_tag_not_found")
+    ask(1, 1, tag="missing").error(404, "global_tag_not_found")
     assert ask(1, 1, tag="empty").ok() == []
     assert ask(1, 1, tag="empty", shape="dict").ok() == []
 

@@ -116,7 +116,7 @@ def test_with_debug_the_function_s_statement_is_sent_in_the_open(api, build, str
     with CaptureQueriesContext(connection) as queries:
         assert api.get(f"payloadiovs/{QUESTION}").ok() == answer
     assert len(queries) == 1 and "cdb_answer" in queries[0]["sql"]
-    api.get("payloadiovs_sql_lateral/?gtName=nobody&majorIOV=1&minorIOV=0").error(404, "global_tag_not_found")
+    api.get("payloadiovs_sql_lateral/?gtName=missing&majorIOV=1&minorIOV=0").error(404, "global_tag_not_found")
 
 
 def test_the_statement_in_the_open_is_that_of_the_function():

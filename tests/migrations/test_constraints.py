@@ -48,7 +48,7 @@ def test_a_tag_has_one_list_of_a_type(payload_list, build):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_in_use_can_not_be_deleted_past_the_service(payload_list, build):
+def test_rows_in_use_cannot_be_deleted_by_sql(payload_list, build):
     build.iov(payload_list, (0, 0))
     for rows in (GlobalTag.objects.all(), PayloadType.objects.all(), PayloadList.objects.all()):
         with pytest.raises(IntegrityError), transaction.atomic():

@@ -11,14 +11,14 @@ from tests.observe.conftest import LOOKUP
 
 
 @pytest.mark.django_db
-def test_a_full_disk_fails_nobody(ask, build):
+def test_a_full_disk_under_the_log_fails_no_request(ask, build):
     build.tag()
     service, _ = ask(CDB_LOG_FILE="/dev/full")
     assert service("GET", LOOKUP)[0] == 200
     logging.getLogger("cdb").error("lost")
 
 
-def test_a_pipe_that_nobody_reads_fails_nobody(records):
+def test_a_log_pipe_without_a_reader_fails_no_request(records):
     reading, writing = os.pipe()
     records(CDB_LOG_FILE=f"/dev/fd/{writing}")
     logging.getLogger("cdb").error("read")

@@ -117,7 +117,7 @@ def test_files_grow_when_they_must(start, tmp_path):
     process.kill()
 
 
-def test_a_process_that_finds_no_place_for_its_files_counts_for_nobody_and_goes_on(start, tmp_path):
+def test_a_process_without_a_slot_continues_without_metrics(start, tmp_path):
     process = start().tell(5)
     shutil.rmtree(tmp_path)
     process.tell("fork").tell("many").tell(5)

@@ -23,7 +23,7 @@ def numbers(text):
     return [int(line.split()[0]) for line in text.splitlines()]
 
 
-def test_nobody_waits_for_a_reader_that_has_gone_to_sleep():
+def test_a_reader_of_standard_error_that_sleeps_blocks_no_request():
     with start() as process:
         try:
             assert process.wait(30) == 0

@@ -19,7 +19,7 @@ class Cursor:
 
 
 @pytest.fixture(autouse=True)
-def _nobody():
+def _no_request():
     current_context.set(None)
     yield
     current_context.set(None)
@@ -44,7 +44,7 @@ def test_no_id_gets_out_of_its_comment(claimed):
 
 
 @pytest.mark.django_db
-def test_a_statement_is_the_same_one_whoever_asks():
+def test_a_statement_does_not_depend_on_the_client():
     """PostgreSQL's identifier of a statement is what pg_stat_statements counts by."""
     found = set()
     with connection.cursor() as cursor:

@@ -109,7 +109,7 @@ def test_a_database_that_is_away_takes_no_pod_out_of_service():
         assert paths == ["/health/ready", "/health/live", "/health/live"]
 
 
-def test_who_needs_no_secret_has_none():
+def test_workloads_that_need_no_secret_have_none():
     workloads = of_kind(resources(render("cluster")), "Deployment")
 
     def secrets(name):

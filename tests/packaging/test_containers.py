@@ -87,13 +87,13 @@ def test_pgbouncer_asks_for_a_password_and_knows_every_pool(tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{"DATABASE_URL": URL}, {"DATABASE_URL": "postgresql://h/d", "PGPASSWORD": "x"}])
-def test_pgbouncer_lets_nobody_in_without_a_password(tmp_path, settings):
+def test_pgbouncer_requires_a_password(tmp_path, settings):
     refused = write("pgbouncer", "--only-write", "--directory", tmp_path, **settings)
     assert refused.returncode == 1 and refused.stderr.startswith("cdb: PgBouncer needs a user")
     assert not (tmp_path / "pgbouncer.ini").exists()
 
 
-def test_what_a_container_installs_is_a_part_of_what_is_tested():
+def test_packages_of_the_container_are_a_subset_of_the_tested_ones():
     def pinned(name):
         return set(re.findall(r"^(\S+==\S+)", (ROOT / name).read_text(), re.MULTILINE))
 

@@ -59,7 +59,7 @@ def test_a_clone_is_one_state_of_its_source(build):
     assert find_incorrect_counts() == []
 
 
-def test_a_tag_does_not_lock_while_somebody_writes_into_it_and_neither_hangs(build):
+def test_locking_a_tag_waits_for_its_writers_without_a_deadlock(build):
     payload_list = build.list(build.tag("t"))
     iovs = [build.iov(None, (number, 0), (number + 1, 0)) for number in range(WRITERS)]
 

@@ -97,7 +97,7 @@ def test_beyond_saturation_users_wait_as_the_response_time_law_says():
         ({"CDB_WORKERS": 500, "CDB_THREADS": 8}, 256, "memory for PostgreSQL's connections"),
     ],
 )
-def test_what_runs_out_first_depends_on_the_settings(monkeypatch, variables, memory, first):
+def test_the_first_limit_depends_on_the_settings(monkeypatch, variables, memory, first):
     monkeypatch.setattr("cdb.serving.pools.env.read", lambda: variables)
     assert Capacity(64, memory, 0.005, 1, 1).bounds()[0].resource == first
 
@@ -166,7 +166,7 @@ def test_the_table_and_the_document_say_the_same():
         ("--think-time", "1e999", "a number of seconds, or a number with one of the units ms, s, min, h, d"),
     ],
 )
-def test_what_is_no_machine_is_refused(option, text, allowed):
+def test_an_invalid_machine_is_rejected(option, text, allowed):
     with pytest.raises(CommandError) as caught:
         run(option, text)
     assert str(caught.value) == f"Error: {option} must be {allowed} (got {text})"

@@ -13,7 +13,7 @@ def test_a_response_goes_to_the_client_that_takes_it():
 
 
 @pytest.mark.parametrize("patience", [0.0, 0.2])
-def test_what_a_client_does_not_take_waits_in_a_file(patience):
+def test_data_that_the_client_does_not_receive_yet_is_in_a_file(patience):
     data = bytes(range(256)) * 20_000
     with connected() as (reader, client):
         reader.sock.begin_response(patience)

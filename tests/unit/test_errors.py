@@ -69,6 +69,6 @@ def test_an_unavailable_database_is_said_to_the_caller_and_its_reason_to_the_log
     assert "what the driver said" in caplog.text and "driver" not in str(translated)
 
 
-def test_what_can_only_be_a_bug_is_left_as_it_is():
+def test_a_driver_error_that_is_a_bug_is_not_translated():
     bug = driver_error(ProgrammingError, "42601")
     assert translate(bug) is bug

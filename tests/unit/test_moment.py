@@ -35,7 +35,7 @@ def test_an_interval_contains_what_its_ends_on_the_wire_mean(start, end, moment,
 
 
 @given(MOMENTS, MOMENTS, st.sampled_from(Mode))
-def test_what_is_written_to_the_wire_reads_back_the_same(start, end, mode):
+def test_a_moment_on_the_wire_reads_back_the_same(start, end, mode):
     interval = Interval.from_wire(start, end, mode)
     if not interval.is_empty:
         written = interval.on_wire(mode)

@@ -74,7 +74,7 @@ def test_any_text_is_a_finite_number_or_refused_with_what_was_given(text):
     "text",
     ["", " ", "s", "1x", "1 2", "1,5s", "1_000", "0x10", "nan", "inf", "1e999", "1e308d", "8G", "5m", "\u0663s", "1s1"],
 )
-def test_what_is_no_time_is_refused(text):
+def test_an_invalid_duration_is_rejected(text):
     wanted = "a number of seconds, or a number with one of the units ms, s, min, h, d"
     assert refusal(text, action=Duration, unit="s", help="it") == f"--amount must be {wanted} (got {text})"
 

@@ -145,7 +145,7 @@ def test_an_open_row_of_a_request_opens_no_door_for_a_closed_one():
         pytest.param([(2, None), (5, None)], (4, None), [((2, None), [(2, 4)]), ((5, None), [])], id="to the end"),
     ],
 )
-def test_what_is_cut(rows, new, expected):
+def test_the_rows_that_an_attached_interval_cuts(rows, new, expected):
     given_rows = [TimelineRow(None, interval(*row)) for row in rows]
     cuts = [(cut.was, list(cut.rest)) for cut in plan_attach(interval(*new), given_rows)]
     assert cuts == [(interval(*was), [interval(*piece) for piece in rest]) for was, rest in expected]
