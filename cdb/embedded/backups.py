@@ -7,7 +7,9 @@ A backup directory contains:
 - ``wal/``: the WAL (write-ahead log) since the first backup, compressed. The server adds a file at least every minute,
   unless nothing has changed.
 
-Functions and methods raise `ConfigurationError`, with a message of one line.
+Functions and methods raise `ConfigurationError`, with a message of one line, if a backup is missing, damaged or
+unsuitable, or if a program of PostgreSQL fails. Errors of the file system (`OSError`), and in `back_up` those of the
+connection (`psycopg2.Error`), are not translated.
 """
 
 import contextlib
@@ -71,7 +73,10 @@ class BackupDirectory:
         self.wal = self.path / "wal"
 
     def create(self) -> None:
-        """Create the directories, for the account that runs the server, if they do not exist."""
+        """Create the directories, for the account that runs the server, if they do not exist.
+
+        If this process is root, also permit all accounts to traverse the directories above them.
+        """
         account = postgres_binaries.account()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -101,9 +106,10 @@ class BackupDirectory:
         return backups[-1]
 
     def newest_before(self, until: datetime | None, timeline: int | None) -> Backup:
-        """The newest backup from which the state at the time `until`, or the last one, can be reached.
+        """The newest backup from which the state at the time `until` can be restored (None: the last state).
 
-        It must be on the timeline with that number (None: the latest), or on one of its ancestors before they part.
+        `until` has a time zone. The backup is on the timeline with the number `timeline` (None: the latest one), or on
+        an ancestor of it, and was complete before the timelines branched. Raises `ConfigurationError` if there is none.
         """
         wanted = timeline or max([self.newest().end()[0], *self._timelines()])
         parted = self._ancestors(wanted)
@@ -132,14 +138,14 @@ class BackupDirectory:
         return {int(fields[0]): _position(fields[1]) for fields in lines if len(fields) > 1}
 
     def segments(self) -> list[str]:
-        """The names of the archived WAL files."""
+        """The names of the archived WAL files, without the suffix ``.gz``, in ascending order."""
         names = [path.name.removesuffix(".gz") for path in self.wal.glob("*.gz")] if self.wal.is_dir() else []
         return sorted(name for name in names if SEGMENT.fullmatch(name))
 
     def prune(self, keep: int) -> int:
         """Delete all but the `keep` newest full backups with their incremental ones, and the WAL from before them.
 
-        Returns the number of deleted backups.
+        `keep` is at least 1. Returns the number of deleted backups, full and incremental.
         """
         backups = self.backups()
         full = [number for number, one in enumerate(backups) if not one.is_incremental]
@@ -153,7 +159,15 @@ class BackupDirectory:
 
 
 def back_up(server: EmbeddedPostgres, directory: BackupDirectory, *, incremental: bool = False) -> Backup:
-    """Make a base backup of the running server, verify it, and let the server archive its WAL from then on."""
+    """Let the running server archive its WAL to `directory`, then make a base backup and verify it.
+
+    Returns when the WAL up to the end of the backup is archived. The server continues to archive, even if the backup
+    fails. An incremental backup contains what changed since the newest one in `directory`, which must exist.
+
+    Raises `ConfigurationError` also if another backup to `directory` is in progress, if it has backups of another
+    server, or if the WAL is already archived elsewhere. If it raises because the WAL is not archived within
+    `ARCHIVE_TIMEOUT_SECONDS`, the backup remains.
+    """
     directory.create()
     with (
         locks.opened(directory.path / "backup.lock") as lock,
@@ -181,10 +195,10 @@ def back_up(server: EmbeddedPostgres, directory: BackupDirectory, *, incremental
 
 
 def verify(backup: Path) -> None:
-    """Compare the files of a backup with its manifest, and read its WAL.
+    """Compare the files of a backup with its manifest, and read its WAL. Raises `ConfigurationError` if it is damaged.
 
-    This is what pg_verifybackup does. The program itself is not used, because that of the wheel ends with a segmentation
-    fault.
+    Of an incremental backup, those on which it is based are not verified. This is what pg_verifybackup does. It is
+    not used, because that program in the PostgreSQL wheel ends with a segmentation fault.
     """
     manifest = _read_manifest(backup)
     files = {file["Path"]: file for file in manifest["Files"]}

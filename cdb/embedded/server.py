@@ -33,7 +33,8 @@ GUARD_SECONDS = 5
 class EmbeddedPostgres:
     """The embedded server of one data directory.
 
-    `directory` is created if it does not exist. `options` are server settings by name; they override the default ones.
+    `acquire` creates `directory` if it does not exist. `options` are server settings by name; they override the
+    default ones if this object starts the server, and are ignored if the server runs already.
     """
 
     def __init__(self, directory: Path, options: dict[str, str] | None = None) -> None:
@@ -55,7 +56,10 @@ class EmbeddedPostgres:
         return self.data_directory.url_of(DATABASE)
 
     def acquire(self) -> None:
-        """Start the server unless it runs, and register this process as one of its users.
+        """Start the server unless it runs, and register this process as one of its users until `release`.
+
+        Creates the data and the service's database if they do not exist. Returns when the server accepts connections.
+        Must not be called again before `release`.
 
         Raises `ConfigurationError`, with a message of one line, if the server can't be created or started.
         """
@@ -95,7 +99,10 @@ class EmbeddedPostgres:
             raise ConfigurationError(f"can't restart it: {error}") from error
 
     def release(self) -> None:
-        """Unregister this process as a user, and stop the server if no other process uses it."""
+        """Unregister this process as a user, and stop the server if no other process uses it.
+
+        Does nothing if this process is not registered. Raises `ConfigurationError` if the server does not stop in time.
+        """
         if self._use_lock is None:
             return
         with locks.opened(self.directory / locks.GUARD) as guard:
@@ -113,9 +120,10 @@ class EmbeddedPostgres:
 
     @contextlib.contextmanager
     def unused(self) -> Iterator[None]:
-        """Inside the block no process can use the server, which does not run.
+        """Stop the server and keep other processes from using it inside the block. A context manager.
 
-        Raises `ConfigurationError` if a process uses it.
+        `acquire` waits until the block ends, so it must not be called inside. Raises `ConfigurationError` if a process
+        uses the server, even this one, or if it does not stop in time.
         """
         postgres_binaries.check_installed()
         self.data_directory.create()
@@ -128,7 +136,10 @@ class EmbeddedPostgres:
             yield
 
     def process(self, data: Path, options: dict[str, str]) -> PostgresProcess:
-        """A server of its own on the data in `data`, with the socket of this one. `options` override the default settings."""
+        """A server on the data in `data`, which is not started. It has the socket of this one, so only one may run.
+
+        `options` override the default settings; those that were given to this object are not used.
+        """
         return PostgresProcess(
             data=data,
             log=self.log,
@@ -143,7 +154,10 @@ class EmbeddedPostgres:
             shutil.rmtree(data)
 
     def stop(self) -> None:
-        """Stop the server if it runs. The caller must ensure that no process uses it."""
+        """Stop the server if it runs. Raises `ConfigurationError` if it does not stop in time.
+
+        The caller must hold the control lock (`locks.control`) and ensure that no process uses the server.
+        """
         self._process.stop()
 
     @staticmethod

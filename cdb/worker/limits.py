@@ -35,12 +35,14 @@ class Share(NamedTuple):
 
 
 class Limits:
-    """The limits of one process; only its main loop uses them.
+    """The limits of one worker process. Only its main loop changes them.
+
+    Threads call only `is_counted` and `apply_to`, which change nothing.
 
     - Large bodies: together at most the maximum size of one body.
-    - Long reads: all threads but one, so that one remains for lookups, short reads and writes.
-    - Requests of one client address, in the pool of writes and long reads: also all threads but one.
-    - Complete requests, in that pool: `REQUESTS_OF_A_THREAD` for each thread. At most half of them may come from one
+    - Long reads, except in the pool `lookups`: all threads but one, which remains for lookups, short reads and writes.
+    - Requests of one client address, in the pool `others`: also all threads but one.
+    - Complete requests, in the pool `others`: `REQUESTS_OF_A_THREAD` for each thread, at most half of them from one
       address.
 
     A request over the last limit is refused. A request over another limit waits, without a thread, until others have
@@ -75,7 +77,11 @@ class Limits:
         return True
 
     def admit(self, conn: Connection) -> bool:
-        """Whether a complete request may go to a thread now; otherwise `release` or `overdue` returns it later."""
+        """Admit a complete request to a thread, or let it wait. Returns whether it was admitted.
+
+        An admitted request counts until `release`. A waiting one is returned by `release`, which admits it, or by
+        `overdue`. `conn.waits_since` must be set.
+        """
         share = self._share_of(conn)
         # Large bodies are admitted in their order. Otherwise smaller ones could overtake a very large one for ever.
         if self._fits(share) and not (share.large_bytes and any(one.large_bytes for one in self._waiting.values())):
@@ -98,7 +104,10 @@ class Limits:
         return conn in self._running
 
     def release(self, conn: Connection) -> list[Connection]:
-        """Stop counting a request that is finished. Returns the waiting requests that may go to a thread now."""
+        """Stop counting a request that was handled or refused. Returns the waiting requests that are admitted now.
+
+        These are counted already; the caller passes them to threads without calling `admit` again.
+        """
         if conn in self._queued:
             self._requests_of_address[self._queued.pop(conn)] -= 1
             # Removes addresses without requests.
@@ -118,7 +127,10 @@ class Limits:
         return admitted
 
     def overdue(self) -> list[Connection]:
-        """Remove and return the waiting requests whose queue timeout has passed."""
+        """Remove and return the waiting requests whose queue timeout has passed. The caller must refuse them.
+
+        The timeout is `QUEUE_SECONDS`, or `LARGE_QUEUE_SECONDS` for large bodies. `release` is still required.
+        """
         now = monotonic()
         found = [
             conn
@@ -165,7 +177,11 @@ class Limits:
 
 
 def too_slow(conns: Iterable[Connection], now: float) -> list[Connection]:
-    """The connections with slow requests in excess of `SLOW_PER_ADDRESS` per address: the oldest ones."""
+    """The connections to refuse because their address sends too many slow requests: the oldest in excess of the limit.
+
+    A request is slow if it is incomplete `SLOW_SECONDS` after its first byte; an address may send `SLOW_PER_ADDRESS` of
+    them at a time. `now` is the time on the monotonic clock.
+    """
     slow = defaultdict(list)
     for conn in conns:
         if not conn.reader.is_complete and conn.reader.has_begun and now > conn.reader.begun + SLOW_SECONDS:

@@ -1,8 +1,8 @@
 """The OpenAPI description, generated from the table of routes and the views.
 
 Operations are grouped by the module of their view, in the order of the table. The docstring of a module is the name of the
-group, a colon and a sentence. If several paths lead to the same operation, one of them is in the group. The others are in
-the group of legacy paths at the end, where users of existing clients find them.
+group, a colon and a sentence. If several paths with the same parameters lead to the same operation, the last one in the
+route is in the group. The others are in the group of legacy paths at the end, where users of existing clients find them.
 """
 
 import inspect
@@ -78,7 +78,10 @@ class RouteSchema(AutoSchema):
 
 
 def documented_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
-    """The endpoints in the order of the table of routes, each path in one spelling."""
+    """The endpoints of the table of routes, in its order. All others are omitted. A hook of drf-spectacular.
+
+    A path that is served with and without a trailing slash is included once, as it is written in the table.
+    """
     by_path: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint[0], []).append(endpoint)

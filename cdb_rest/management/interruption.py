@@ -19,13 +19,17 @@ ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside the block, SIGINT, SIGTERM and SIGHUP cancel the running SQL statement and those after it.
+    """Make the SQL statements of the block interruptible by SIGINT, SIGTERM and SIGHUP. A context manager.
 
-    The block then raises `KeyboardInterrupt` for SIGINT, and otherwise `SystemExit` with the code 128 + the signal's number.
-    The errors that the cancelled statements cause are neither raised nor logged.
+    After a signal, the running statement of the default connection is cancelled every `CANCEL_SECONDS` until the block
+    ends. Statements shorter than that may still succeed, even a COMMIT, and Python code is not interrupted.
 
-    Python's own signal handlers are not sufficient: the driver waits in C, so they would run only after the statement, or
-    inside a callback of the driver. Only the main thread receives signals; in other threads this does nothing.
+    When the block ends, even without an error, `KeyboardInterrupt` is raised for SIGINT, otherwise `SystemExit` with
+    the code 128 + the signal's number. It replaces a database error or `CdbError` of the block, but no other exception.
+    Between the signal and the end of the block, the process logs only records above the level WARNING.
+
+    Python's own signal handlers are not sufficient: the driver waits in C, so they would run only after the statement,
+    or inside a callback of the driver. Only the main thread receives signals; in other threads this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -62,7 +66,7 @@ class _Interruption:
         self._watcher.start()
 
     def end(self) -> None:
-        """Stop the thread, and restore the previous signal handlers and logging."""
+        """Stop the thread, restore the previous signal handlers, and enable all logging again."""
         signal.set_wakeup_fd(self._previous)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)

@@ -86,27 +86,34 @@ class RequestContext:
 
 
 class ClientGoneError(Exception):
-    """The server stopped reading a response's body before its end, because the client has closed the connection."""
+    """The server stopped reading a response's body before its end, because it could not send it to the client.
+
+    The client closed the connection, received nothing for too long, or the spool was full. It is not raised, but
+    passed to `Observer.ended`.
+    """
 
 
 class Observer(Protocol):
-    """An object that is called at the start and the end of every request.
+    """An object that is called at the start and the end of every request, by the thread that handles the request.
 
-    Its time is part of the request's time. It must not raise.
+    So its methods run in several threads at a time. Their time is part of the request's time. They must not raise.
     """
 
     def began(self, context: RequestContext) -> None:
         """A request has arrived."""
 
     def ended(self, context: RequestContext, error: BaseException | None) -> None:
-        """The response was passed to the server, or `error` ended it: `ClientGoneError` if the client disconnected."""
+        """The request has ended: `error` is None if the whole response was passed to the server.
+
+        Otherwise it is the exception of the application, or `ClientGoneError`.
+        """
 
 
 def actor_of(environ: Mapping[str, Any]) -> str:
-    """The user that a proxy has logged in, else the client's address.
+    """The user whom a proxy has logged in, else the client's address, else `local`.
 
-    The proxy's headers are trusted on a Unix socket, where only our own proxy connects, and everywhere if
-    `CDB_BEHIND_PROXY` says that all requests come through a proxy.
+    The proxy sends them in `X-Forwarded-User` and `X-Forwarded-For`. These headers are trusted on a Unix socket, where
+    only our own proxy connects, and everywhere if `CDB_BEHIND_PROXY` says that all requests come through a proxy.
     """
     address: str | None = environ.get("REMOTE_ADDR")
     if address and not settings.CDB_BEHIND_PROXY:
@@ -115,7 +122,10 @@ def actor_of(environ: Mapping[str, Any]) -> str:
 
 
 def context_of(environ: dict[str, Any]) -> RequestContext:
-    """The context of the request with this WSGI environment. A new one if `Instrumented` did not create it, as in tests."""
+    """The context of the request with this WSGI environment.
+
+    It is created and stored in `environ` if `Instrumented` has not done so, as in tests.
+    """
     context: RequestContext | None = environ.get(KEY)
     if context is None:
         context = environ[KEY] = RequestContext(environ)

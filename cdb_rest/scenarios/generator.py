@@ -16,7 +16,7 @@ REVISION = "1"
 
 
 class Row(NamedTuple):
-    """One payload IOV of a scenario."""
+    """One payload IOV of a scenario. `end` is exclusive in both IOV modes, and `END_OF_TIME` for an open interval."""
 
     payload_url: str
     checksum: str
@@ -35,13 +35,13 @@ def rows_of_type(scenario: Scenario, payload_type: str, *, layout: str, seed: in
 
 
 def intervals_of_type(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> Intervals:
-    """The start and end of each row of one payload type, ordered by start."""
+    """The start and end of each row of one payload type, ordered by start. Ends are as in `Row`."""
     source = random.Random(_origin(scenario, payload_type, layout, seed))  # noqa: S311 -- reproducible data, not secrets
     return LAYOUTS[layout](source, scenario, seed)
 
 
 def partial_checksum(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> hashlib.blake2b:
-    """The hash of the data that the checksums of all rows of a payload type have in common."""
+    """The hash object from which `payload` makes the checksum of each row of a payload type, in a copy of it."""
     return hashlib.blake2b(f"{_origin(scenario, payload_type, layout, seed)}/".encode(), digest_size=16)
 
 

@@ -1,4 +1,4 @@
-"""Reading of an import file: its rows are loaded into a temporary table, where they are checked and interpreted."""
+"""Import files: CSV as an export writes it, which is loaded into a temporary table, checked, and read from there."""
 
 import os
 import re
@@ -34,16 +34,23 @@ FIRST_NUMBER = re.compile(r"[0-9]+")
 
 @dataclass(frozen=True)
 class RowsOfType:
-    """The rows of one payload type in the file: their number, and their maximum size in the change log, in bytes."""
+    """The rows of one payload type in the file.
+
+    `count` is their number. `log_bytes` is the maximum size, in bytes, of a change log entry with all of them.
+    """
 
     count: int
     log_bytes: int
 
 
 def load(file: BinaryIO) -> dict[str, RowsOfType]:
-    """Load the file from its beginning into a temporary table. Returns the rows by payload type, in byte order.
+    """Load a seekable file into a temporary table. Returns the count and size of the rows of each payload type.
 
-    Raises `InvalidInputError`, which names the first line that cannot be read, or else the first invalid line.
+    The payload types are in byte order. Must be called in a transaction: the table exists until its end, and
+    the other functions of this module read it. The transaction has no statement timeout from then on.
+
+    Raises `InvalidInputError` if the last line is incomplete, and otherwise for the first line that COPY rejects, or
+    else for the first line with an unsuitable payload type, an empty interval or a repeated start.
     """
     _seek_to_rows(file)
     with connection.cursor() as cursor:
@@ -79,7 +86,7 @@ def _seek_to_rows(file: BinaryIO) -> None:
 
 
 def line_of(number: int) -> int:
-    """The line of the file on which the row with this number ends."""
+    """The line of the loaded file on which a row ends. The header is line 1; the first row has the number 1."""
     with connection.cursor() as cursor:
         cursor.execute(LINE, {"number": number})
         line: int
@@ -90,7 +97,8 @@ def line_of(number: int) -> int:
 def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]:
     """The rows of a payload type by descending start, in batches of up to `size` rows.
 
-    Each row has its `number` in the file and the columns of the IOV.
+    Each row has its `number` in the file and the columns of `PayloadIOV`. An end that overlaps the next row of the file
+    is replaced by the start of that row, unless it is open.
     """
     with connection.chunked_cursor() as cursor:
         cursor.execute(NEWEST_FIRST, _mode() | {"payload_type": payload_type})
@@ -100,7 +108,10 @@ def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]
 
 
 def insert_into_empty_list(payload_type: str, list_id: int) -> None:
-    """Insert the rows of a payload type into an empty list. The result is that of attaching them one by one, newest first."""
+    """Insert the rows of a payload type into an empty list, as if they were attached one by one, newest first.
+
+    The caller must have locked the list, and must record the change log.
+    """
     with connection.cursor() as cursor:
         cursor.execute(INTO_EMPTY_LIST, _mode() | {"payload_type": payload_type, "list_id": list_id})
 

@@ -12,15 +12,20 @@ ROWS_NAMED = 100
 
 
 def wrong_rows(rows: list[dict[str, object]], total: int) -> InvalidInputError:
-    """The error for the malformed rows of a bulk request of `total` rows. It names the first `ROWS_NAMED` of them."""
+    """The error for a bulk request of `total` rows with malformed rows. The caller raises it.
+
+    `rows` has an object for each malformed row, with its index as `row` and messages by field. The error contains the
+    first `ROWS_NAMED` of them.
+    """
     count = len(rows) if len(rows) < ROWS_NAMED else f"{ROWS_NAMED} or more"
     return InvalidInputError(f"Wrong rows: {count} of {total}; nothing was stored.", rows=rows[:ROWS_NAMED])
 
 
 def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
-    """The error for a bulk request of `total` rows, some of which, given by index, are rejected.
+    """The error for a request of `total` rows, from the index and the error of each rejected row (at least one).
 
-    It is the error of the first rejected row; its `rows` names the first `ROWS_NAMED` rejected rows.
+    The error of the first rejected row is changed and returned; the caller raises it. Its `rows` describes the first
+    `ROWS_NAMED` rejected rows. If `total` > 1, its message also has the row's index and the number of rejected rows.
     """
     in_order = sorted(refusals, key=lambda refusal: refusal[0])
     number, first = in_order[0]
@@ -34,7 +39,7 @@ def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
 
 
 def refusals_of(check: Callable[[Row], None], rows: Sequence[Row]) -> list[tuple[int, CdbError]]:
-    """The errors that `check` raises for the rows, each with the index of its row."""
+    """Call `check` for each row. Returns each `CdbError` that it raises, with the index of the row from 0."""
     refusals = []
     for number, row in enumerate(rows):
         try:
