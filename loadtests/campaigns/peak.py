@@ -26,7 +26,7 @@ from loadtests.recording.reading import Recording
 from loadtests.reporting import plots
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target
-from loadtests.reporting.summaries import Rates
+from loadtests.reporting.summaries import by_second
 
 JOBS, QUICK_JOBS = 100_000, 1_000
 TOGETHER, QUICK_TOGETHER = 5_000, 200
@@ -136,14 +136,13 @@ def _burst(stage: Stage, label: str, load: Load) -> Burst:
 
 def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: int, within: float) -> Findings:
     """The findings for `jobs` jobs with `together` concurrent connections, all of which had to end `within` seconds."""
-    first, rates = bursts[0], [Rates.of(burst.ends) for burst in bursts]
+    first, rates = bursts[0], [by_second(burst.ends) for burst in bursts]
     share = 100 * (1 - sum(burst.failures for burst in bursts) / sum(len(burst.requests) for burst in bursts))
     ends, counts, times = [], [], []
     for burst, rate in zip(bursts, rates, strict=True):
-        label, busiest, number = burst.run.label, int(rate.counts.argmax()), len(burst.ends)
+        label, busiest, number = burst.run.label, max(rate, key=rate.__getitem__), len(burst.ends)
         row = (label, number, len(burst.requests), burst.failures, number / burst.until(100))
-        peak = (int(rate.counts[busiest]), int(rate.seconds[busiest]))
-        ends.append((*row, *peak, *(burst.until(share) for share in SHARES)))
+        ends.append((*row, rate[busiest], busiest, *(burst.until(share) for share in SHARES)))
         counts.append((label, *burst.counts))
         for share_of_requests in SHARES:
             client, *server = (_percentile(values, share_of_requests) for values in burst.times().values())
@@ -153,7 +152,7 @@ def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: 
     shares = tuple(f"{share:g} % ended after, s" for share in SHARES)
     return Findings(
         summary=f"{jobs:,} jobs that were due together had all ended after {first.until(100):.1f} s, "
-        f"{int(rates[0].counts.max()):,} of them in the busiest second; {share:.3f} % of the requests got the correct response",
+        f"{max(rates[0].values()):,} of them in the busiest second; {share:.3f} % of the requests got the correct response",
         question=f"What is the outcome of {jobs:,} jobs that are launched together?",
         targets=_targets(bursts, jobs, within),
         tables=[
@@ -166,14 +165,14 @@ def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: 
         notes=_notes(first, jobs, together),
         figures={
             f"{scenario}: jobs/s": [len(burst.ends) / burst.until(100) for burst in bursts],
-            f"{scenario}: jobs in the busiest second": [float(rate.counts.max()) for rate in rates],
+            f"{scenario}: jobs in the busiest second": [float(max(rate.values())) for rate in rates],
             f"{scenario}: seconds until 50 % had ended": [burst.until(50) for burst in bursts],
             f"{scenario}: seconds until all had ended": [burst.until(100) for burst in bursts],
         },
         raw=[
-            {"run": burst.run.label, "second": int(second), "jobs ended": int(count)}
+            {"run": burst.run.label, "second": second, "jobs ended": count}
             for burst, rate in zip(bursts, rates, strict=True)
-            for second, count in zip(rate.seconds, rate.counts, strict=True)
+            for second, count in rate.items()
         ],
     )
 
@@ -221,8 +220,7 @@ def _plots(burst: Burst) -> list[Plot]:
     ends = {"jobs that ended": burst.ends, "answers, by the client": burst.requests.end - begin}
     if burst.log:
         ends["answers, by nginx"] = burst.log.ends - recording.origin - begin
-    rates = {name: Rates.of(values) for name, values in ends.items()}
-    frequency = {name: list(zip(rate.seconds, rate.counts, strict=True)) for name, rate in rates.items()}
+    frequency = {name: list(by_second(values).items()) for name, values in ends.items()}
     ended = {"jobs": [(burst.until(share), share) for share in numpy.linspace(0, 100, 200)]}
     shares = [*numpy.linspace(1, 99, 50), 99.5, 99.9, 100.0]
     times = {

@@ -8,7 +8,7 @@ import psutil
 
 from loadtests.recording.rows import Sample
 from loadtests.reporting.figures import ratio
-from loadtests.reporting.result import Run, Signals
+from loadtests.reporting.result import Signals
 
 # The share of a core, or of all cores, that counts as exhausted.
 BUSY = 0.9
@@ -26,7 +26,7 @@ NOTHING = "nothing that was watched"
 
 @dataclass(frozen=True)
 class Watched:
-    """The input of the rules: signals and the generator's samples from `begin` to `end`, and the size of the machine.
+    """The input of the rules: signals and the generator's samples from `begin` to `end`, and the size of this machine.
 
     `begin` and `end` are seconds since the epoch; `memory` is in bytes.
     """
@@ -37,11 +37,6 @@ class Watched:
     end: float
     cores: int = field(default_factory=lambda: psutil.cpu_count() or 1)
     memory: float = field(default_factory=lambda: psutil.virtual_memory().total)
-
-    @classmethod
-    def of(cls, run: Run, begin: float, end: float) -> "Watched":
-        """The window of a run on this machine."""
-        return cls(run.signals, run.recording.samples, begin, end)
 
     @property
     def rows(self) -> list[dict[str, float]]:

@@ -137,7 +137,7 @@ class Searches:
         step = judge(run.recording, begin=begin, end=end, bound_ms=self._options.bound)
         said = "sustained" if step.sustained else "; ".join(step.faults)
         self._stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {said}")
-        return Tried(rate, step, run, Watched.of(run, step.begin, step.end))
+        return Tried(rate, step, run, Watched(run.signals, run.recording.samples, step.begin, step.end))
 
     def load(self, rate: float, seconds: float) -> Load:
         """A load of `rate` jobs per second for `seconds`, shared equally by all users.

@@ -1,7 +1,6 @@
 """The standard figures of a recording, for tables, figures and targets of campaigns."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -14,23 +13,12 @@ from loadtests.reporting.figures import place_of
 PERCENTILES = {"p50_ms": 50.0, "p90_ms": 90.0, "p95_ms": 95.0, "p99_ms": 99.0, "p999_ms": 99.9, "max_ms": 100.0}
 
 
-@dataclass(frozen=True)
-class Rates:
-    """How many requests or jobs ended in each second, from the first second with one to the last.
-
-    `seconds` are the beginnings of these bins, in seconds after the origin.
-    """
-
-    seconds: numpy.ndarray
-    counts: numpy.ndarray
-
-    @classmethod
-    def of(cls, ends: numpy.ndarray) -> "Rates":
-        """The rates of an array of times in seconds; one empty bin if it is empty."""
-        bins = numpy.floor(ends).astype(int)
-        first = bins.min() if len(bins) else 0
-        counts = numpy.bincount(bins - first, minlength=1)
-        return cls(numpy.arange(len(counts)) + first, counts)
+def by_second(ends: numpy.ndarray) -> dict[int, int]:
+    """How many of the times, in seconds, are in each whole second, from the first second with one to the last."""
+    if not len(ends):
+        return {0: 0}
+    bins = numpy.floor(ends).astype(int)
+    return dict(enumerate(numpy.bincount(bins - bins.min()).tolist(), int(bins.min())))
 
 
 def percentiles_of(values: numpy.ndarray) -> dict[str, float | None]:
