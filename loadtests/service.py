@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +21,7 @@ from cdb.env import ROOT
 
 START_SECONDS = 120
 STOP_SECONDS = 60
-CHECK_INTERVAL_SECONDS = 0.05
+CHECK_INTERVAL_SECONDS = 0.02
 PORTS, PORT_TRIES = (20_000, 32_000), 100
 PREFIX = "/api/cdb_rest/"
 INTERRUPTED = 128 + signal.SIGINT
@@ -204,7 +204,7 @@ def running(
         service = Service(settings, process, port, workers or 0, command, Path(output.name))
         family: list[psutil.Process] = []
         try:
-            if not _becomes_ready(service):
+            if not becomes_true(lambda: _has_started(service), START_SECONDS) or process.poll() is not None:
                 raise ServiceError(f"the service did not start: {' '.join(service.output.read_text().split())[-500:]}")
             yield service
         finally:
@@ -215,16 +215,23 @@ def running(
             kill(family)
 
 
-def _becomes_ready(service: Service) -> bool:
-    deadline = time.monotonic() + START_SECONDS
-    while service.process.poll() is None and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=5)
-        with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(connection):
-            connection.request("GET", "/health/ready")
-            if connection.getresponse().status == 200:
-                return True
+def becomes_true(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait until a condition holds; returns whether it does within the time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
         time.sleep(CHECK_INTERVAL_SECONDS)
-    return False
+    return True
+
+
+def _has_started(service: Service) -> bool:
+    """Whether the service is ready, or has ended."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=5)
+    with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(connection):
+        connection.request("GET", "/health/ready")
+        return connection.getresponse().status == 200
+    return service.process.poll() is not None
 
 
 def free_port() -> int:

@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +11,7 @@ import psycopg2
 from cdb.embedded import postgres_binaries
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.processes import directories
-from loadtests.service import kill
+from loadtests.service import becomes_true, kill
 from loadtests.usage import processes_in
 
 USER = DATABASE = "cdb"
@@ -116,11 +115,9 @@ class Standby:
     def wait_until_caught_up(self) -> None:
         """Wait until the replica has replayed all WAL that the primary has flushed by now. Raises `TimeoutError`."""
         position = self._on(_url(self._primary), "SELECT pg_current_wal_flush_lsn()::text")
-        deadline = time.monotonic() + CATCH_UP_SECONDS
-        while not self._on(self.url, "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", position):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"the replica did not catch up within {CATCH_UP_SECONDS} s")
-            time.sleep(0.02)
+        statement = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
+        if not becomes_true(lambda: bool(self._on(self.url, statement, position)), CATCH_UP_SECONDS):
+            raise TimeoutError(f"the replica did not catch up within {CATCH_UP_SECONDS} s")
 
     def _create(self) -> None:
         for directory in (self._directory, self.data, self._sockets):

@@ -17,8 +17,8 @@ import numpy
 
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_SECONDS
 from loadtests import metrics
+from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns import options
-from loadtests.campaigns.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK, WRONG

@@ -4,7 +4,6 @@ import contextlib
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,10 @@ import psycopg2
 
 from loadtests import usage
 from loadtests.chaos.clients import Log, Scene
-from loadtests.service import Service, ServiceError, start
+from loadtests.service import Service, ServiceError, becomes_true, start
 from loadtests.standby import Standby
 
 WAIT_SECONDS = 120
-CHECK_INTERVAL_SECONDS = 0.02
 
 
 class SkippedError(Exception):
@@ -61,11 +59,8 @@ class Stage:
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until a condition holds. Raises `ServiceError` with the words `what` if it does not in time."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not condition():
-            if time.monotonic() > deadline:
-                raise ServiceError(f"{what} within {WAIT_SECONDS} s: {self.service.lines[-5:]}")
-            time.sleep(CHECK_INTERVAL_SECONDS)
+        if not becomes_true(condition, WAIT_SECONDS):
+            raise ServiceError(f"{what} within {WAIT_SECONDS} s: {self.service.lines[-5:]}")
 
     def wait_until_database_responds(self) -> None:
         """Wait until PostgreSQL executes a statement on a new connection. Raises `ServiceError` if it does not."""

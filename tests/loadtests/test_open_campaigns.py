@@ -6,8 +6,8 @@ import json
 import numpy
 import pytest
 
+from loadtests.access_log import AccessLog, size_of
 from loadtests.campaigns import peak, saturation
-from loadtests.campaigns.access_log import AccessLog, size_of
 from loadtests.campaigns.peak import Burst, findings_of
 from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK, OVERLOADED, WRONG

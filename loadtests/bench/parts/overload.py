@@ -6,18 +6,16 @@ each other, so that a slow service does not reduce the offered rate, except for 
 their times are those in nginx's access log for the last part of each run, when the queue has reached its length.
 """
 
-import json
 import time
-from collections import Counter
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from loadtests import usage, wrk
+from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.bench.rig import Rig
 from loadtests.reporting import plots
-from loadtests.reporting.figures import percentile, ratio
+from loadtests.reporting.figures import ratio
 from loadtests.reporting.result import Result, Table, Target
+from loadtests.reporting.summaries import percentiles_of
 from loadtests.service import Service, running
 
 TITLE = "Overload"
@@ -53,45 +51,32 @@ def measure(rig: Rig, result: Result) -> None:
 
 
 def _offer(rig: Rig, service: Service, url: str, factor: float, capacity: float) -> dict[str, Any]:
-    seconds, excess = rig.sizes.overload_seconds, factor - 1
+    seconds, excess, path = rig.sizes.overload_seconds, factor - 1, rig.data / "serve" / "access.log"
     # Under overload, QUEUE clients wait in the queue, and the others offer the excess.
     clients = CLIENTS if excess <= 0 else QUEUE + CLIENTS
     pause = 1000 * CLIENTS / (capacity * (factor if excess <= 0 else excess))
     whole = SETTLE_SECONDS + seconds + END_SECONDS
     with usage.peak_of_workers(service.application(), recursive=True) as memory:
-        since = time.time() + SETTLE_SECONDS
+        offset, since = size_of(path), time.time() + SETTLE_SECONDS
         load = wrk.run(url, seconds=whole, connections=clients, pause_milliseconds=pause)
-    time.sleep(2)
-    statuses, times = _logged(rig.data / "serve" / "access.log", since, since + seconds)
-    other = sum(count for status, count in statuses.items() if status not in (200, 504))
-    good, refused = times[True], times[False]
+    time.sleep(FLUSH_SECONDS)
+    log = AccessLog.read(path, offset)
+    sent = (log.ends >= since) & (log.ends < since + seconds)
+    good, refused = (sent & (log.statuses == status) for status in (200, 504))
+    answered, rejected = (percentiles_of(1000 * log.seconds[chosen]) for chosen in (good, sent & ~good))
     return {
         "factor": factor,
-        "offered_per_s": statuses.total() / seconds,
-        "answered_per_s": statuses[200] / seconds,
-        "status_504_per_s": statuses[504] / seconds,
-        "other": other,
+        "offered_per_s": int(sent.sum()) / seconds,
+        "answered_per_s": int(good.sum()) / seconds,
+        "status_504_per_s": int(refused.sum()) / seconds,
+        "other": int((sent & ~good & ~refused).sum()),
         "dropped": load.broken,
-        "p50_ms": percentile(good, 50) if good else None,
-        "p99_ms": percentile(good, 99) if good else None,
-        "refused_p99_ms": percentile(refused, 99) if refused else None,
+        "p50_ms": answered["p50_ms"],
+        "p99_ms": answered["p99_ms"],
+        "refused_p99_ms": rejected["p99_ms"],
         "worker_mib": memory["worker_peak_mib"],
         "client_cpu_percent": 100 * load.client_share,
     }
-
-
-def _logged(log: Path, since: float, until: float) -> tuple[Counter[int], dict[bool, list[float]]]:
-    """The lookups in nginx's access log whose responses were sent in a time span, given in seconds since the epoch.
-
-    They are counts by status, and times in milliseconds by whether the status is 200.
-    """
-    statuses, times = Counter[int](), {True: [], False: []}
-    with log.open(errors="replace") as lines:
-        for found in map(json.loads, lines):
-            if "payloadiovs" in found["uri"] and since <= datetime.fromisoformat(found["time"]).timestamp() < until:
-                statuses[found["status"]] += 1
-                times[found["status"] == 200].append(1000 * float(found["request_time"]))
-    return statuses, times
 
 
 def _wait_until_idle(service: Service) -> None:
