@@ -37,16 +37,20 @@ def make_private(path: Path, account: pwd.struct_passwd | None, mode: int = 0o70
     The parent directory may be writable for other accounts, so an existing directory is not trusted if it has another
     owner or wider permissions: raises `ConfigurationError`.
     """
-    try:
-        path.mkdir(mode=mode)
-        # The umask may have removed permissions.
-        path.chmod(mode)
-        if account:
-            os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
-    except FileExistsError:
-        owner = account.pw_uid if account else os.geteuid()
-        status = path.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o777 & ~mode:
-            raise ConfigurationError(
-                f"{path} must be a directory of uid {owner} with mode 0{mode:o}; remove it"
-            ) from None
+    owner = account.pw_uid if account else os.geteuid()
+    if not os.path.lexists(path):
+        # Another process that creates it at the same time must not find it before it has its owner.
+        unfinished = Path(tempfile.mkdtemp(prefix=f"{path.name}-", dir=path.parent))
+        try:
+            unfinished.chmod(mode)
+            if account:
+                os.chown(unfinished, account.pw_uid, account.pw_gid, follow_symlinks=False)
+            # This replaces an empty directory. It fails if the other process already uses its own.
+            unfinished.rename(path)
+        except OSError:
+            unfinished.rmdir()
+            if not os.path.lexists(path):
+                raise
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o777 & ~mode:
+        raise ConfigurationError(f"{path} must be a directory of uid {owner} with mode 0{mode:o}; remove it")
