@@ -16,7 +16,8 @@ import psycopg2
 from tqdm import tqdm
 
 from cdb.embedded import postgres_binaries
-from cdb.embedded.backups import TIME_FORMAT, Backup, BackupDirectory, verify
+from cdb.embedded.backup_directory import TIME_FORMAT, Backup, BackupDirectory
+from cdb.embedded.backups import verify
 from cdb.embedded.data_directory import REPLACED, RESTORED
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ConfigurationError
@@ -108,25 +109,8 @@ def _recover(
     finish: Callable[[], None],
 ) -> None:
     """Replay the WAL in a server on the restored data, and call `finish` before it stops."""
-    options = {
-        "restore_command": RESTORE_COMMAND,
-        "recovery_target_timeline": str(timeline or "latest"),
-        "recovery_target_action": "promote",
-        # Connections are accepted only after the recovery.
-        "hot_standby": "off",
-        # It would look for WAL from before the restoration. The next backup turns it on.
-        "summarize_wal": "off",
-    }
-    if until is not None:
-        options["recovery_target_time"] = until.isoformat()
-    signal_file = data / "recovery.signal"
-    signal_file.touch()
-    if account := postgres_binaries.account():
-        os.chown(signal_file, account.pw_uid, account.pw_gid)
-    link = data / ARCHIVE
-    link.unlink(missing_ok=True)
-    link.symlink_to(directory.wal)
-    process = server.process(data, options)
+    link = _request_recovery(data, directory)
+    process = server.process(data, _recovery_options(until, timeline))
     segments = [name for name in directory.segments() if name[8:] > backup.first_segment[8:]]
     try:
         with tqdm(total=len(segments), unit="WAL file", desc="recovering", disable=None, leave=False) as bar:
@@ -148,6 +132,34 @@ def _recover(
     finally:
         process.stop()
         link.unlink()
+
+
+def _request_recovery(data: Path, directory: BackupDirectory) -> Path:
+    """Let the next server on the data recover them, with WAL from `directory`. Returns the link to it, to be removed."""
+    signal_file = data / "recovery.signal"
+    signal_file.touch()
+    if account := postgres_binaries.account():
+        os.chown(signal_file, account.pw_uid, account.pw_gid)
+    link = data / ARCHIVE
+    link.unlink(missing_ok=True)
+    link.symlink_to(directory.wal)
+    return link
+
+
+def _recovery_options(until: datetime | None, timeline: int | None) -> dict[str, str]:
+    """The server's settings for the recovery."""
+    options = {
+        "restore_command": RESTORE_COMMAND,
+        "recovery_target_timeline": str(timeline or "latest"),
+        "recovery_target_action": "promote",
+        # Connections are accepted only after the recovery.
+        "hot_standby": "off",
+        # It would look for WAL from before the restoration. The next backup turns it on.
+        "summarize_wal": "off",
+    }
+    if until is not None:
+        options["recovery_target_time"] = until.isoformat()
+    return options
 
 
 def _show(bar: "tqdm[Any]", pid: int, segments: list[str]) -> None:

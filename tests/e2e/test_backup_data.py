@@ -11,7 +11,8 @@ import psutil
 import psycopg2
 import pytest
 
-from cdb.embedded.backups import BackupDirectory, back_up, verify
+from cdb.embedded.backup_directory import BackupDirectory
+from cdb.embedded.backups import back_up, verify
 from cdb.embedded.restoring import restore
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT, ConfigurationError
@@ -20,7 +21,7 @@ from tests.e2e.service import after_first_start
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from cdb.embedded.backups import BackupDirectory
+from cdb.embedded.backup_directory import BackupDirectory
 from cdb.embedded.restoring import restore
 from cdb.embedded.server import EmbeddedPostgres
 

@@ -4,10 +4,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb import database
-from cdb.embedded.backups import BackupDirectory, back_up
+from cdb.embedded.backup_directory import BackupDirectory
+from cdb.embedded.backups import back_up
 from cdb.env import ConfigurationError
 from cdb_rest.management.quantities import AT_LEAST_ONE
 
@@ -41,8 +43,8 @@ class Command(BaseCommand):
         try:
             made = back_up(server, backups, incremental=incremental)
             deleted = backups.prune(keep) if keep else 0
-        except (ConfigurationError, OSError) as error:
-            raise CommandError(str(error)) from error
+        except (ConfigurationError, OSError, psycopg2.Error) as error:
+            raise CommandError(" ".join(str(error).split())) from error
         size = sum(path.stat().st_size for path in made.path.rglob("*") if path.is_file())
         if deleted:
             self.stdout.write(f"Deleted {deleted} older backups, and the changes from before the remaining ones.")

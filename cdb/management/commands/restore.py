@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connections
 
 from cdb import database
-from cdb.embedded.backups import BackupDirectory
+from cdb.embedded.backup_directory import BackupDirectory
 from cdb.embedded.restoring import restore
 from cdb.env import ConfigurationError
 from cdb_rest.domain.names import COMMENT_LENGTH
