@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.checks import Tags, Warning, register
 
 from cdb import env, security
+from cdb_rest.identity import issuers
 
 # The values of sslmode that require encryption. The default, prefer, falls back to an unencrypted connection.
 ENCRYPTED = {"require", "verify-ca", "verify-full"}
@@ -42,6 +43,32 @@ def check_connections(**_: Any) -> list[Warning]:
         for database in settings.DATABASES.values()
         if _is_elsewhere(database["HOST"]) and database["OPTIONS"].get("sslmode") not in ENCRYPTED
     ]
+
+
+@register(Tags.security, deploy=True)
+def check_writes(**_: Any) -> list[Warning]:
+    """Warn if all clients may write."""
+    if not settings.CDB_OPEN_WRITES:
+        return []
+    hint = "Unset CDB_OPEN_WRITES, and add access rules (manage.py grant)."
+    return [Warning("CDB_OPEN_WRITES is on, so every client may write.", hint=hint, id="cdb.W004")]
+
+
+@register(Tags.security, deploy=True)
+def check_issuers(**_: Any) -> list[Warning]:
+    """Warn if tokens are accepted over plain HTTP, or if other accounts can change or read what verifies them."""
+    if not settings.CDB_ISSUERS_FILE:
+        return []
+    found = []
+    file = Path(settings.CDB_ISSUERS_FILE)
+    if file.stat().st_mode & 0o022:
+        hint = f"chmod go-w {file}"
+        found.append(Warning(f"Other accounts can change {file}.", hint=hint, id="cdb.W005"))
+    for issuer in issuers.configured():
+        if issuer.secret_file is not None and issuer.secret_file.stat().st_mode & 0o077:
+            hint = f"chmod 600 {issuer.secret_file}"
+            found.append(Warning(f"Other accounts can read {issuer.secret_file}.", hint=hint, id="cdb.W006"))
+    return found
 
 
 def _has_secrets(file: Path) -> bool:

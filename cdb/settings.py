@@ -117,12 +117,14 @@ globals().update(
 )
 # If it is off, the strategies have no routes. A value that the operator sets takes precedence over DEBUG.
 CDB_STRATEGIES = DEBUG if _values["CDB_STRATEGIES"] is None else _values["CDB_STRATEGIES"]
+# `make run`, which listens on this machine only, sets it.
+CDB_OPEN_WRITES = bool(_values["CDB_OPEN_WRITES"])
 # The settings that any client can read at `user_settings/<name>`.
 CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VARIABLES if variable.public}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": ["cdb_rest.api.authorization.RoutePermission"],
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_RENDERER_CLASSES": ["cdb_rest.api.json.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["cdb_rest.parsing.json_body.JSONParser"],

@@ -167,6 +167,37 @@ GROUPS = (
         ),
     ),
     Group(
+        "Access",
+        (
+            Variable(
+                "CDB_OPEN_WRITES",
+                "bool",
+                None,
+                "Accept writes from all clients, without [access rules](access.md); protect the service by its network then.",
+                default_text="`true` with `make run`, otherwise `false`",
+            ),
+            Variable(
+                "CDB_ANONYMOUS_READS",
+                "bool",
+                True,
+                "Accept reads from all clients; `false`: reads need [the role reader](access.md#close-reads).",
+            ),
+            Variable(
+                "CDB_ISSUERS_FILE",
+                "str",
+                "",
+                "TOML file with [the issuers of tokens](access.md#tokens-of-an-identity-provider) that the service trusts; "
+                "empty: none.",
+            ),
+            Variable(
+                "CDB_ACCESS_CONTACT",
+                "str",
+                "an administrator of this service",
+                "Whom the error message for a missing permission says to ask.",
+            ),
+        ),
+    ),
+    Group(
         "Requests",
         (
             Variable(

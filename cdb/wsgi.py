@@ -13,12 +13,14 @@ from django.conf import settings  # noqa: E402 -- all imports below need Django 
 from django.urls import resolve  # noqa: E402
 
 from cdb_rest.connections import deadlines  # noqa: E402
+from cdb_rest.identity import issuers  # noqa: E402
 from cdb_rest.observe.metrics import MetricsObserver  # noqa: E402
 from cdb_rest.observe.request_log import RequestLog  # noqa: E402
 from cdb_rest.routes import LOOKUP_SPELLINGS  # noqa: E402
 from cdb_rest.wsgi.fast_conditional_get import FastConditionalGet  # noqa: E402
 from cdb_rest.wsgi.fast_lookup import FastLookup  # noqa: E402
 from cdb_rest.wsgi.instrumentation import Instrumented  # noqa: E402
+from cdb_rest.wsgi.read_access import ReadAccess  # noqa: E402
 from cdb_rest.wsgi.replica_reads import ReplicaReads  # noqa: E402
 
 deadlines.enforce()
@@ -31,5 +33,10 @@ if not settings.DEBUG:
     application = ReplicaReads(application, "/api/cdb_rest/")
     application = FastConditionalGet(application, "/api/cdb_rest/")
     application = FastLookup(application, [f"/api/cdb_rest/{path}" for path in LOOKUP_SPELLINGS])
+
+if not settings.CDB_ANONYMOUS_READS:
+    application = ReadAccess(application, "/api/cdb_rest/")
+# A file of issuers that is not valid stops the server now, and not a request later.
+issuers.configured()
 
 application = Instrumented(application, [RequestLog(), MetricsObserver()])

@@ -1,24 +1,119 @@
-"""Django's admin with a read-only view of the change log. Tags can be changed only by the API, which enforces the rules."""
+"""Django's admin: access rules and tokens, and read-only views of the change logs.
 
-from typing import TYPE_CHECKING
+Tags can be changed only by the API, which enforces the rules.
+"""
 
+from typing import TYPE_CHECKING, Any
+
+from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from cdb_rest.models import GlobalTagChange
+from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange
+from cdb_rest.services import access
 
 admin.site.site_header = admin.site.site_title = "cdb"
 
 if TYPE_CHECKING:
-    ChangeAdmin = admin.ModelAdmin[GlobalTagChange]
+    AnyAdmin = admin.ModelAdmin[Any]
+    RuleFormBase = forms.ModelForm[AccessRule]
 else:
-    # The class is generic in its type stubs only.
-    ChangeAdmin = admin.ModelAdmin
+    # The classes are generic in their type stubs only.
+    AnyAdmin, RuleFormBase = admin.ModelAdmin, forms.ModelForm
+
+
+class ReadOnlyAdmin(AnyAdmin):
+    """Rows that can only be read here."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class RuleForm(RuleFormBase):
+    """The form of an access rule, with the checks of the service."""
+
+    class Meta:
+        model = AccessRule
+        fields = access.RULE_FIELDS
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if not self.errors:
+            try:
+                access.check_rule(values)
+            except InvalidInputError as error:
+                raise ValidationError(dict(error.fields)) from error
+        return values
+
+
+@admin.register(AccessRule)
+class AccessRuleAdmin(AnyAdmin):
+    """Access rules. Each change is recorded."""
+
+    form = RuleForm
+    list_display = ("id", *access.RULE_FIELDS)
+    list_filter = ("kind", "role")
+    search_fields = ("subject", "identity", "tags", "comment")
+    ordering = ("id",)
+
+    def save_model(self, request: HttpRequest, obj: AccessRule, form: Any, change: bool) -> None:
+        access.change_rule(actor=_actor(request), rule=obj)
+
+    def delete_model(self, request: HttpRequest, obj: AccessRule) -> None:
+        access.revoke(actor=_actor(request), rule_id=obj.id)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[AccessRule]) -> None:
+        for rule in queryset:
+            self.delete_model(request, rule)
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    """The tokens of this service. They are created by `manage.py token create`, which prints them once."""
+
+    list_display = ("name", "created", "expires", "revoked", "last_used")
+    exclude = ("digest",)
+    search_fields = ("name",)
+    ordering = ("id",)
+    actions = ("revoke_tokens",)
+
+    @admin.action(description="Revoke the selected tokens", permissions=["delete_token"])
+    def revoke_tokens(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        """Make the selected tokens invalid."""
+        for token in queryset:
+            access.revoke_token(actor=_actor(request), name=token.name)
+
+    def has_delete_token_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may revoke tokens: the permission of Django to delete them."""
+        return request.user.has_perm("cdb_rest.delete_apitoken")
+
+
+@admin.register(AccessChange)
+class AccessChangeAdmin(ReadOnlyAdmin):
+    """The log of changes of rules and tokens."""
+
+    list_display = ("created", "actor", "action", "detail")
+    list_filter = ("action", "created")
+    search_fields = ("actor",)
+    ordering = ("-id",)
+    show_full_result_count = False
+
+
+def _actor(request: HttpRequest) -> str:
+    return request.user.get_username()
 
 
 @admin.register(GlobalTagChange)
-class GlobalTagChangeAdmin(ChangeAdmin):
+class GlobalTagChangeAdmin(ReadOnlyAdmin):
     """The change log: who changed which global tag, when, why and how."""
 
     list_display = (
@@ -42,12 +137,3 @@ class GlobalTagChangeAdmin(ChangeAdmin):
         match = request.resolver_match
         is_list = match is not None and (match.url_name or "").endswith("_changelist")
         return changes.defer("before", "after") if is_list else changes
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False

@@ -1,14 +1,16 @@
-"""The table of the API's routes: paths, view, pool, caching and query budget of each.
+"""The table of the API's routes: paths, view, pool, caching, query budget and required roles of each.
 
-Everything else derives from it: Django's URL patterns (`cdb_rest/api/urls.py`), the locations of nginx
-(`cdb/serving/nginx_configuration.py`), the OpenAPI description, and tests of the API and of nginx. It does not import
-Django, so that nginx can be configured without the application.
+Everything else derives from it: Django's URL patterns (`cdb_rest/api/urls.py`), the roles that requests need
+(`cdb_rest/api/authorization.py`), the locations of nginx (`cdb/serving/nginx_configuration.py`), the OpenAPI description,
+and tests of the API and of nginx. It does not import Django, so that nginx can be configured without the application.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from cdb_rest.domain.access import Role
 
 
 class Pool(StrEnum):
@@ -27,6 +29,9 @@ class Route:
     `view` is module and class below `cdb_rest.api.views`, or the class itself. `paths` are relative to `/api/cdb_rest/`: first
     the one that existing clients use, then aliases; each is served with and without its trailing slash. `is_cached` lets
     nginx store responses that have an ETag. `queries` are the numbers of SQL statements of a GET, by query string.
+
+    `writes` is the least role that a write needs; the services check it, and a higher one where it is necessary, for the
+    tags and payload types of the request. A read needs the role reader where reads are closed, unless it `is_public`.
     """
 
     view: str | type[Any]
@@ -34,6 +39,8 @@ class Route:
     pool: Pool = Pool.READS
     is_cached: bool = False
     queries: Mapping[str, int] = field(default_factory=dict)
+    writes: Role | None = None
+    is_public: bool = False
 
     @property
     def spellings(self) -> list[str]:
@@ -50,7 +57,10 @@ ROUTES = (
         "lookup.LookupView", ("payloadiovs/", "payload-iovs/query/"),
         pool=Pool.LOOKUPS, is_cached=True, queries={MOMENT: 1},
     ),
-    Route("global_tags.GlobalTagCollectionView", ("global-tags",), pool=Pool.LOOKUPS, is_cached=True, queries={"": 1}),
+    Route(
+        "global_tags.GlobalTagCollectionView", ("global-tags",),
+        pool=Pool.LOOKUPS, is_cached=True, queries={"": 1}, writes=Role.MANAGER,
+    ),
     Route(
         "global_tags.GlobalTagListView", ("globalTags",), pool=Pool.LOOKUPS, is_cached=True,
         queries={"": 1, "page=1&search=tag&sort=name&status=unlocked": 5},
@@ -66,27 +76,48 @@ ROUTES = (
     Route(
         "global_tags.GlobalTagCloneView",
         ("cloneGlobalTag/<str:source>/<str:target>", "global-tags/<str:source>/clone/<str:target>"),
+        writes=Role.MANAGER,
     ),
     Route(
         "global_tags.GlobalTagStatusChangeView",
         ("gt_change_status/<str:name>/<str:status>", "global-tags/<str:name>/change-status/<str:status>"),
+        writes=Role.MANAGER,
     ),
-    Route("global_tags.GlobalTagDeleteView", ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete")),
-    Route("global_tags.GlobalTagStatusListView", ("gtstatus", "global-tags/statuses"), pool=Pool.LOOKUPS, queries={"": 1}),
-    Route("global_tags.NestedGlobalTagListView", ("gt",), queries={"": 6, "page=1": 5}),
+    Route(
+        "global_tags.GlobalTagDeleteView", ("deleteGlobalTag/<str:name>", "global-tags/<str:name>/delete"),
+        writes=Role.MANAGER,
+    ),
+    Route(
+        "global_tags.GlobalTagStatusListView", ("gtstatus", "global-tags/statuses"),
+        pool=Pool.LOOKUPS, queries={"": 1}, writes=Role.MANAGER,
+    ),
+    Route("global_tags.NestedGlobalTagListView", ("gt",), queries={"": 6, "page=1": 5}, writes=Role.MANAGER),
     Route("global_tags.GlobalTagByIdView", ("gt/<str:tag_id>",), queries={"": 6}),
-    Route("payload_types.PayloadTypeListView", ("pt", "payload-types"), pool=Pool.LOOKUPS, queries={"": 1, "page=1": 5}),
-    Route("payload_types.PayloadTypeDeleteView", ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete")),
-    Route("payload_lists.PayloadListListView", ("pl", "payload-lists"), queries={"": 5, "page=1&global_tag=tag0": 5}),
-    Route("payload_lists.PayloadListAttachView", ("pl_attach", "payload-lists/attach")),
+    Route(
+        "payload_types.PayloadTypeListView", ("pt", "payload-types"),
+        pool=Pool.LOOKUPS, queries={"": 1, "page=1": 5}, writes=Role.CONTRIBUTOR,
+    ),
+    Route(
+        "payload_types.PayloadTypeDeleteView", ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete"),
+        writes=Role.MANAGER,
+    ),
+    Route(
+        "payload_lists.PayloadListListView", ("pl", "payload-lists"),
+        queries={"": 5, "page=1&global_tag=tag0": 5}, writes=Role.CONTRIBUTOR,
+    ),
+    Route("payload_lists.PayloadListAttachView", ("pl_attach", "payload-lists/attach"), writes=Role.CONTRIBUTOR),
     Route("payload_lists.PayloadListByNameView", ("payload-lists/by-name/<str:name>",), queries={"": 1}),
     Route("payload_lists.PayloadListByIdView", ("pl/<str:list_id>", "payload-lists/<str:list_id>"), queries={"": 5}),
-    Route("payload_lists.PayloadListDeleteView", ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete")),
+    Route(
+        "payload_lists.PayloadListDeleteView", ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete"),
+        writes=Role.MANAGER,
+    ),
     Route(
         "payload_iovs.PayloadIOVListView", ("piov", "payload-iovs"),
         queries={"": 4, "page=1": 6, "page=1&payload_list={list_name}": 5},
+        writes=Role.CONTRIBUTOR,
     ),
-    Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach")),
+    Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach"), writes=Role.CONTRIBUTOR),
     Route("payload_iovs.PayloadIOVByIdView", ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>"), queries={"": 1}),
     Route(
         "payload_iovs.PayloadIOVDeleteView",
@@ -98,9 +129,10 @@ ROUTES = (
             "payload-iovs/<str:global_tag>/<str:payload_type>/<str:major>/<str:minor>"
             "/<str:major_end>/<str:minor_end>/delete",
         ),
+        writes=Role.MANAGER,
     ),
-    Route("inserting.PayloadIOVInsertView", ("payload-iovs/insert",)),
-    Route("inserting.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk")),
+    Route("inserting.PayloadIOVInsertView", ("payload-iovs/insert",), writes=Role.CONTRIBUTOR),
+    Route("inserting.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
     Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), queries={"": 1}),
     Route(
@@ -110,6 +142,7 @@ ROUTES = (
         "settings.PublicSettingView", ("user_settings/<str:name>", "settings/<str:name>"),
         pool=Pool.LOOKUPS, queries={"": 0},
     ),
+    Route("identity.WhoAmIView", ("whoami",), is_public=True, queries={"": 0}),
 )  # fmt: skip
 
 # The paths of lookups, which are answered without Django.

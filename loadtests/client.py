@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cdb_rest.domain.moment import Moment
+from loadtests import bearer
 from loadtests.content.moments import drawing
 from loadtests.service import PREFIX, ServiceError
 
@@ -72,6 +73,7 @@ class Client:
         self._address = urlsplit(host)
         self._keep_alive = keep_alive
         self._timeout = timeout
+        self._headers = bearer.headers()
         self._connection: http.client.HTTPConnection | None = None
 
     def __enter__(self) -> "Client":
@@ -93,7 +95,7 @@ class Client:
             headers["Content-Type"] = "application/json"
         begin = time.perf_counter()
         try:
-            response = self._send(method, PREFIX + path, content, headers)
+            response = self._send(method, PREFIX + path, content, self._headers | headers)
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()

@@ -14,6 +14,7 @@ from django.test import Client
 
 from cdb.env import ROOT
 from cdb_rest.http.security import HEADERS
+from cdb_rest.identity import api_tokens, attempts, rules
 from tests.builders import Builder, make_statuses
 
 PREFIX = "/api/cdb_rest/"
@@ -31,6 +32,14 @@ def django_db_setup(postgres: None, django_db_setup: None) -> None:
     """Keep Django from making permissions and content types anew after each test that commits: none asks for them."""
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
     post_migrate.disconnect(create_contenttypes)
+
+
+@pytest.fixture(autouse=True)
+def _rules() -> None:
+    """No test sees the access rules of the one before."""
+    rules.forget()
+    api_tokens.forget()
+    attempts.forget()
 
 
 @pytest.fixture(autouse=True)

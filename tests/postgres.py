@@ -16,6 +16,8 @@ import pytest
 for name in [name for name in os.environ if name.startswith("CDB_") or name in ("DEBUG", "PORT", "SCENARIO")]:
     del os.environ[name]
 os.environ["CDB_ENV_FILE"] = os.devnull
+# Tests of access turn it off.
+os.environ["CDB_OPEN_WRITES"] = "true"
 
 from cdb.embedded.server import EmbeddedPostgres  # noqa: E402 -- reads the environment
 

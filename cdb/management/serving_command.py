@@ -13,16 +13,20 @@ from django.db import connection
 from cdb import database, env
 from cdb.env import ConfigurationError
 from cdb_rest import named_sql
-from cdb_rest.models import GlobalTag
+from cdb_rest.models import AccessRule, GlobalTag
 from cdb_rest.scenarios.definitions import SCENARIOS
 
 LOCK_SETUP = named_sql.load("lock_setup")
 
 
 class ServingCommand(BaseCommand, ABC):
-    """A command that serves until it is stopped. It reports configuration errors in one line."""
+    """A command that serves until it is stopped. It reports configuration errors in one line.
+
+    `opens_writes` says whether it accepts writes from all clients if CDB_OPEN_WRITES is not set.
+    """
 
     requires_system_checks = []
+    opens_writes = False
 
     def handle(self, **options: Any) -> None:
         scenario = env.read()["SCENARIO"]
@@ -61,14 +65,29 @@ class ServingCommand(BaseCommand, ABC):
             self.print_line(f"The embedded PostgreSQL has ended: {error}")
 
     def print_instructions(self, url: str) -> None:
-        """Print the URL, an example of a lookup, and how to stop. Notifies the service manager of readiness."""
+        """Print the URL, an example of a lookup, who may write, and how to stop. Notifies the service manager of readiness."""
+        access = self._access()
         tag = GlobalTag.objects.order_by("id").values_list("name", flat=True).first() or "NAME"
         connection.close()
         lookup = f"{url}/api/cdb_rest/payloadiovs/?gtName={tag}&majorIOV=5&minorIOV=0"
         self.print_line(f"Serving at {url} (API description: {url}/api/docs/)")
         self.print_line(f"Try:  curl '{lookup}'")
+        self.print_line(access)
         self.print_line("Stop: Ctrl-C")
         notify_service_manager("READY=1")
+
+    def _access(self) -> str:
+        """Who may write, in one line."""
+        is_open = env.read()["CDB_OPEN_WRITES"]
+        if self.opens_writes if is_open is None else is_open:
+            return "Writes are open to all clients that reach this address (CDB_OPEN_WRITES)."
+        rules = AccessRule.objects.count()
+        if rules:
+            return f"Writes need a permission; access rules: {rules} (list them: manage.py who-may)."
+        return (
+            "Writes are closed. To open them: manage.py token create --name NAME --role ROLE, "
+            "or manage.py grant network ADDRESS --identity NAME --role ROLE"
+        )
 
     def print_line(self, line: str) -> None:
         """Print a line and flush the output."""

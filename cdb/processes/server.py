@@ -15,9 +15,10 @@ CHECK_INTERVAL_SECONDS = 1
 def settings_of_run() -> dict[str, str]:
     """The environment variables that `make run` sets unless the operator does.
 
-    `make run` is for trying the service out, so it serves the strategies.
+    `make run` is for trying the service out on one machine, so it serves the strategies and accepts all writes.
     """
-    return {"CDB_STRATEGIES": "true"} if env.read()["CDB_STRATEGIES"] is None else {}
+    values = env.read()
+    return {name: "true" for name in ("CDB_STRATEGIES", "CDB_OPEN_WRITES") if values[name] is None}
 
 
 class Server:

@@ -67,7 +67,7 @@ def configuration(placeholders: dict[str, object] | None = None, threads: int | 
             "ERRORS": templates.fill(ERRORS, most_bytes),
             "ALERTS": ALERTS,
             "POOLS": "\n        ".join(_locations((route, route.pool) for route in ROUTES if route.pool != Pool.READS)),
-            "CACHED": "\n        ".join(_locations((route, "cdb") for route in ROUTES if route.is_cached)),
+            "CACHED": "\n        ".join(_locations((route, "cdb") for route in _cached_routes())),
             "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
             + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
             + MARGIN_SECONDS,
@@ -75,6 +75,11 @@ def configuration(placeholders: dict[str, object] | None = None, threads: int | 
         | most_bytes
         | (placeholders or _default_placeholders()),
     )
+
+
+def _cached_routes() -> list[Route]:
+    """The routes whose responses nginx may store: none if a response is for clients with a permission only."""
+    return [route for route in ROUTES if route.is_cached and env.read()["CDB_ANONYMOUS_READS"]]
 
 
 def _locations(values: Iterable[tuple[Route, str]]) -> Iterator[str]:

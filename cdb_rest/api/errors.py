@@ -22,6 +22,9 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.InvalidInputError: 400,
     errors.UnknownParameterError: 400,
     errors.NameTakenError: 400,
+    errors.AuthenticationRequiredError: 401,
+    errors.InvalidTokenError: 401,
+    errors.NotPermittedError: 403,
     errors.NotFoundError: 404,
     errors.GlobalTagNotFoundError: 404,
     errors.StatusNotFoundError: 404,
@@ -29,6 +32,8 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.PayloadListNotFoundError: 404,
     errors.PayloadIOVNotFoundError: 404,
     errors.SettingNotFoundError: 404,
+    errors.AccessRuleNotFoundError: 404,
+    errors.TokenNotFoundError: 404,
     errors.ChangeNotFoundError: 404,
     errors.TagLockedError: 409,
     errors.TagFrozenError: 409,
@@ -39,6 +44,7 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.PayloadListNotEmptyError: 409,
     errors.ConcurrentChangeError: 409,
     errors.KeyReusedError: 409,
+    errors.TooManyAttemptsError: 429,
     errors.TooManyRowsError: 413,
     errors.ChangeTooLargeError: 413,
     # The only status that existing clients retry, after a random pause.
@@ -90,12 +96,19 @@ def error_response(status: int, code: str, detail: str, more: dict[str, Any] | N
 def _domain_error_response(error: errors.CdbError) -> HttpResponse:
     detail = str(error)
     more: dict[str, Any] = {}
+    if isinstance(error, errors.AuthenticationRequiredError | errors.NotPermittedError):
+        detail = f"{detail} Ask {settings.CDB_ACCESS_CONTACT}."
     if isinstance(error, errors.NameTakenError):
         more["name"] = [detail]
     more |= error.fields
     if error.rows:
         more["rows"] = error.rows
-    return error_response(STATUS_OF[type(error)], error.code, detail, more)
+    response = error_response(STATUS_OF[type(error)], error.code, detail, more)
+    if response.status_code == 401:
+        # An error is named only if there was a token. Source: RFC 6750, section 3.1.
+        problem = ', error="invalid_token"' if isinstance(error, errors.InvalidTokenError) else ""
+        response["WWW-Authenticate"] = f'Bearer realm="cdb"{problem}'
+    return response
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -15,7 +15,7 @@ from cdb_rest.api.json import dump
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.names import COMMENT_LENGTH, TEXT_LENGTH
 from cdb_rest.domain.origin import Origin
-from cdb_rest.observe.request_context import context_of
+from cdb_rest.identity.authentication import principal_of
 from cdb_rest.parsing.fields import Input, TextField, read_value
 from cdb_rest.services.idempotency import respond_once
 
@@ -46,18 +46,17 @@ class CommentInput(Input):
 def read_origin(request: Request) -> Origin:
     """The actor and the comment of a write.
 
-    The actor is the authenticated user, else the client's address. The comment is `comment` in the body, else the header
-    `CDB-Comment`. Raises `InvalidInputError` if the comment is not text or too long, or if rows have different ones.
+    The actor is the principal, which for an unknown client has its address as its name. The comment is `comment` in the
+    body, else the header `CDB-Comment`.
+
+    Raises `InvalidInputError` if the comment is not text or too long, or if rows have different ones.
     """
-    user = request.user
-    context = context_of(request.META)
-    if user is not None and user.is_authenticated:
-        context.actor = str(user)
+    principal = principal_of(request.META)
     comment = _comment_in_body(request)
     if comment is None:
         # WSGI decodes headers as Latin-1, but clients send UTF-8.
         comment = request.headers.get(COMMENT_HEADER, "").encode("latin-1").decode("utf-8", "replace")
-    return Origin(context.actor[:TEXT_LENGTH], read_value({"comment": comment}, CommentInput)["comment"])
+    return Origin(principal.name[:TEXT_LENGTH], read_value({"comment": comment}, CommentInput)["comment"], principal)
 
 
 def _comment_in_body(request: Request) -> Any:
@@ -90,7 +89,10 @@ def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
     route = type(request.parser_context["view"]).__name__
     content = orjson.dumps([route, request.data], option=orjson.OPT_SORT_KEYS)
     digest = hashlib.sha256(content).hexdigest()
-    return _respond(respond_once(key=key, request_digest=digest, execute=lambda: dump(make()).decode()))
+    principal = principal_of(request.META)
+    # An unknown client may repeat a request from another address.
+    actor = principal.name[:TEXT_LENGTH] if principal.method else ""
+    return _respond(respond_once(actor=actor, key=key, request_digest=digest, execute=lambda: dump(make()).decode()))
 
 
 def _respond(content: bytes | str) -> HttpResponse:

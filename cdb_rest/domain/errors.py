@@ -33,6 +33,30 @@ class UnknownParameterError(CdbError):
     code = "unknown_parameter"
 
 
+class AuthenticationRequiredError(CdbError):
+    """The request needs a permission, and it has no token and comes from no trusted network."""
+
+    code = "authentication_required"
+
+
+class InvalidTokenError(CdbError):
+    """The token is not valid: it has expired, was revoked or is damaged, or this service does not trust its issuer."""
+
+    code = "invalid_token"
+
+
+class TooManyAttemptsError(CdbError):
+    """Too many requests with invalid tokens came from this address; try again later."""
+
+    code = "too_many_attempts"
+
+
+class NotPermittedError(CdbError):
+    """The user, program or network has no permission for this. The message says which role is needed."""
+
+    code = "not_permitted"
+
+
 class TooManyRowsError(CdbError):
     """The request has more rows than `CDB_MAX_BULK_ROWS`; send them in several requests."""
 
@@ -95,6 +119,20 @@ class PayloadIOVNotFoundError(NotFoundError):
 
     code = "payload_iov_not_found"
     kind = "payload IOV"
+
+
+class AccessRuleNotFoundError(NotFoundError):
+    """There is no access rule with this number."""
+
+    code = "access_rule_not_found"
+    kind = "access rule"
+
+
+class TokenNotFoundError(NotFoundError):
+    """There is no token with this name."""
+
+    code = "token_not_found"
+    kind = "token"
 
 
 class SettingNotFoundError(NotFoundError):

@@ -2,13 +2,19 @@
 
 from dataclasses import dataclass
 
+from cdb_rest.domain.access import SYSTEM, Principal
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The actor of a change (an authenticated subject, a client's address or a command's name), and the actor's comment."""
+    """The actor of a change, the actor's comment, and the principal, whose permissions the services check.
+
+    The actor is the principal's name, a client's address, or a command's name. Commands may do everything.
+    """
 
     actor: str = ""
     comment: str = ""
+    principal: Principal = SYSTEM
 
 
 UNKNOWN = Origin()

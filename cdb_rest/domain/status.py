@@ -2,6 +2,7 @@
 
 from enum import Enum, StrEnum
 
+from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import InvalidInputError, StatusChangeRefusedError, TagFrozenError, TagLockedError
 
 
@@ -23,6 +24,14 @@ class Action(Enum):
     DELETE = "it cannot be deleted"
 
 
+# The role that each action needs on an unlocked tag.
+ROLES = {
+    Action.ADD_LIST: Role.CONTRIBUTOR,
+    Action.REMOVE_LIST: Role.MANAGER,
+    Action.ADD_IOV: Role.CONTRIBUTOR,
+    Action.REMOVE_IOV: Role.MANAGER,
+    Action.DELETE: Role.MANAGER,
+}
 # A locked tag accepts a list of a new payload type, and IOVs for intervals that no IOV covers yet.
 PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV}
 
@@ -46,6 +55,16 @@ def check_permitted(*, tag: str, status: str, action: Action) -> None:
         raise TagFrozenError(f"Global tag {tag} is frozen: {action.value}.")
     if action not in PERMITTED_WHEN_LOCKED:
         raise TagLockedError(f"Global tag {tag} is {status}: {action.value}.")
+
+
+def role_for(action: Action, status: str) -> Role:
+    """The role that an action needs on a tag with this status."""
+    return max(ROLES[action], Role.MANAGER) if is_protected(status) else ROLES[action]
+
+
+def role_for_status(new: str) -> Role:
+    """The role that is needed to give a tag the status `new`."""
+    return Role.PUBLISHER if new == Status.FROZEN else Role.MANAGER
 
 
 def is_protected(status: str) -> bool:

@@ -52,6 +52,12 @@ FORMER_NAMES: dict[str, tuple[str, dict[str, str]]] = {
 REQUESTS = _counter(
     "cdb_requests_total", "Requests by route, method and status of the response.", "route", "method", "status"
 )
+AUTHENTICATIONS = _counter(
+    "cdb_authentications_total",
+    "Identifications of clients by the way in which they were identified: token, jwt, session, proxy, network, none, or "
+    "invalid for a token that was refused. Reads that are open to all clients identify none.",
+    "method",
+)
 REQUEST_SECONDS = _histogram(
     "cdb_request_duration_seconds",
     "Duration of requests in the application, up to the end of the response.",

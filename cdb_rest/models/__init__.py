@@ -3,6 +3,7 @@
 The names of tables and columns are those of nopayloaddb, so that SQL that was published for it still works.
 """
 
+from cdb_rest.models.access import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
 from cdb_rest.models.change import ChangeAction, GlobalTagChange
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
 from cdb_rest.models.internal import DatabaseProperty, IdempotencyRecord, Restoration
@@ -11,6 +12,9 @@ from cdb_rest.models.payload_list import PayloadList, PayloadType
 
 __all__ = [
     "PAYLOAD_COLUMNS",
+    "AccessChange",
+    "AccessRule",
+    "ApiToken",
     "ChangeAction",
     "DatabaseProperty",
     "GlobalTag",
@@ -21,4 +25,6 @@ __all__ = [
     "PayloadList",
     "PayloadType",
     "Restoration",
+    "RevokedToken",
+    "RuleKind",
 ]

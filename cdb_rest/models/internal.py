@@ -7,8 +7,12 @@ from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, TEXT_LENGTH
 
 
 class IdempotencyRecord(models.Model):
-    """The response to the first request with an idempotency key, and the SHA-256 digest of that request."""
+    """The response to the first request with an idempotency key, and the SHA-256 digest of that request.
 
+    Each actor has keys of its own; `actor` is empty for clients that are not identified.
+    """
+
+    actor = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
     key = models.CharField(max_length=TEXT_LENGTH)
     request_digest = models.CharField(max_length=64)
     answer = models.TextField()
@@ -16,7 +20,7 @@ class IdempotencyRecord(models.Model):
 
     class Meta:
         db_table = "KeptAnswer"
-        constraints = [models.UniqueConstraint(fields=["key"], name="kept_answer_key")]
+        constraints = [models.UniqueConstraint(fields=["actor", "key"], name="kept_answer_key")]
         indexes = [models.Index(fields=["created"], name="kept_answer_created")]
 
     def __str__(self) -> str:

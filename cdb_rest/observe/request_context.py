@@ -13,6 +13,9 @@ from django.conf import settings
 # A request id from a client or proxy is accepted only if it is safe in a log, in a header and in an SQL comment.
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 KEY = "cdb.context"
+# Characters of an actor's name that an SQL comment must not contain.
+UNSAFE = re.compile(r"[^A-Za-z0-9@:._-]", re.ASCII)
+MAX_IDENTITY_LENGTH = 100
 
 current_context: ContextVar["RequestContext | None"] = ContextVar("context", default=None)
 
@@ -22,7 +25,8 @@ class RequestContext:
 
     - `request_id`: the client's, or a new one if that is missing or invalid.
     - `route`: the pattern of the path; None until it is known, or if there is none.
-    - `actor`: the user's name or the client's address.
+    - `actor`: the name of the principal or the client's address.
+    - `identity`: the same for SQL comments, without special characters; empty for a client that was not identified.
     - `status`: the status of the response; 0 before it starts.
     - `bytes`: the number of bytes of the body that were passed to the server.
     - `database`, `rendering`: the seconds spent in SQL and in rendering JSON; `queries`: the number of SQL statements.
@@ -35,6 +39,7 @@ class RequestContext:
         "bytes",
         "database",
         "has_etag",
+        "identity",
         "is_conditional",
         "method",
         "path",
@@ -53,6 +58,7 @@ class RequestContext:
         self.path: str = environ.get("PATH_INFO", "")
         self.route: str | None = None
         self.actor = actor_of(environ)
+        self.identity = ""
         self.status = 0
         self.database = self.rendering = 0.0
         self.queries = self.bytes = 0
@@ -75,6 +81,11 @@ class RequestContext:
         finally:
             self.database += perf_counter() - begin
             self.queries += 1
+
+    def identify(self, name: str, *, is_known: bool) -> None:
+        """Set the actor. `is_known` says whether the client was identified; an address does not identify it."""
+        self.actor = name
+        self.identity = UNSAFE.sub("_", name)[:MAX_IDENTITY_LENGTH] if is_known else ""
 
     def count_bytes(self, length: int) -> None:
         """Add to the number of bytes of the body that were passed to the server."""
@@ -109,16 +120,29 @@ class Observer(Protocol):
         """
 
 
-def actor_of(environ: Mapping[str, Any]) -> str:
-    """The user whom a proxy has logged in, else the client's address, else `local`.
+def user_of(environ: Mapping[str, Any]) -> str:
+    """The user whom a proxy has logged in and named in `X-Forwarded-User`; empty if there is none."""
+    return environ.get("HTTP_X_FORWARDED_USER", "") if _is_from_proxy(environ) else ""
 
-    The proxy sends them in `X-Forwarded-User` and `X-Forwarded-For`. These headers are trusted on a Unix socket, where
-    only our own proxy connects, and everywhere if `CDB_BEHIND_PROXY` says that all requests come through a proxy.
+
+def address_of(environ: Mapping[str, Any]) -> str:
+    """The client's address; empty if it is unknown, as on a Unix socket without our proxy."""
+    own: str = environ.get("REMOTE_ADDR") or ""
+    return environ.get("HTTP_X_FORWARDED_FOR") or own if _is_from_proxy(environ) else own
+
+
+def actor_of(environ: Mapping[str, Any]) -> str:
+    """The user whom a proxy has logged in, else the client's address, else `local`."""
+    return user_of(environ) or address_of(environ) or "local"
+
+
+def _is_from_proxy(environ: Mapping[str, Any]) -> bool:
+    """Whether the headers `X-Forwarded-User` and `X-Forwarded-For` are those of a proxy.
+
+    They are trusted on a Unix socket, where only our own proxy connects, and everywhere if `CDB_BEHIND_PROXY` says that all
+    requests come through a proxy.
     """
-    address: str | None = environ.get("REMOTE_ADDR")
-    if address and not settings.CDB_BEHIND_PROXY:
-        return address
-    return environ.get("HTTP_X_FORWARDED_USER") or environ.get("HTTP_X_FORWARDED_FOR") or address or "local"
+    return not environ.get("REMOTE_ADDR") or settings.CDB_BEHIND_PROXY
 
 
 def context_of(environ: dict[str, Any]) -> RequestContext:

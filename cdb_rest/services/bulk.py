@@ -24,8 +24,8 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
     not occur twice in the request.
 
     Raises the error of the first invalid row; its `rows` describes all invalid rows. The errors are
-    `PayloadListNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval or repeated start) and
-    `OverlapError`.
+    `PayloadListNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval or repeated start),
+    `OverlapError`, and those of missing permissions.
     """
     if not rows:
         return 0
@@ -34,7 +34,7 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
     first_with_start: dict[tuple[int, int, int], int] = {}
 
     def read(numbered: tuple[int, dict[str, Any]]) -> None:
-        placement = _placement(*numbered, lists)
+        placement = _placement(*numbered, lists, origin)
         iov = placement.iov
         start = placement.payload_list.id, iov.major_iov, iov.minor_iov
         first = first_with_start.setdefault(start, placement.number)
@@ -53,15 +53,15 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
     return len(rows)
 
 
-def _placement(number: int, row: dict[str, Any], lists: dict[str, PayloadList]) -> Placement:
+def _placement(number: int, row: dict[str, Any], lists: dict[str, PayloadList], origin: Origin) -> Placement:
     """The placement of a row.
 
-    Raises `PayloadListNotFoundError`, `TagFrozenError`, or `InvalidInputError` for an empty interval.
+    Raises the errors of `check_tag`, `PayloadListNotFoundError`, or `InvalidInputError` for an empty interval.
     """
     if row["payload_list"] not in lists:
         raise PayloadListNotFoundError(row["payload_list"])
     payload_list = lists[row["payload_list"]]
-    check_tag(payload_list.global_tag, Action.ADD_IOV)
+    check_tag(payload_list.global_tag, Action.ADD_IOV, origin, payload_list.payload_type.name)
     iov = PayloadIOV(**row | {"payload_list": payload_list})
     check_interval(iov)
     return Placement(iov, payload_list, since_only=interval_of(iov).is_open, number=number)

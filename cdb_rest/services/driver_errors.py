@@ -23,6 +23,7 @@ NAME_CONSTRAINTS = {
     "global_tag_status_name": "global tag status",
     "payload_type_name": "payload type",
     "payload_list_name": "payload list",
+    "api_token_name": "token",
 }
 CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
     "payload_list_one_per_tag_and_type": (
@@ -35,6 +36,11 @@ CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
         "Another restoration was recorded at the same moment; try again.",
     ),
     "kept_answer_key": (ConcurrentChangeError, "The idempotency key was used at the same moment; try again."),
+    "access_rule_once": (ConcurrentChangeError, "The same access rule was added at the same moment; try again."),
+    "api_token_digest": (ConcurrentChangeError, "The same token was created at the same moment; try again."),
+    "revoked_token_once": (ConcurrentChangeError, "The same token was revoked at the same moment; try again."),
+    "access_rule_kind": (InvalidInputError, "The kind of an access rule is unknown."),
+    "access_rule_role": (InvalidInputError, "The role of an access rule is unknown."),
     "payload_iov_lookup": (OverlapError, "An IOV of the payload list starts at the same moment."),
     "payload_iov_not_negative": (InvalidInputError, "Moments and sizes must not be negative."),
     "payload_iov_end_not_before_start": (InvalidInputError, "The end of an interval must not be before its start."),

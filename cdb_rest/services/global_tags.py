@@ -5,9 +5,10 @@ import json
 from django.db import connection
 
 from cdb_rest import named_sql
+from cdb_rest.domain.access import All, Role
 from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
 from cdb_rest.domain.origin import UNKNOWN, Origin
-from cdb_rest.domain.status import Action, Status, check_status_change, check_status_name
+from cdb_rest.domain.status import Action, Status, check_status_change, check_status_name, role_for_status
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
 from cdb_rest.services import payload_columns
 from cdb_rest.services.change_log import Changes
@@ -20,11 +21,13 @@ CLONE = payload_columns.load("clone_global_tag")
 
 
 @write
-def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
+def create_status(*, name: str, description: str = "", origin: Origin = UNKNOWN) -> GlobalTagStatus:
     """Create a status.
 
-    Raises `NameTakenError`, or `InvalidInputError` if the name differs from a built-in status only in case.
+    Raises `NameTakenError`, `InvalidInputError` if the name differs from a built-in status only in case, or the errors of
+    missing permissions.
     """
+    origin.principal.require(Role.MANAGER, All.ALL, All.ALL)
     check_status_name(name)
     created = GlobalTagStatus.objects.create(name=name, description=description)
     created.refresh_from_db()
@@ -35,7 +38,11 @@ def create_status(*, name: str, description: str = "") -> GlobalTagStatus:
 def create_global_tag(
     *, name: str, status: str, author: str = "", description: str = "", origin: Origin = UNKNOWN
 ) -> GlobalTag:
-    """Create an empty tag. Raises `StatusNotFoundError`, `NameTakenError` or `NameRetiredError`."""
+    """Create an empty tag.
+
+    Raises `StatusNotFoundError`, `NameTakenError`, `NameRetiredError`, or the errors of missing permissions.
+    """
+    origin.principal.require(role_for_status(status), name, All.ALL)
     tag, changes = add_global_tag(name=name, status=status, author=author, description=description)
     changes.record(ChangeAction.CREATE, origin)
     return _get(tag.id)
@@ -58,8 +65,9 @@ def add_global_tag(*, name: str, status: str, author: str, description: str) -> 
 def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> GlobalTag:
     """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, which may have any status.
 
-    Raises `GlobalTagNotFoundError` or `NameTakenError`.
+    Raises `GlobalTagNotFoundError`, `NameTakenError`, or the errors of missing permissions.
     """
+    origin.principal.require(Role.MANAGER, target, All.ALL)
     original = GlobalTag.objects.filter(name=source).first()
     if original is None or not lock_global_tags_shared([original.id]):
         raise GlobalTagNotFoundError(source)
@@ -85,9 +93,10 @@ def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> G
 def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> GlobalTag:
     """Change the status of a tag.
 
-    Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError`, `StatusChangeRefusedError` or
-    `NameRetiredError`.
+    Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError`, `StatusChangeRefusedError`,
+    `NameRetiredError`, or the errors of missing permissions.
     """
+    origin.principal.require(role_for_status(status), name, All.ALL)
     tag = lock_global_tag(name)
     new, old = _status(status), tag.status
     check_status_change(tag=tag.name, old=old.name, new=new.name)
@@ -106,10 +115,10 @@ def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> Global
 def delete_global_tag(*, name: str, origin: Origin = UNKNOWN) -> None:
     """Delete a tag with its lists and their IOVs. Its change log is kept.
 
-    Raises `GlobalTagNotFoundError`, `TagLockedError` or `TagFrozenError`.
+    Raises `GlobalTagNotFoundError`, `TagLockedError`, `TagFrozenError`, or the errors of missing permissions.
     """
     tag = lock_global_tag(name)
-    check_tag(tag, Action.DELETE)
+    check_tag(tag, Action.DELETE, origin)
     lists = list(
         PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update().values_list("id", flat=True)
     )

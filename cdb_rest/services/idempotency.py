@@ -16,20 +16,22 @@ DELETE_EXPIRED = named_sql.load("delete_idempotency_records")
 
 
 @write
-def respond_once(*, key: str, request_digest: str, execute: Callable[[], str]) -> str:
+def respond_once(*, actor: str, key: str, request_digest: str, execute: Callable[[], str]) -> str:
     """Return the response stored for `key`. If there is none, call `execute`, store its response and return it.
 
     `execute` runs in the same transaction, so its writes are committed if and only if the response is stored. If it raises,
     nothing is stored. If another request with the same key is in progress, this one waits for it.
+
+    Each actor has keys of its own.
 
     `request_digest` identifies the request. Raises `KeyReusedError` if the key was used with another request, and
     `ConcurrentChangeError` if the record expired during the call.
     """
     with connection.cursor() as cursor:
         cursor.execute(DELETE_EXPIRED, {"key": key, "hours": settings.CDB_IDEMPOTENCY_HOURS})
-        cursor.execute(CLAIM, {"key": key, "request_digest": request_digest})
+        cursor.execute(CLAIM, {"actor": actor, "key": key, "request_digest": request_digest})
         if not cursor.rowcount:
-            cursor.execute(FIND, {"key": key})
+            cursor.execute(FIND, {"actor": actor, "key": key})
             record = cursor.fetchone()
             if record is None:
                 raise ConcurrentChangeError(
@@ -43,5 +45,5 @@ def respond_once(*, key: str, request_digest: str, execute: Callable[[], str]) -
             return response
     response = execute()
     with connection.cursor() as cursor:
-        cursor.execute(STORE, {"key": key, "response": response})
+        cursor.execute(STORE, {"actor": actor, "key": key, "response": response})
     return response

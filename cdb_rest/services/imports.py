@@ -82,7 +82,7 @@ def _lock_or_create_tag(name: str, origin: Origin) -> tuple[GlobalTag, bool]:
         tag, changes = add_global_tag(name=name, status=Status.UNLOCKED, author=origin.actor, description="")
         changes.record(ChangeAction.CREATE, origin)
         return tag, True
-    check_tag(tag, Action.ADD_IOV)
+    check_tag(tag, Action.ADD_IOV, origin)
     return tag, False
 
 

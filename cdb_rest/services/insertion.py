@@ -59,10 +59,10 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
     is valid only up to the next start in its list instead of up to its end.
 
     Raises the error of the first invalid row; its `rows` describes all invalid rows. The errors are
-    `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval) and
-    `OverlapError`.
+    `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval),
+    `OverlapError`, and those of missing permissions.
     """
-    targets, refusals = _targets(rows)
+    targets, refusals = _targets(rows, origin)
     changes = Changes()
     lists, created = _lock_or_create_lists(list(targets.values()), changes)
     placements = [
@@ -87,7 +87,7 @@ def _check_interval(iov: PayloadIOV) -> None:
         raise InvalidInputError(str(error), {"until": [str(error)]}) from error
 
 
-def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[int, CdbError]]]:
+def _targets(rows: list[dict[str, Any]], origin: Origin) -> tuple[dict[int, Target], list[tuple[int, CdbError]]]:
     """The target of each valid row by row number, and the errors of the other rows. Takes shared locks on the tags."""
     ids = GlobalTag.objects.filter(name__in={row["global_tag"] for row in rows}).values_list("id", flat=True)
     tags = {tag.name: tag for tag in lock_global_tags_shared(list(ids)).values()}
@@ -100,7 +100,7 @@ def _targets(rows: list[dict[str, Any]]) -> tuple[dict[int, Target], list[tuple[
             raise GlobalTagNotFoundError(row["global_tag"])
         if row["payload_type"] not in types:
             raise PayloadTypeNotFoundError(row["payload_type"])
-        check_tag(tags[row["global_tag"]], Action.ADD_IOV)
+        check_tag(tags[row["global_tag"]], Action.ADD_IOV, origin, row["payload_type"])
         iov = PayloadIOV(**{name: value for name, value in row.items() if name not in NO_COLUMNS})
         _check_interval(iov)
         targets[number] = Target(iov, tags[row["global_tag"]], types[row["payload_type"]])

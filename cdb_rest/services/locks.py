@@ -5,13 +5,15 @@ from collections.abc import Collection
 from django.db import connection
 
 from cdb_rest import named_sql
+from cdb_rest.domain.access import All, Object, Role
 from cdb_rest.domain.errors import (
     ConcurrentChangeError,
     GlobalTagNotFoundError,
     PayloadIOVNotFoundError,
     PayloadListNotFoundError,
 )
-from cdb_rest.domain.status import Action, check_permitted
+from cdb_rest.domain.origin import Origin
+from cdb_rest.domain.status import Action, check_permitted, role_for
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 
 ADVISORY_LOCK_SHARED = named_sql.load("advisory_lock_shared")
@@ -83,10 +85,15 @@ def lock_payload_iov(iov_id: int) -> PayloadIOV:
     return iov
 
 
-def check_tag(tag: GlobalTag | None, action: Action) -> None:
-    """Raise `TagLockedError` or `TagFrozenError` if the tag's status does not permit `action`.
+def check_tag(tag: GlobalTag | None, action: Action, origin: Origin, payload_type: Object = All.ALL) -> None:
+    """Check that the principal has the role for `action` on the tag, and that the tag's status permits the action.
 
-    Without a tag (None, for detached objects), every action is permitted.
+    Without a tag (None, for detached objects), only the role for the payload type is needed.
+
+    Raises `AuthenticationRequiredError`, `NotPermittedError`, `TagLockedError` or `TagFrozenError`.
     """
-    if tag is not None:
-        check_permitted(tag=tag.name, status=tag.status.name, action=action)
+    if tag is None:
+        origin.principal.require(Role.CONTRIBUTOR, None, payload_type)
+        return
+    origin.principal.require(role_for(action, tag.status.name), tag.name, payload_type)
+    check_permitted(tag=tag.name, status=tag.status.name, action=action)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from cdb_rest.domain.access import Role
 from cdb_rest.domain.attach import Cut
 from cdb_rest.domain.errors import (
     ConcurrentChangeError,
@@ -22,8 +23,12 @@ from cdb_rest.services.transactions import write
 
 
 @write
-def create_payload_iov(**values: Any) -> PayloadIOV:
-    """Create a detached IOV from the columns of `PayloadIOV`. Raises `InvalidInputError` for an empty interval."""
+def create_payload_iov(*, values: dict[str, Any], origin: Origin = UNKNOWN) -> PayloadIOV:
+    """Create a detached IOV from the values of columns of `PayloadIOV`.
+
+    Raises `InvalidInputError` for an empty interval, and the errors of missing permissions.
+    """
+    origin.principal.require(Role.CONTRIBUTOR)
     iov = PayloadIOV(**values)
     check_interval(iov)
     iov.save(force_insert=True)
@@ -47,7 +52,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
 
     Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `InvalidInputError` for an empty interval,
     `OverlapError` if existing intervals of a protected tag would change, `TagLockedError`, `TagFrozenError`, and
-    `ConcurrentChangeError` if the IOV was attached elsewhere at the same moment.
+    `ConcurrentChangeError` if the IOV was attached elsewhere at the same moment, and those of missing permissions.
     """
     current = PayloadIOV.objects.filter(id=iov_id).values_list("payload_list__name", flat=True)
     if not current:
@@ -62,8 +67,9 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     source = next((one for one in lists.values() if one.id == iov.payload_list_id), None)
     if iov.payload_list_id is not None and source is None:
         raise ConcurrentChangeError(f"Payload IOV {iov_id} was attached elsewhere at the same moment; try again.")
-    check_tag(source.global_tag if source else None, Action.REMOVE_IOV)
-    check_tag(target.global_tag, Action.ADD_IOV)
+    if source:
+        check_tag(source.global_tag, Action.REMOVE_IOV, origin, source.payload_type.name)
+    check_tag(target.global_tag, Action.ADD_IOV, origin, target.payload_type.name)
     check_interval(iov)
     changes = Changes()
     if source:
@@ -84,8 +90,8 @@ def delete_payload_iov(
 ) -> None:
     """Delete the IOV of a tag and payload type with exactly this start and end, in the wire format.
 
-    Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `TagLockedError`, `TagFrozenError` or
-    `ConcurrentChangeError`.
+    Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `TagLockedError`, `TagFrozenError`,
+    `ConcurrentChangeError`, or those of missing permissions.
     """
     name = (
         PayloadList.objects.filter(global_tag__name=global_tag, payload_type__name=payload_type)
@@ -97,7 +103,7 @@ def delete_payload_iov(
     found = lock_payload_list(name)
     if found.global_tag is None or found.global_tag.name != global_tag:
         raise ConcurrentChangeError(f"Payload list {name} was attached elsewhere at the same moment; try again.")
-    check_tag(found.global_tag, Action.REMOVE_IOV)
+    check_tag(found.global_tag, Action.REMOVE_IOV, origin, payload_type)
     iov = PayloadIOV.objects.filter(
         payload_list=found,
         comb_iov=start.combined,

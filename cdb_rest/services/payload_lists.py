@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from cdb_rest import named_sql
+from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import (
     ConcurrentChangeError,
     GlobalTagNotFoundError,
@@ -25,8 +26,12 @@ CREATE = named_sql.load("create_payload_lists")
 
 
 @write
-def create_payload_list(*, payload_type: str) -> PayloadList:
-    """Create an empty, detached list named ``<payload type>_<id>``. Raises `PayloadTypeNotFoundError`."""
+def create_payload_list(*, payload_type: str, origin: Origin = UNKNOWN) -> PayloadList:
+    """Create an empty, detached list named ``<payload type>_<id>``.
+
+    Raises `PayloadTypeNotFoundError`, or the errors of missing permissions.
+    """
+    origin.principal.require(Role.CONTRIBUTOR, None, payload_type)
     found = PayloadType.objects.filter(name=payload_type).first()
     if found is None:
         raise PayloadTypeNotFoundError(payload_type)
@@ -59,14 +64,16 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
 
     If the list is attached to another tag, it is moved; then the status of that tag must permit the removal, too.
 
-    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError`, `TagFrozenError` or
-    `ConcurrentChangeError`.
+    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError`, `TagFrozenError`,
+    `ConcurrentChangeError`, or those of missing permissions.
     """
     source, target, moved, replaced = _lock_for_attachment(payload_list, global_tag)
     if source == target:
         return _get(moved.id)
-    check_tag(source, Action.REMOVE_LIST)
-    check_tag(target, Action.REMOVE_LIST if replaced else Action.ADD_LIST)
+    payload_type = moved.payload_type.name
+    if source:
+        check_tag(source, Action.REMOVE_LIST, origin, payload_type)
+    check_tag(target, Action.REMOVE_LIST if replaced else Action.ADD_LIST, origin, payload_type)
     changes = Changes()
     if source is not None:
         changes.of_tag(source.id).before.add_list(moved)
@@ -83,10 +90,12 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
 def delete_payload_list(*, name: str, origin: Origin = UNKNOWN) -> None:
     """Delete an empty list.
 
-    Raises `PayloadListNotFoundError`, `PayloadListNotEmptyError`, `TagLockedError` or `TagFrozenError`.
+    Raises `PayloadListNotFoundError`, `PayloadListNotEmptyError`, `TagLockedError`, `TagFrozenError`, or those of missing
+    permissions.
     """
     found = lock_payload_list(name)
-    check_tag(found.global_tag, Action.REMOVE_LIST)
+    origin.principal.require(Role.MANAGER, None, found.payload_type.name)
+    check_tag(found.global_tag, Action.REMOVE_LIST, origin, found.payload_type.name)
     if found.payload_iovs.exists():
         raise PayloadListNotEmptyError(f"Payload list {name} still holds payload IOVs.")
     changes = Changes()

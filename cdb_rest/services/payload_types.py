@@ -1,21 +1,29 @@
 """Write services for payload types: create, delete."""
 
+from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import PayloadTypeInUseError, PayloadTypeNotFoundError
+from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.models import PayloadType
 from cdb_rest.services.transactions import write
 
 
 @write
-def create_payload_type(*, name: str, description: str = "") -> PayloadType:
-    """Create a payload type. Raises `NameTakenError`."""
+def create_payload_type(*, name: str, description: str = "", origin: Origin = UNKNOWN) -> PayloadType:
+    """Create a payload type. Raises `NameTakenError`, or the errors of missing permissions."""
+    origin.principal.require(Role.CONTRIBUTOR, None, name)
     created = PayloadType.objects.create(name=name, description=description)
     created.refresh_from_db()
     return created
 
 
 @write
-def delete_payload_type(*, name: str) -> None:
-    """Delete a payload type. Raises `PayloadTypeNotFoundError`, or `PayloadTypeInUseError` if a payload list has it."""
+def delete_payload_type(*, name: str, origin: Origin = UNKNOWN) -> None:
+    """Delete a payload type.
+
+    Raises `PayloadTypeNotFoundError`, `PayloadTypeInUseError` if a payload list has it, or the errors of missing
+    permissions.
+    """
+    origin.principal.require(Role.MANAGER, None, name)
     payload_type = PayloadType.objects.filter(name=name).select_for_update().first()
     if payload_type is None:
         raise PayloadTypeNotFoundError(name)

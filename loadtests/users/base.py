@@ -15,6 +15,7 @@ from locust.contrib.fasthttp import FastHttpSession, ResponseContextManager
 from locust.exception import StopUser
 from locust.user.users import LOCUST_STATE_STOPPING
 
+from loadtests import bearer
 from loadtests.recording import outcome
 from loadtests.recording.rows import JOB, Request, now
 from loadtests.recording.writer import Writer
@@ -92,7 +93,11 @@ class Calls:
         return None. Raises `JobEndedError` otherwise.
         """
         content = body if json is None else orjson.dumps(json)
-        sent = {"Accept-Encoding": "identity"} | ({} if content is None else {"Content-Type": "application/json"})
+        sent = (
+            {"Accept-Encoding": "identity"}
+            | bearer.headers()
+            | ({} if content is None else {"Content-Type": "application/json"})
+        )
         reply, found, detail = None, outcome.NO_RESPONSE, CUT_SHORT
         self.count += 1
         self._begin = now()

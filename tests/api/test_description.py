@@ -22,6 +22,7 @@ GROUPS = [
     "Change log",
     "Export",
     "Settings",
+    "Identity",
     "Legacy paths",
 ]
 DESCRIPTION = json.loads(dump(SchemaGenerator().get_schema(public=True)))

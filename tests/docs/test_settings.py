@@ -6,8 +6,10 @@ import re
 import pytest
 import yaml
 
-from cdb import env, reference
+from cdb import env
 from cdb.env import ROOT
+from cdb.reference import __main__ as reference
+from cdb.reference import settings
 from cdb.variables import VARIABLES
 
 DECLARED = {variable.name: variable for variable in VARIABLES}
@@ -33,9 +35,9 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("name", reference.pages())
+@pytest.mark.parametrize("name", reference.PAGES)
 def test_a_page_is_the_generated_one(name):
-    page = reference.pages()[name]()
+    page = reference.PAGES[name]()
     assert (reference.DIRECTORY / name).read_text() == page, "run make reference, and commit the page"
 
 
@@ -43,7 +45,7 @@ def test_the_check_tells_an_outdated_page_from_a_current_one(tmp_path, monkeypat
     monkeypatch.setattr(reference, "DIRECTORY", tmp_path)
     assert reference.main(["--check"]) == 1
     assert capsys.readouterr().err.splitlines() == [
-        f"docs/{name} is out of date: run make reference, and commit it" for name in reference.pages()
+        f"docs/{name} is out of date: run make reference, and commit it" for name in reference.PAGES
     ]
     assert reference.main([]) == 0 and reference.main(["--check"]) == 0
     page = tmp_path / "settings.md"
@@ -63,11 +65,11 @@ def test_every_meaning_is_one_sentence_with_links_that_lead_somewhere(variable):
 def test_the_default_of_the_page_read_from_the_environment_is_the_declared_one(variable, monkeypatch):
     monkeypatch.setattr(env.os, "environ", {"CDB_ENV_FILE": "/dev/null"})
     declared = env.read.__wrapped__()[variable.name]
-    default = reference.default_of(variable)
+    default = settings.default_of(variable)
     if variable.name != "CDB_ENV_FILE":
         monkeypatch.setattr(env.os, "environ", {"CDB_ENV_FILE": "/dev/null", variable.name: default})
         assert env.read.__wrapped__()[variable.name] == declared
-    [row] = [line for line in reference.settings_page().splitlines() if line.startswith(f"| `{variable.name}` |")]
+    [row] = [line for line in settings.page().splitlines() if line.startswith(f"| `{variable.name}` |")]
     assert row.split(" | ")[2].strip() == (variable.default_text or (f"`{default}`" if default else ""))
 
 
@@ -82,11 +84,11 @@ def test_compose_repeats_no_default():
     repeated = {
         name: default
         for name, default in given.items()
-        if name in DECLARED and name != "PORT" and default == reference.default_of(DECLARED[name])
+        if name in DECLARED and name != "PORT" and default == settings.default_of(DECLARED[name])
     }
     assert {name: default for name, default in repeated.items() if default} == {}
     # What is published on the host has to be a number there.
-    assert given["PORT"] == reference.default_of(DECLARED["PORT"])
+    assert given["PORT"] == settings.default_of(DECLARED["PORT"])
 
 
 def test_the_chart_takes_every_setting_and_has_the_declared_number_of_threads():

@@ -56,7 +56,9 @@ class Service:
         self.port = free_port()
         hidden = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PYTEST")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
-        fixed = {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(data), "PORT": str(self.port)}
+        # As `make run` has it. Tests of access turn it off.
+        fixed = {"CDB_OPEN_WRITES": "true"} if command == "serve" else {}
+        fixed |= {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(data), "PORT": str(self.port)}
         self.environment = clean | fixed | settings
         self.lines: list[str] = []
 

@@ -28,7 +28,9 @@ class IOVRules(Judge):
         interval = self.interval(begin, length)
         if target and interval:
             columns = self.columns(*interval)
-            iov = payload_iovs.create_payload_iov(payload_url=self.label(), checksum="c", size=1, **columns)
+            iov = payload_iovs.create_payload_iov(
+                values={"payload_url": self.label(), "checksum": "c", "size": 1} | columns
+            )
             self._attach(iov, target)
 
     @rule(number=NUMBER, iov=NUMBER)

@@ -26,7 +26,9 @@ def _no_request():
 
 
 def of_request(request_id):
-    current_context.set(RequestContext({"HTTP_X_REQUEST_ID": request_id}))
+    context = RequestContext({"HTTP_X_REQUEST_ID": request_id})
+    current_context.set(context)
+    return context
 
 
 def test_a_statement_has_the_id_of_its_request():
@@ -34,6 +36,24 @@ def test_a_statement_has_the_id_of_its_request():
     of_request("job-7")
     assert Cursor().execute("SELECT 1", [1]) == ("/*request_id=job-7*/ SELECT 1", [1])
     assert Cursor().execute(b"SELECT 1") == (b"/*request_id=job-7*/ SELECT 1", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "comment"),
+    [
+        ("token:robot", "token:robot"),
+        ("exp:alice@example.org", "exp:alice@example.org"),
+        ("*/ DROP TABLE x; --", "___DROP_TABLE_x_--"),
+        ("100%s", "100_s"),
+        ("\u00e9" * 200, "_" * 100),
+    ],
+)
+def test_a_statement_names_the_actor_who_is_identified(name, comment):
+    context = of_request("job-7")
+    context.identify("127.0.0.1", is_known=False)
+    assert Cursor().execute("SELECT 1")[0] == "/*request_id=job-7*/ SELECT 1"
+    context.identify(name, is_known=True)
+    assert Cursor().execute("SELECT 1")[0] == f"/*request_id=job-7 actor={comment}*/ SELECT 1"
 
 
 @given(st.text(max_size=70) | st.from_regex(r"[A-Za-z0-9._*/%-]{1,66}"))

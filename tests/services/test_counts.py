@@ -40,7 +40,13 @@ def write(action, first, second, third):
         payload_lists.delete_payload_list(name=one_list.name)
     elif action == "create iov":
         payload_iovs.create_payload_iov(
-            payload_url="u", major_iov=first, minor_iov=0, major_iov_end=first + 1, minor_iov_end=0
+            values={
+                "payload_url": "u",
+                "major_iov": first,
+                "minor_iov": 0,
+                "major_iov_end": first + 1,
+                "minor_iov_end": 0,
+            }
         )
     elif action == "attach iov" and one_list and iov:
         payload_iovs.attach_payload_iov(payload_list=one_list.name, iov_id=iov.id)

@@ -21,7 +21,7 @@ def test_every_error_has_a_status_a_code_of_its_own_and_a_meaning():
     assert set(STATUS_OF) == set(concrete)
     assert len({one.code for one in concrete}) == len(concrete)
     assert all(one.__doc__ for one in concrete)
-    assert set(STATUS_OF.values()) <= {400, 404, 409, 413, 504}
+    assert set(STATUS_OF.values()) <= {400, 401, 403, 404, 409, 413, 429, 504}
 
 
 def test_every_constraint_has_an_error():

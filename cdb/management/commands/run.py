@@ -11,8 +11,10 @@ from cdb.processes.server import Server
 class Command(ServingCommand):
     help = (
         "Serve on 127.0.0.1 and PORT until Ctrl-C or SIGTERM, as `make run` does: apply migrations, seed the scenario "
-        "SCENARIO if there is no global tag, and run gunicorn. The strategies are served unless CDB_STRATEGIES is off."
+        "SCENARIO if there is no global tag, and run gunicorn. The strategies are served unless CDB_STRATEGIES is off, and "
+        "writes are accepted from all clients unless CDB_OPEN_WRITES is off."
     )
+    opens_writes = True
 
     def serve(self, **options: Any) -> None:
         server = Server()

@@ -206,7 +206,7 @@ class GlobalTagStatusListView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Create a status of the experiment. It protects a global tag as `locked` does."""
-        status = global_tags.create_status(**read_body(request, NamedInput))
+        status = global_tags.create_status(**read_body(request, NamedInput), origin=read_origin(request))
         return Response(document_of(NamedDocument, status))
 
 

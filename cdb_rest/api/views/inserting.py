@@ -15,6 +15,7 @@ from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_docu
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.writes import WRITE_HEADERS, read_origin, respond_to_write
 from cdb_rest.domain.errors import OverlapError, TagFrozenError
+from cdb_rest.domain.origin import Origin
 from cdb_rest.services import bulk, insertion
 
 PAYLOAD = {
@@ -87,7 +88,7 @@ class PayloadIOVInsertView(StrictView):
         rows, dry_run = read_insertion(request)
         origin = read_origin(request)
         if dry_run:
-            return Response(_dry_run(rows))
+            return Response(_dry_run(rows, origin))
 
         def insert() -> dict[str, Any]:
             return insertion_document(insertion.insert_payloads(rows=rows, origin=origin), dry_run=False)
@@ -95,9 +96,9 @@ class PayloadIOVInsertView(StrictView):
         return respond_to_write(request, insert)
 
 
-def _dry_run(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _dry_run(rows: list[dict[str, Any]], origin: Origin) -> dict[str, Any]:
     try:
-        return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True), dry_run=True)
+        return insertion_document(insertion.insert_payloads(rows=rows, dry_run=True, origin=origin), dry_run=True)
     except (OverlapError, TagFrozenError) as error:
         return refusal_document(error)
 

@@ -63,7 +63,9 @@ class PayloadIOVListView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Create a payload IOV. It is in no payload list until it is attached to one. Without an end, it is open."""
-        created = payload_iovs.create_payload_iov(**read_body(request, PayloadIOVInput))
+        created = payload_iovs.create_payload_iov(
+            values=read_body(request, PayloadIOVInput), origin=read_origin(request)
+        )
         return Response(document_of(PayloadIOVDocument, created))
 
 

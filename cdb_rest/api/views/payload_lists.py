@@ -54,7 +54,7 @@ class PayloadListListView(APIView):
     )
     def post(self, request: Request) -> Response:
         """The list is empty and in no global tag. Its name consists of its payload type and its id: `Pixel_Alignment_11`."""
-        created = payload_lists.create_payload_list(**read_body(request, PayloadListInput))
+        created = payload_lists.create_payload_list(**read_body(request, PayloadListInput), origin=read_origin(request))
         return Response(document_of(PayloadListDocument, created))
 
 

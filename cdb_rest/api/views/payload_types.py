@@ -11,6 +11,7 @@ from cdb_rest.api.documents import NamedDocument, Statement, document_of, docume
 from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
 from cdb_rest.api.inputs import NamedInput
 from cdb_rest.api.paging import wants_page
+from cdb_rest.api.writes import read_origin
 from cdb_rest.models import PayloadType
 from cdb_rest.parsing.fields import read_body
 from cdb_rest.services import payload_types
@@ -38,7 +39,7 @@ class PayloadTypeListView(APIView):
     )
     def post(self, request: Request) -> Response:
         """A payload type must exist before the first payload of that type is inserted."""
-        created = payload_types.create_payload_type(**read_body(request, NamedInput))
+        created = payload_types.create_payload_type(**read_body(request, NamedInput), origin=read_origin(request))
         return Response(document_of(NamedDocument, created))
 
 
@@ -52,5 +53,5 @@ class PayloadTypeDeleteView(APIView):
         responses={200: Statement},
     )
     def delete(self, request: Request, name: str) -> Response:
-        payload_types.delete_payload_type(name=name)
+        payload_types.delete_payload_type(name=name, origin=read_origin(request))
         return Response({"detail": f"Payload type {name} deleted."})

@@ -1,0 +1,59 @@
+"""docs/roles.md, from the roles and the table of routes."""
+
+import re
+
+from cdb_rest.api.urls import view_of
+from cdb_rest.domain.access import ACTIONS, MEANINGS
+from cdb_rest.http.security import SAFE_METHODS
+from cdb_rest.routes import ROUTES, Route
+
+# The type of a parameter, in a path as Django writes it.
+PARAMETER = re.compile("<str:")
+
+INTRODUCTION = """\
+<!-- Generated from cdb_rest/domain/access.py and cdb_rest/routes.py by `make reference`. Do not edit it here. -->
+
+# Roles
+
+This page lists, for administrators and authors of clients, the roles, what each permits, and the
+role that each route needs. [Control access](access.md) explains how to give roles.
+
+A role applies to the global tags and payload types that match the patterns of its rule. Each role
+includes those before it.
+
+"""
+ROUTES_INTRODUCTION = """\
+
+## Roles for routes
+
+A write to a locked tag needs the role manager, even if the table names contributor. A write that
+gives a tag the status frozen needs the role publisher. A change of a whole tag needs a rule for all
+payload types. A new status needs a rule for all tags. To move a payload list or a payload IOV out
+of a tag needs the role manager for that tag, too.
+
+Reads need no role, or the role reader if `CDB_ANONYMOUS_READS` is off.
+
+"""
+
+
+def page() -> str:
+    """The text of docs/roles.md."""
+    roles = "".join(f"| {role} | {meaning} |\n" for role, meaning in MEANINGS.items())
+    actions = "".join(f"| `{action}` | {role} |\n" for action, role in ACTIONS.items())
+    routes = "".join(_row(route) for route in ROUTES if route.writes is not None)
+    return "".join(
+        [
+            INTRODUCTION,
+            f"| role | permits to |\n|---|---|\n{roles}",
+            "\n## Actions of `manage.py who-may`\n\n",
+            f"| action | role |\n|---|---|\n{actions}",
+            ROUTES_INTRODUCTION,
+            f"| path | method | role |\n|---|---|---|\n{routes}",
+        ]
+    )
+
+
+def _row(route: Route) -> str:
+    methods = [name.upper() for name in view_of(route).http_method_names if hasattr(view_of(route), name)]
+    paths = ", ".join(f"`{PARAMETER.sub('<', path)}`" for path in route.paths)
+    return f"| {paths} | {', '.join(method for method in methods if method not in SAFE_METHODS)} | {route.writes} |\n"

@@ -1,0 +1,66 @@
+"""Authorization of requests to the API: each needs the role of its route. The services check it for tags and types."""
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from rest_framework.authentication import CSRFCheck
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from cdb_rest.domain.access import Role
+from cdb_rest.domain.errors import NotPermittedError
+from cdb_rest.http.security import SAFE_METHODS
+from cdb_rest.identity.authentication import SESSION, principal_of
+from cdb_rest.routes import ROUTES
+
+if TYPE_CHECKING:
+    # The module of the views imports this one, by the setting DEFAULT_PERMISSION_CLASSES.
+    from rest_framework.views import APIView
+
+PREFIX = "api/cdb_rest/"
+WRITES = {PREFIX + spelling: route.writes for route in ROUTES for spelling in route.spellings}
+PUBLIC = {PREFIX + spelling for route in ROUTES if route.is_public for spelling in route.spellings}
+
+
+def is_public(path: str) -> bool:
+    """Whether a path of this server may be read by all clients even if reads are closed."""
+    return path.removeprefix("/") in PUBLIC
+
+
+class RoutePermission(BasePermission):
+    """The permission class of all views: a request needs the role of its route, for some tag and payload type.
+
+    So a client without any permission is refused before its body is read. Reads that are open cost nothing here.
+    """
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        """True, or raises `AuthenticationRequiredError`, `InvalidTokenError` or `NotPermittedError`."""
+        path = request.resolver_match.route if request.resolver_match else ""
+        if request.method in SAFE_METHODS:
+            if not settings.CDB_ANONYMOUS_READS and path not in PUBLIC:
+                principal_of(request.META).require(Role.READER)
+            return True
+        role = WRITES.get(path)
+        # A method that the route does not have is refused by the view, with 405.
+        if role is not None:
+            principal = principal_of(request.META)
+            principal.require(role)
+            if principal.method == SESSION:
+                _check_csrf(request._request)
+        return True
+
+
+def _check_csrf(request: HttpRequest) -> None:
+    """Raise `NotPermittedError` unless a write with a session's cookie has the token of a page of this service."""
+
+    check = CSRFCheck(_no_response)
+    check.process_request(request)
+    reason = check.process_view(request, _no_response, (), {})
+    if reason:
+        raise NotPermittedError(f"A write with a session needs the header X-CSRFToken ({reason}).")
+
+
+def _no_response(_request: HttpRequest) -> HttpResponse:
+    """The handler that Django's check for CSRF tokens asks for and does not call."""
+    raise AssertionError("unreachable")

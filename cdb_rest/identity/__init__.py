@@ -1,0 +1,1 @@
+"""Identification of clients: tokens of this service and of other issuers, proxies' users, trusted networks, access rules."""

@@ -1,0 +1,54 @@
+"""Verification of this service's own tokens."""
+
+from datetime import timedelta
+
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from cdb_rest.connections.replicas.replica import is_reading_from_one
+from cdb_rest.domain.access import Principal
+from cdb_rest.domain.api_token import digest_of, is_token
+from cdb_rest.domain.errors import InvalidTokenError
+from cdb_rest.identity import rules
+from cdb_rest.identity.cache import Cache
+from cdb_rest.models import ApiToken
+
+# `last_used` is written at most once in this time.
+USE_INTERVAL = timedelta(minutes=1)
+
+_names = Cache[str](rules.REFRESH_SECONDS)
+
+
+def verify(token: str) -> Principal:
+    """The principal of a token. Raises `InvalidTokenError`, or `django.db.Error`.
+
+    The name is found by the digest of the token, so the time that this takes says nothing about other tokens. It is
+    remembered for `REFRESH_SECONDS`, within which a revocation takes effect.
+    """
+    if not is_token(token):
+        raise InvalidTokenError("The token is damaged: its checksum is wrong.")
+    digest = digest_of(token)
+    name = _names.get(digest) or _names.put(digest, _find(digest))
+    return Principal(f"token:{name}", "token", rules.current().of_token(name))
+
+
+def forget() -> None:
+    """Forget the names that are remembered."""
+    _names.clear()
+
+
+def _find(digest: str) -> str:
+    token = ApiToken.objects.filter(digest=digest).first()
+    if token is None:
+        raise InvalidTokenError("The token is unknown.")
+    if token.revoked is not None:
+        raise InvalidTokenError(f"The token {token.name} was revoked.")
+    now = timezone.now()
+    if token.expires is not None and token.expires <= now:
+        raise InvalidTokenError(f"The token {token.name} expired at {token.expires:%Y-%m-%dT%H:%M:%SZ}.")
+    # A replica is read-only.
+    if not is_reading_from_one():
+        unused = Q(last_used=None) | Q(last_used__lt=now - USE_INTERVAL)
+        ApiToken.objects.filter(unused, id=token.id).update(last_used=Now())
+    return token.name

@@ -1,0 +1,112 @@
+"""Authentication: the principal of a request, from its token, its session, its proxy's user or its network."""
+
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from importlib import import_module
+from ipaddress import ip_address
+from types import SimpleNamespace
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user
+
+from cdb_rest.domain.access import ANY, Permission, Principal, Role
+from cdb_rest.domain.api_token import PREFIX
+from cdb_rest.domain.errors import InvalidTokenError, TooManyAttemptsError
+from cdb_rest.identity import api_tokens, attempts, jwt_tokens, rules
+from cdb_rest.metrics import counts
+from cdb_rest.observe.request_context import actor_of, address_of, context_of, user_of
+
+KEY = "cdb.principal"
+# A longer header than any issuer's tokens need. gunicorn and nginx have limits of about this size, too.
+MAX_TOKEN_LENGTH = 8000
+SESSION = "session"
+
+
+def principal_of(environ: dict[str, Any]) -> Principal:
+    """The principal of the request with this WSGI environment. It is stored there, and is the actor of the request.
+
+    Where writes are open (`CDB_OPEN_WRITES`), it may do everything, and an invalid token counts as none. Otherwise
+    raises `InvalidTokenError` or `TooManyAttemptsError`. Raises `django.db.Error`.
+    """
+    principal: Principal | None = environ.get(KEY)
+    if principal is None:
+        principal = environ[KEY] = _principal(environ)
+        counts.AUTHENTICATIONS.labels(principal.method or "none").inc()
+        context_of(environ).identify(principal.name, is_known=bool(principal.method))
+    return principal
+
+
+def _principal(environ: Mapping[str, Any]) -> Principal:
+    if not settings.CDB_OPEN_WRITES:
+        return _identify(environ) or Principal(actor_of(environ))
+    try:
+        # The rules, which would give permissions to proxies' users and networks, are not needed.
+        found = _by_token(environ) or _by_session(environ)
+    except (InvalidTokenError, TooManyAttemptsError):
+        found = None
+    return Principal(found.name if found else actor_of(environ), found.method if found else "", may_everything=True)
+
+
+def _identify(environ: Mapping[str, Any]) -> Principal | None:
+    """The principal, or None for an unknown client. Raises `InvalidTokenError`."""
+    return _by_token(environ) or _by_session(environ) or _by_proxy(environ) or _by_network(environ)
+
+
+def _by_token(environ: Mapping[str, Any]) -> Principal | None:
+    scheme, _, token = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    token = token.strip()
+    # Other schemes, such as Basic, are for a proxy that passes the header on.
+    if scheme.lower() != "bearer":
+        return None
+    client = address_of(environ)
+    attempts.check(client)
+    try:
+        return _verify(token)
+    except InvalidTokenError:
+        counts.AUTHENTICATIONS.labels("invalid").inc()
+        attempts.failed(client)
+        raise
+
+
+def _verify(token: str) -> Principal:
+    if len(token) > MAX_TOKEN_LENGTH:
+        raise InvalidTokenError(f"The token must have at most {MAX_TOKEN_LENGTH} characters (got {len(token)}).")
+    return api_tokens.verify(token) if token.startswith(PREFIX) else jwt_tokens.verify(token)
+
+
+def _by_session(environ: Mapping[str, Any]) -> Principal | None:
+    """The user who has logged in with a browser, if any. A superuser is an administrator."""
+    if settings.SESSION_COOKIE_NAME not in environ.get("HTTP_COOKIE", ""):
+        return None
+    try:
+        cookie = SimpleCookie(environ["HTTP_COOKIE"]).get(settings.SESSION_COOKIE_NAME)
+    except CookieError:
+        return None
+    if cookie is None:
+        return None
+    session = import_module(settings.SESSION_ENGINE).SessionStore(cookie.value)
+    # It reads nothing but the session.
+    user = get_user(SimpleNamespace(session=session))  # type: ignore[arg-type]
+    if not user.is_authenticated:
+        return None
+    groups = list(user.groups.values_list("name", flat=True))
+    permissions = rules.current().of_user(user.get_username(), groups)
+    if user.is_superuser:
+        permissions = (Permission(Role.ADMINISTRATOR, "superuser", ANY, ANY), *permissions)
+    return Principal(user.get_username(), SESSION, permissions)
+
+
+def _by_proxy(environ: Mapping[str, Any]) -> Principal | None:
+    name = user_of(environ)
+    return Principal(name, "proxy", rules.current().of_user(name)) if name else None
+
+
+def _by_network(environ: Mapping[str, Any]) -> Principal | None:
+    try:
+        address = ip_address(address_of(environ).strip())
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    name, permissions = rules.current().of_network(mapped or address)
+    return Principal(f"network:{name} ({address})", "network", permissions) if name else None

@@ -1,0 +1,145 @@
+"""The issuers of tokens (JWT) that this service trusts, from the TOML file `CDB_ISSUERS_FILE`."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+ASYMMETRIC = ("RS256", "ES256", "EdDSA")
+SYMMETRIC = "HS256"
+FIELDS = ("issuer", "audience", "algorithms", "keys_url", "keys_file", "secret_file", "subject", "leeway_seconds")
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+# A shorter secret could be guessed from one token. Source: RFC 7518, section 3.2.
+MIN_SECRET_BYTES = 32
+MAX_LEEWAY_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Issuer:
+    """An issuer, and how its tokens are verified.
+
+    - `name`: its name in this service, for rules and the change log.
+    - `issuer`: the claim `iss`; empty only for HS256: the tokens have none, as those of nopayloaddb.
+    - `audience`: accepted values of the claim `aud`; empty only for HS256, if the tokens have none.
+    - `algorithms`: those with which its tokens may be signed.
+    - `keys_url`, `keys_file`: where its public keys (JWKS) are; with neither, discovery finds them.
+    - `secret_file`, `secret`: the secret for HS256, and the file from which it was read.
+    - `subject`: the claim that names the person or program.
+    - `leeway_seconds`: accepted difference of clocks.
+    """
+
+    name: str
+    issuer: str
+    audience: tuple[str, ...]
+    algorithms: tuple[str, ...]
+    keys_url: str = ""
+    keys_file: Path | None = None
+    secret_file: Path | None = None
+    secret: str = ""
+    subject: str = "sub"
+    leeway_seconds: int = 60
+
+
+@lru_cache(maxsize=1)
+def configured() -> tuple[Issuer, ...]:
+    """The configured issuers. Raises `ImproperlyConfigured`, with a message of one line, if the file is not valid."""
+    return load(settings.CDB_ISSUERS_FILE) if settings.CDB_ISSUERS_FILE else ()
+
+
+def load(file: str) -> tuple[Issuer, ...]:
+    """The issuers in a file. Paths in it are relative to it. Raises `ImproperlyConfigured`."""
+    path = Path(file)
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ImproperlyConfigured(f"CDB_ISSUERS_FILE must be a TOML file (got {file}: {error})") from error
+    issuers = tuple(_read(name, values, path.parent) for name, values in content.items())
+    names = [issuer.issuer for issuer in issuers]
+    if len(set(names)) < len(names):
+        raise ImproperlyConfigured(f"{file}: each issuer must have a table of its own (got {', '.join(names)})")
+    return issuers
+
+
+def is_secure(url: str) -> bool:
+    """Whether a response from this URL cannot be replaced on its way: it is HTTPS, or on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL_HOSTS)
+
+
+def _read(name: str, values: Any, directory: Path) -> Issuer:
+    if not isinstance(values, Mapping):
+        raise ImproperlyConfigured(f"CDB_ISSUERS_FILE must consist of tables, such as [experiment] (got {name})")
+    for field in values:
+        if field not in FIELDS:
+            raise _invalid(name, field, f"is unknown; there are {', '.join(FIELDS)}")
+    algorithms = _texts(name, values, "algorithms")
+    symmetric = SYMMETRIC in algorithms
+    for algorithm in algorithms:
+        if algorithm not in (*ASYMMETRIC, SYMMETRIC):
+            raise _invalid(name, "algorithms", f"must be of {', '.join((*ASYMMETRIC, SYMMETRIC))} (got {algorithm})")
+    if symmetric and len(algorithms) > 1:
+        raise _invalid(name, "algorithms", f"must be {SYMMETRIC} alone, or without it (got {', '.join(algorithms)})")
+    if symmetric != ("secret_file" in values):
+        raise _invalid(name, "secret_file", f"is required with {SYMMETRIC}, and only with it")
+    issuer, audience = _text(name, values, "issuer"), _texts(name, values, "audience")
+    if not symmetric and not (issuer and audience and algorithms):
+        raise _invalid(name, "issuer, audience and algorithms", "are required")
+    leeway = values.get("leeway_seconds", Issuer.leeway_seconds)
+    if not isinstance(leeway, int) or not 0 <= leeway <= MAX_LEEWAY_SECONDS:
+        raise _invalid(name, "leeway_seconds", f"must be a number from 0 to {MAX_LEEWAY_SECONDS} (got {leeway})")
+    keys_url, keys_file = _text(name, values, "keys_url"), _text(name, values, "keys_file")
+    for field, url in (("keys_url", keys_url), ("issuer", issuer)):
+        is_fetched = field == "keys_url" or not (keys_url or keys_file)
+        if url and is_fetched and not symmetric and not is_secure(url):
+            raise _invalid(name, field, f"must begin with https:// (got {url})")
+    secret_file = directory / _text(name, values, "secret_file") if symmetric else None
+    return Issuer(
+        name,
+        issuer,
+        audience,
+        algorithms,
+        keys_url,
+        directory / keys_file if keys_file else None,
+        secret_file,
+        _secret(name, secret_file) if secret_file else "",
+        _text(name, values, "subject") or Issuer.subject,
+        leeway,
+    )
+
+
+def _secret(name: str, path: Path) -> str:
+    try:
+        secret = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _invalid(name, "secret_file", f"can't be read ({error})") from error
+    if len(secret.encode()) < MIN_SECRET_BYTES:
+        raise _invalid(name, "secret_file", f"must have at least {MIN_SECRET_BYTES} bytes (got {len(secret.encode())})")
+    if secret == settings.SECRET_KEY:
+        raise _invalid(name, "secret_file", "must not have the value of CDB_SECRET_KEY, which signs sessions")
+    return secret
+
+
+def _text(name: str, values: Mapping[str, Any], field: str) -> str:
+    value = values.get(field, "")
+    if not isinstance(value, str):
+        raise _invalid(name, field, f"must be a text (got {value})")
+    return value
+
+
+def _texts(name: str, values: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    value = values.get(field, [])
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise _invalid(name, field, f"must be a text or a list of texts (got {value})")
+    return tuple(value)
+
+
+def _invalid(name: str, field: str, problem: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"CDB_ISSUERS_FILE, issuer {name}: {field} {problem}")

@@ -1,0 +1,194 @@
+"""The public keys of issuers (JWKS): where they are found, how long they are used, and how often they are asked for.
+
+Each process keeps the keys in memory, and all processes of a host share them in files under `CDB_DATA_DIR`, so that a
+restart does not need the issuer. Keys are refreshed when they are `REFRESH_SECONDS` old, and used until they are
+`MAX_AGE_SECONDS` old if the issuer does not answer. A token with an unknown key causes a refresh, at most one in
+`RETRY_SECONDS`. A request waits at most `WAIT_SECONDS` for one.
+"""
+
+import contextlib
+import json
+import logging
+import tempfile
+import threading
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jwt
+from django.conf import settings
+
+from cdb_rest.domain.errors import InvalidTokenError
+from cdb_rest.identity.issuers import Issuer, is_secure
+
+logger = logging.getLogger(__name__)
+
+REFRESH_SECONDS = 6 * 3600
+MAX_AGE_SECONDS = 2 * 24 * 3600
+RETRY_SECONDS = 60
+WAIT_SECONDS = 2
+# A fetch that takes longer is given up; no request waits for it that long.
+FETCH_SECONDS = 10
+MAX_BYTES = 1_000_000
+MAX_KEYS = 100
+DISCOVERY = "/.well-known/openid-configuration"
+# The type of keys for each algorithm: a key of another type is not used.
+KEY_TYPES = {"RS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
+
+
+@dataclass
+class KeySet:
+    """The keys of one issuer in this process.
+
+    `fetched` is the time, in seconds since 1970, at which the issuer returned them; `tried` the monotonic time of the last
+    attempt.
+    """
+
+    issuer: Issuer
+    keys: list[dict[str, Any]] = field(default_factory=list)
+    fetched: float = 0.0
+    tried: float = float("-inf")
+    fetch: threading.Thread | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_sets: dict[str, KeySet] = {}
+_sets_lock = threading.Lock()
+
+
+def find(issuer: Issuer, key_id: object, algorithm: str) -> Any:
+    """The public key with this id; without an id, the issuer's only key for the algorithm. Raises `InvalidTokenError`."""
+    key_set = _set_of(issuer)
+    key = _usable(key_set, key_id, algorithm)
+    age = time.time() - key_set.fetched
+    if key is None or age > REFRESH_SECONDS:
+        # Keys that may still be used are refreshed in the background.
+        fetch = _start_fetch(key_set)
+        if key is None and fetch is not None:
+            fetch.join(WAIT_SECONDS)
+            key = _usable(key_set, key_id, algorithm)
+    if key is None:
+        raise InvalidTokenError(f"{issuer.name} has no key {key_id} for {algorithm}, or cannot be asked at present.")
+    return jwt.PyJWK(key, algorithm=algorithm).key
+
+
+def forget() -> None:
+    """Forget the keys in memory."""
+    with _sets_lock:
+        _sets.clear()
+
+
+def _set_of(issuer: Issuer) -> KeySet:
+    with _sets_lock:
+        if issuer.name not in _sets:
+            _sets[issuer.name] = KeySet(issuer)
+            _read_shared(_sets[issuer.name])
+        return _sets[issuer.name]
+
+
+def _usable(key_set: KeySet, key_id: object, algorithm: str) -> dict[str, Any] | None:
+    """The key, unless there is none or the keys are too old."""
+    if key_set.issuer.keys_file is None and time.time() - key_set.fetched > MAX_AGE_SECONDS:
+        return None
+    fitting = [
+        key
+        for key in key_set.keys
+        if key.get("kty") == KEY_TYPES[algorithm]
+        and key.get("use", "sig") == "sig"
+        and key.get("alg", algorithm) == algorithm
+    ]
+    if key_id is None:
+        return fitting[0] if len(fitting) == 1 else None
+    return next((key for key in fitting if key.get("kid") == key_id), None)
+
+
+def _start_fetch(key_set: KeySet) -> threading.Thread | None:
+    """The running fetch of the keys, or a new one; None if the last attempt was less than `RETRY_SECONDS` ago."""
+    with key_set.lock:
+        if key_set.fetch is not None and key_set.fetch.is_alive():
+            return key_set.fetch
+        if time.monotonic() - key_set.tried < RETRY_SECONDS:
+            return None
+        key_set.tried = time.monotonic()
+        key_set.fetch = threading.Thread(target=_fetch, args=[key_set], daemon=True, name=f"keys-{key_set.issuer.name}")
+        key_set.fetch.start()
+        return key_set.fetch
+
+
+def _fetch(key_set: KeySet) -> None:
+    issuer = key_set.issuer
+    try:
+        if issuer.keys_file is not None:
+            keys = _keys_in(json.loads(issuer.keys_file.read_bytes()))
+        else:
+            url = issuer.keys_url or _discover(issuer)
+            keys = _keys_in(_get(url))
+    except Exception as error:
+        # Whatever an issuer responds, requests continue with the keys of before.
+        logger.warning("the keys of issuer %s can't be read: %s", issuer.name, " ".join(str(error).split()))
+        return
+    key_set.keys, key_set.fetched = keys, time.time()
+    if issuer.keys_file is None:
+        _write_shared(key_set)
+
+
+def _discover(issuer: Issuer) -> str:
+    document = _get(issuer.issuer.rstrip("/") + DISCOVERY)
+    if not isinstance(document, dict) or document.get("issuer") != issuer.issuer:
+        raise ValueError(f"the discovery document must name the issuer {issuer.issuer}")
+    url = document.get("jwks_uri")
+    if not isinstance(url, str):
+        raise ValueError("the discovery document has no jwks_uri")
+    return url
+
+
+def _get(url: str) -> Any:
+    """The JSON document at a URL of an issuer. Raises `OSError` or `ValueError`."""
+    if not is_secure(url):
+        raise ValueError(f"{url} must begin with https://")
+    deadline = time.monotonic() + FETCH_SECONDS
+    with urllib.request.urlopen(url, timeout=WAIT_SECONDS) as response:  # noqa: S310 -- HTTP only
+        content = b""
+        while piece := response.read1(65536):
+            content += piece
+            if len(content) > MAX_BYTES:
+                raise ValueError(f"{url} has more than {MAX_BYTES:,} bytes")
+            if time.monotonic() > deadline:
+                raise ValueError(f"{url} took more than {FETCH_SECONDS} seconds")
+    return json.loads(content)
+
+
+def _keys_in(document: Any) -> list[dict[str, Any]]:
+    """The public keys in a JWKS document. Raises `ValueError` if it is none."""
+    keys = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
+        raise ValueError("the document has no list of keys")
+    if len(keys) > MAX_KEYS:
+        raise ValueError(f"the document has {len(keys):,} keys; at most {MAX_KEYS} are accepted")
+    return keys
+
+
+def _shared_file(issuer: Issuer) -> Path:
+    """The file of an issuer's keys. Its name depends on their source, so that a new source has no old keys."""
+    source = sha256(f"{issuer.issuer} {issuer.keys_url}".encode()).hexdigest()[:16]
+    return Path(settings.DATA_DIR) / "issuer-keys" / f"{source}.json"
+
+
+def _read_shared(key_set: KeySet) -> None:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        stored = json.loads(_shared_file(key_set.issuer).read_bytes())
+        key_set.keys, key_set.fetched = _keys_in(stored), min(float(stored["fetched"]), time.time())
+
+
+def _write_shared(key_set: KeySet) -> None:
+    path = _shared_file(key_set.issuer)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as unfinished:
+            json.dump({"fetched": key_set.fetched, "keys": key_set.keys}, unfinished)
+        Path(unfinished.name).replace(path)
+    except OSError as error:
+        logger.warning("the keys of issuer %s can't be stored: %s", key_set.issuer.name, error)

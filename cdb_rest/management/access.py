@@ -1,0 +1,44 @@
+"""What the commands for access rules share: their options, their actor, and the text of a rule."""
+
+import getpass
+
+from django.core.management.base import CommandParser
+
+from cdb_rest.domain.access import ANY, MEANINGS, Role
+from cdb_rest.models import AccessRule, RuleKind
+
+PATTERN = "regular expression (RE2) that must match the whole name"
+
+
+def add_role_options(parser: CommandParser) -> None:
+    """Add the options for a role and where it applies."""
+    meanings = "; ".join(f"{role}: {meaning}" for role, meaning in MEANINGS.items())
+    parser.add_argument(
+        "--role",
+        required=True,
+        choices=[str(role) for role in Role],
+        help=f"role; each includes those before it. {meanings}",
+    )
+    parser.add_argument("--tags", default=ANY, metavar="PATTERN", help=f"global tags: a {PATTERN} (default: all)")
+    parser.add_argument("--types", default=ANY, metavar="PATTERN", help=f"payload types: a {PATTERN} (default: all)")
+    parser.add_argument("--comment", default="", help="why, for the log of changes")
+
+
+def actor(command: str) -> str:
+    """The actor of a change by a command, for the log of changes."""
+    return f"manage.py {command} ({getpass.getuser()})"
+
+
+def described(rule: AccessRule) -> list[str]:
+    """A rule as a row of a table: number, who, role, tags, types."""
+    who = {
+        RuleKind.CLAIM: f"tokens of {rule.issuer} with {rule.claim} {rule.subject}",
+        RuleKind.TOKEN: f"token {rule.subject}",
+        RuleKind.USER: f"user {rule.subject}",
+        RuleKind.GROUP: f"members of {rule.subject}",
+        RuleKind.NETWORK: f"{rule.identity}: clients in {rule.subject} without a token",
+    }[RuleKind(rule.kind)]
+    return [str(rule.id), who, rule.role, rule.tags, rule.types]
+
+
+HEADER = ["rule", "who", "role", "global tags", "payload types"]

@@ -1,0 +1,151 @@
+"""Write services for access rules and tokens. Every change is recorded as an `AccessChange`."""
+
+import ipaddress
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from cdb_rest.domain.access import ANY, Role, check_pattern, escaped, role_of
+from cdb_rest.domain.api_token import digest_of, new_token
+from cdb_rest.domain.errors import AccessRuleNotFoundError, InvalidInputError, NameTakenError, TokenNotFoundError
+from cdb_rest.models import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
+from cdb_rest.services.transactions import write
+
+# The fields that describe a rule, in the order of its documents.
+RULE_FIELDS = ("kind", "issuer", "claim", "subject", "identity", "role", "tags", "types", "comment")
+# What stands for the value of a claim in the patterns of a rule.
+PLACEHOLDERS = ("{value}", "{pattern}")
+
+
+@write
+def grant(*, actor: str, kind: str, subject: str, role: str, comment: str = "", **more: str) -> tuple[AccessRule, bool]:
+    """Add a rule, unless it exists. Returns the rule, and whether it is new.
+
+    `more` are further fields of `AccessRule`. Raises `InvalidInputError`.
+    """
+    values = {"issuer": "", "claim": "", "identity": "", "tags": ANY, "types": ANY} | more
+    values |= {"kind": kind, "subject": subject, "role": role}
+    check_rule(values)
+    rule, is_new = AccessRule.objects.get_or_create(**values, defaults={"comment": comment})
+    if is_new:
+        _record(actor, "grant", rule_document(rule))
+    return rule, is_new
+
+
+@write
+def change_rule(*, actor: str, rule: AccessRule) -> None:
+    """Store the changed or new rule. Raises `InvalidInputError`."""
+    before = AccessRule.objects.filter(id=rule.id).first() if rule.id else None
+    check_rule(rule_document(rule))
+    rule.save()
+    old = {"before": rule_document(before)} if before else {}
+    _record(actor, "change" if before else "grant", rule_document(rule) | old)
+
+
+@write
+def revoke(*, actor: str, rule_id: int) -> AccessRule:
+    """Delete a rule. Returns it. Raises `AccessRuleNotFoundError`."""
+    rule = AccessRule.objects.select_for_update().filter(id=rule_id).first()
+    if rule is None:
+        raise AccessRuleNotFoundError(rule_id)
+    _record(actor, "revoke", rule_document(rule))
+    rule.delete()
+    rule.id = rule_id
+    return rule
+
+
+@write
+def create_token(
+    *, actor: str, name: str, role: str, tags: str, types: str, lifetime: timedelta | None, comment: str = ""
+) -> tuple[str, ApiToken]:
+    """Create a token with a rule that gives it a role. Returns the token, which is not stored, and its row.
+
+    Raises `InvalidInputError` or `NameTakenError`.
+    """
+    if not name.strip():
+        raise InvalidInputError("name must not be empty", {"name": ["name must not be empty"]})
+    if ApiToken.objects.filter(name=name).exists():
+        # The log names tokens, also those that were revoked, so a name is never used again.
+        raise NameTakenError("token")
+    token = new_token()
+    expires = timezone.now() + lifetime if lifetime else None
+    row = ApiToken.objects.create(name=name, digest=digest_of(token), expires=expires)
+    grant(actor=actor, kind=RuleKind.TOKEN, subject=escaped(name), role=role, tags=tags, types=types, comment=comment)
+    _record(actor, "create_token", {"name": name, "expires": _text(expires)})
+    return token, row
+
+
+@write
+def revoke_token(*, actor: str, name: str) -> ApiToken:
+    """Make a token of this service invalid. Raises `TokenNotFoundError`."""
+    token = ApiToken.objects.select_for_update().filter(name=name).first()
+    if token is None:
+        raise TokenNotFoundError(name)
+    if token.revoked is None:
+        token.revoked = timezone.now()
+        token.save(update_fields=["revoked"])
+        _record(actor, "revoke_token", {"name": name})
+    return token
+
+
+@write
+def revoke_issued_token(*, actor: str, issuer: str, claim: str, value: str) -> None:
+    """Make tokens (JWT) of another issuer invalid: one by its `jti`, or those issued to a `sub` up to now."""
+    RevokedToken.objects.update_or_create(issuer=issuer, claim=claim, value=value, defaults={"created": timezone.now()})
+    _record(actor, "revoke_issued_token", {"issuer": issuer, "claim": claim, "value": value})
+
+
+def check_rule(values: dict[str, Any]) -> None:
+    """Raise `InvalidInputError` unless the values are those of a valid rule."""
+    kind = values["kind"]
+    if kind not in RuleKind.values:
+        raise _invalid("kind", f"must be one of {', '.join(RuleKind.values)} (got {kind})")
+    role = role_of(values["role"])
+    for field, of_kind in (("issuer", RuleKind.CLAIM), ("claim", RuleKind.CLAIM), ("identity", RuleKind.NETWORK)):
+        if bool(values[field]) != (kind == of_kind):
+            raise _invalid(
+                field, f"is required for rules of kind {of_kind}, and only for those (got {values[field]!r})"
+            )
+    if kind == RuleKind.NETWORK:
+        _check_network(values["subject"], role)
+    else:
+        check_pattern("subject", values["subject"])
+    for field in ("tags", "types"):
+        pattern = values[field]
+        for placeholder in PLACEHOLDERS:
+            if placeholder in pattern and kind != RuleKind.CLAIM:
+                raise _invalid(
+                    field, f"can contain {placeholder} only in rules of kind {RuleKind.CLAIM} (got {pattern})"
+                )
+            pattern = pattern.replace(placeholder, "x")
+        check_pattern(field, pattern)
+    if role == Role.READER and (values["tags"], values["types"]) != (ANY, ANY):
+        raise _invalid("tags", f"must be {ANY} for the role reader, which reads everything (got {values['tags']})")
+
+
+def rule_document(rule: AccessRule) -> dict[str, Any]:
+    """The document of a rule in the log of changes."""
+    return {"id": rule.id} | {field: str(getattr(rule, field)) for field in RULE_FIELDS}
+
+
+def _check_network(address: str, role: Role) -> None:
+    try:
+        ipaddress.ip_network(address)
+    except ValueError as error:
+        raise _invalid("subject", f"must be a network such as 10.1.0.0/16 ({error})") from error
+    if role >= Role.ADMINISTRATOR:
+        raise _invalid("role", "must be below administrator for a network (got administrator)")
+
+
+def _invalid(field: str, problem: str) -> InvalidInputError:
+    message = f"{field} {problem}"
+    return InvalidInputError(message, {field: [message]})
+
+
+def _record(actor: str, action: str, detail: dict[str, Any]) -> None:
+    AccessChange.objects.create(actor=actor, action=action, detail=detail)
+
+
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
