@@ -73,9 +73,10 @@ AUTH_PASSWORD_VALIDATORS = [
     }
 ]
 
-# Only the admin has sessions. Scripts can't read its cookies, requests from other sites do not include them,
+# Scripts can't read the cookies, requests from other sites do not include them,
 # and a session expires after 8 hours.
-SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/admin/"
+# A user who is logged in may also write to the API, with a CSRF token.
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 8 * 3600

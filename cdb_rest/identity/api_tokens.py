@@ -17,6 +17,9 @@ from cdb_rest.models import ApiToken
 # `last_used` is written at most once in this time.
 USE_INTERVAL = timedelta(minutes=1)
 
+# The age of the rules that is accepted for a token without a rule.
+NEW_TOKEN_SECONDS = 0.1
+
 _names = Cache[str](rules.REFRESH_SECONDS)
 
 
@@ -30,7 +33,9 @@ def verify(token: str) -> Principal:
         raise InvalidTokenError("The token is damaged: its checksum is wrong.")
     digest = digest_of(token)
     name = _names.get(digest) or _names.put(digest, _find(digest))
-    return Principal(f"token:{name}", "token", rules.current().of_token(name))
+    # The rule of a token that was just created may be newer than the rules that this process knows.
+    permissions = rules.current().of_token(name) or rules.current(NEW_TOKEN_SECONDS).of_token(name)
+    return Principal(f"token:{name}", "token", permissions)
 
 
 def forget() -> None:

@@ -102,11 +102,11 @@ _lock = threading.Lock()
 _read: list[tuple[float, Rules]] = []
 
 
-def current() -> Rules:
-    """The rules, at most `REFRESH_SECONDS` old. Raises `django.db.Error`."""
+def current(max_age: float = REFRESH_SECONDS) -> Rules:
+    """The rules, at most `max_age` seconds old. Raises `django.db.Error`."""
     now = monotonic()
     with _lock:
-        if not _read or now - _read[0][0] > REFRESH_SECONDS:
+        if not _read or now - _read[0][0] > max_age:
             _read[:] = [(now, _load())]
         return _read[0][1]
 

@@ -1,0 +1,169 @@
+"""Access control of the whole service behind nginx: closed writes, tokens, networks, closed reads, and logs without secrets."""
+
+import time
+
+import pytest
+
+from tests.e2e.cookies import Browser
+from tests.e2e.service import JobClient, Service
+
+PASSWORD = "correct horse battery"
+LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
+# Revocations take effect within this time.
+EFFECT_SECONDS = 5
+
+
+@pytest.fixture(scope="module")
+def closed(needs_packages, new_directory):
+    """A service whose writes are closed, with two workers for each pool."""
+    settings = {"CDB_OPEN_WRITES": "", "CDB_WORKERS": "2", "CDB_LOG_LEVEL": "debug", "CDB_ACCESS_LOG": "access.log"}
+    with Service(new_directory() / "data", "serve", **settings).running() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def operator(closed):
+    """A superuser of the admin."""
+    closed.environment |= {"DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+    manage(closed, "createsuperuser", "--no-input", "--username", "operator", "--email", "o@example.org")
+
+
+@pytest.fixture
+def client(closed):
+    return JobClient(closed.port)
+
+
+def manage(service, *arguments):
+    done = service.manage(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def create_token(service, name, role, *more):
+    token = manage(service, "token", "create", "--name", name, "--role", role, *more)
+    assert token.startswith("cdb_") and "\n" not in token
+    return {"Authorization": f"Bearer {token}"}
+
+
+def lock(client, headers=None, status="locked"):
+    return client.call("PUT", f"gt_change_status/tiny/{status}", headers=headers)
+
+
+def test_writes_are_closed_until_a_rule_permits_them(closed, client):
+    [line] = [line for line in closed.start_lines if line.startswith("Writes")]
+    assert "manage.py token create" in line and "manage.py grant network" in line
+    assert client.get(LOOKUP)
+    status, body = lock(client)
+    assert status == 401 and body["code"] == "authentication_required"
+    headers = create_token(closed, "first", "manager", "--expires", "1h")
+    assert lock(client, headers)[0] == 200
+    assert lock(client, headers, "unlocked")[0] == 200
+    changes = client.get("global-tags/tiny/changes")["results"]
+    assert {change["actor"] for change in changes if change["action"] == "status"} == {"token:first"}
+    assert "first  valid" in " ".join(manage(closed, "token", "list").split("\n")).replace("   ", "  ")
+    assert "token first" in manage(closed, "who-may", "lock", "tiny")
+
+
+def test_a_revocation_takes_effect_in_all_processes(closed, client):
+    headers = create_token(closed, "short-lived", "manager")
+    for _ in range(20):
+        assert client.call("GET", "whoami", headers=headers)[1]["name"] == "token:short-lived"
+        assert lock(client, headers, "unlocked")[0] == 200
+    manage(closed, "token", "revoke", "short-lived")
+    time.sleep(EFFECT_SECONDS)
+    for _ in range(20):
+        assert lock(client, headers)[1]["code"] == "invalid_token"
+        assert client.call("GET", "whoami", headers=headers)[0] == 401
+
+
+def test_clients_of_a_network_need_no_header_and_cannot_claim_another_address(closed, client):
+    added = manage(closed, "grant", "network", "203.0.113.0/24", "--identity", "farm", "--role", "manager")
+    assert added.startswith("Rule ")
+    time.sleep(EFFECT_SECONDS)
+    claims = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-User": "root", "X-Real-IP": "203.0.113.7"}
+    assert lock(client, claims)[0] == 401
+    manage(closed, "grant", "network", "127.0.0.0/8", "--identity", "here", "--role", "manager")
+    time.sleep(EFFECT_SECONDS)
+    assert lock(client, claims)[0] == lock(client, claims, "unlocked")[0] == 200
+    changes = client.get("global-tags/tiny/changes")["results"]
+    assert max(changes, key=lambda change: change["revision"])["actor"] == "network:here (127.0.0.1)"
+    for rule in ("127.0.0.0/8", "203.0.113.0/24"):
+        [number] = [line.split()[0] for line in manage(closed, "who-may").splitlines() if rule in line]
+        manage(closed, "revoke", number)
+    time.sleep(EFFECT_SECONDS)
+    assert lock(client)[0] == 401
+
+
+def test_a_session_of_the_admin_writes_with_a_csrf_token(closed, operator):
+    browser = Browser(closed.port)
+    before = browser("GET", "/admin/login/") and dict(browser.cookies)
+    assert browser.log_in(PASSWORD)[0] == 302
+    # A session from before the login is not continued, and the token against forged requests is a new one.
+    assert browser.cookies["csrftoken"] != before["csrftoken"]
+    path = "/api/cdb_rest/gt_change_status/tiny/unlocked"
+    status, _, body = browser("PUT", path)
+    assert status == 403 and b"X-CSRFToken" in body
+    headers = {"X-CSRFToken": browser.cookies["csrftoken"], "Origin": "http://evil.example.org"}
+    assert browser("PUT", path, **headers)[0] == 403
+    assert browser("PUT", path, **{"X-CSRFToken": browser.cookies["csrftoken"]})[0] == 200
+
+
+@pytest.mark.parametrize("target", ["https://evil.example.org/", "//evil.example.org/", "javascript:alert(1)"])
+def test_a_login_does_not_lead_to_another_site(closed, operator, target):
+    browser = Browser(closed.port)
+    _, _, page = browser("GET", f"/admin/login/?next={target}")
+    token = page.split(b'name="csrfmiddlewaretoken" value="')[1].split(b'"')[0].decode()
+    form = {"username": "operator", "password": PASSWORD, "csrfmiddlewaretoken": token, "next": target}
+    status, headers, _ = browser("POST", "/admin/login/", form)
+    assert status == 302 and headers["Location"] in ("/accounts/profile/", "/admin/")
+
+
+def test_no_log_contains_a_secret(closed, client):
+    headers = create_token(closed, "secretive", "manager")
+    wrong = {"Authorization": "Bearer cdb_thisissecret"}
+    lock(client, headers, "unlocked")
+    lock(client, wrong)
+    client.call("GET", "whoami", headers=wrong)
+    secrets = [headers["Authorization"].removeprefix("Bearer "), "thisissecret", PASSWORD]
+    secrets.append((closed.data / "secret_key").read_text())
+    # All that the service has written: logs, configuration, and what it printed.
+    logs = [file for file in closed.data.rglob("*.log*") if file.is_file()]
+    assert {"service.log", "error.log", "server.log"} <= {file.name for file in logs}
+    texts = {str(file): file.read_text(errors="replace") for file in logs} | {"printed": "\n".join(closed.lines)}
+    assert any("token:secretive" in text for text in texts.values())
+    for name, text in texts.items():
+        assert not [secret for secret in secrets if secret in text], name
+
+
+def test_reads_are_closed_and_nothing_shared_is_stored(needs_packages, fresh):
+    service = fresh(command="serve", CDB_OPEN_WRITES="", CDB_ANONYMOUS_READS="false").start()
+    client = JobClient(service.port)
+    headers = create_token(service, "job", "reader")
+    browser = Browser(service.port)
+    paths = [LOOKUP, "globalTags", "globalTag/tiny?light", "gtPayloadLists/tiny", "gt", "global-tags/tiny/export"]
+    for path in paths:
+        # First with permission, so that a cache could have the response.
+        for _ in range(3):
+            status, given, body = browser("GET", f"/api/cdb_rest/{path}", **headers)
+            assert status == 200 and body
+            assert "public" not in given.get("Cache-Control", "") and "X-Cache-Status" not in given
+        for method in ("GET", "HEAD"):
+            status, _, _ = browser(method, f"/api/cdb_rest/{path}")
+            assert status == 401, path
+        etag = given.get("ETag")
+        if etag:
+            assert browser("GET", f"/api/cdb_rest/{path}", **{"If-None-Match": etag})[0] == 401
+            assert browser("GET", f"/api/cdb_rest/{path}", **headers, **{"If-None-Match": etag})[0] == 304
+    assert client.get("whoami")["permissions"] == []
+    assert browser("GET", "/health/ready")[0] == 200
+    assert service.stop() == 0
+
+
+def test_make_run_says_that_writes_are_open_and_can_be_closed(fresh):
+    service = fresh().start()
+    assert any(line.startswith("Writes are open to all clients") for line in service.start_lines)
+    assert lock(JobClient(service.port))[0] == 200
+    assert service.stop() == 0
+    service = fresh("closed", CDB_OPEN_WRITES="false").start()
+    assert lock(JobClient(service.port))[0] == 401
+    assert service.stop() == 0
