@@ -65,9 +65,9 @@ def check_issuers(**_: Any) -> list[Warning]:
         hint = f"chmod go-w {file}"
         found.append(Warning(f"Other accounts can change {file}.", hint=hint, id="cdb.W005"))
     for issuer in issuers.configured():
-        if issuer.secret_file is not None and issuer.secret_file.stat().st_mode & 0o077:
-            hint = f"chmod 600 {issuer.secret_file}"
-            found.append(Warning(f"Other accounts can read {issuer.secret_file}.", hint=hint, id="cdb.W006"))
+        for secret in (issuer.secret_file, issuer.client_secret_file):
+            if secret is not None and secret.stat().st_mode & 0o077:
+                found.append(Warning(f"Other accounts can read {secret}.", hint=f"chmod 600 {secret}", id="cdb.W006"))
     return found
 
 

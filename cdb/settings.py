@@ -59,10 +59,14 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "cdb_rest.login.context.login_issuer",
             ]
         },
     }
 ]
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "cdb_rest.login.backend.OIDCBackend"]
+# After a login at an identity provider.
+LOGIN_REDIRECT_URL = "/"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "CommonPasswordValidator", "NumericPasswordValidator")
@@ -77,7 +81,10 @@ AUTH_PASSWORD_VALIDATORS = [
 # and a session expires after 8 hours.
 # A user who is logged in may also write to the API, with a CSRF token.
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/"
-SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
+# "Lax": the redirect from an identity provider has to include the session in which the login began. Writes from other sites
+# never have it.
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 8 * 3600
 

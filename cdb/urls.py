@@ -9,6 +9,7 @@ from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSpli
 from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import index, monitoring
+from cdb_rest.identity import issuers
 
 # Only the admin has forms, so all other views are exempt from the CSRF check.
 urlpatterns = [
@@ -29,6 +30,17 @@ urlpatterns = [
     path("favicon.ico", csrf_exempt(index.favicon)),
     re_path("", csrf_exempt(errors.route_not_found)),
 ]
+
+if issuers.for_login() is not None:
+    # It imports requests, which takes 0.1 s.
+    from cdb_rest.login import views as login
+
+    # Before the last route, which matches every path. The names are those that mozilla-django-oidc uses.
+    urlpatterns[:0] = [
+        path("oidc/authenticate/", login.LoginView.as_view(), name="oidc_authentication_init"),
+        path("oidc/callback/", login.CallbackView.as_view(), name="oidc_authentication_callback"),
+        path("oidc/logout/", login.log_out, name="oidc_logout"),
+    ]
 
 if settings.DEBUG:
     from debug_toolbar.toolbar import debug_toolbar_urls

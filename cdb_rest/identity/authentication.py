@@ -13,7 +13,7 @@ from django.contrib.auth import get_user
 from cdb_rest.domain.access import ANY, Permission, Principal, Role
 from cdb_rest.domain.api_token import PREFIX
 from cdb_rest.domain.errors import InvalidTokenError, TooManyAttemptsError
-from cdb_rest.identity import api_tokens, attempts, jwt_tokens, rules
+from cdb_rest.identity import api_tokens, attempts, issuers, jwt_tokens, rules
 from cdb_rest.metrics import counts
 from cdb_rest.observe.request_context import actor_of, address_of, context_of, user_of
 
@@ -21,6 +21,8 @@ KEY = "cdb.principal"
 # A longer header than any issuer's tokens need. gunicorn and nginx have limits of about this size, too.
 MAX_TOKEN_LENGTH = 8000
 SESSION = "session"
+# The key of a session with the claims of a person who logged in at an identity provider.
+CLAIMS = "oidc_claims"
 
 
 def principal_of(environ: dict[str, Any]) -> Principal:
@@ -92,6 +94,9 @@ def _by_session(environ: Mapping[str, Any]) -> Principal | None:
         return None
     groups = list(user.groups.values_list("name", flat=True))
     permissions = rules.current().of_user(user.get_username(), groups)
+    claims, issuer = session.get(CLAIMS), issuers.for_login()
+    if claims and issuer:
+        permissions += jwt_tokens.permissions_of(issuer, claims)
     if user.is_superuser:
         permissions = (Permission(Role.ADMINISTRATOR, "superuser", ANY, ANY), *permissions)
     return Principal(user.get_username(), SESSION, permissions)

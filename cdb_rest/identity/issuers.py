@@ -13,7 +13,19 @@ from django.core.exceptions import ImproperlyConfigured
 
 ASYMMETRIC = ("RS256", "ES256", "EdDSA")
 SYMMETRIC = "HS256"
-FIELDS = ("issuer", "audience", "algorithms", "keys_url", "keys_file", "secret_file", "subject", "leeway_seconds")
+FIELDS = (
+    "issuer",
+    "audience",
+    "algorithms",
+    "keys_url",
+    "keys_file",
+    "secret_file",
+    "subject",
+    "leeway_seconds",
+    "client_id",
+    "client_secret_file",
+    "scope",
+)
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 # A shorter secret could be guessed from one token. Source: RFC 7518, section 3.2.
 MIN_SECRET_BYTES = 32
@@ -32,6 +44,9 @@ class Issuer:
     - `secret_file`, `secret`: the secret for HS256, and the file from which it was read.
     - `subject`: the claim that names the person or program.
     - `leeway_seconds`: accepted difference of clocks.
+    - `client_id`, `client_secret_file`, `client_secret`, `scope`: the registration of this service at the issuer, for the
+      login of persons in a browser, and the scope that is asked for. An empty `client_id` means that persons do not log in
+      there.
     """
 
     name: str
@@ -44,12 +59,21 @@ class Issuer:
     secret: str = ""
     subject: str = "sub"
     leeway_seconds: int = 60
+    client_id: str = ""
+    client_secret_file: Path | None = None
+    client_secret: str = ""
+    scope: str = "openid profile email"
 
 
 @lru_cache(maxsize=1)
 def configured() -> tuple[Issuer, ...]:
     """The configured issuers. Raises `ImproperlyConfigured`, with a message of one line, if the file is not valid."""
     return load(settings.CDB_ISSUERS_FILE) if settings.CDB_ISSUERS_FILE else ()
+
+
+def for_login() -> Issuer | None:
+    """The issuer where persons log in; None if there is none. Raises `ImproperlyConfigured`."""
+    return next((issuer for issuer in configured() if issuer.client_id), None)
 
 
 def load(file: str) -> tuple[Issuer, ...]:
@@ -63,6 +87,9 @@ def load(file: str) -> tuple[Issuer, ...]:
     names = [issuer.issuer for issuer in issuers]
     if len(set(names)) < len(names):
         raise ImproperlyConfigured(f"{file}: each issuer must have a table of its own (got {', '.join(names)})")
+    clients = [issuer.name for issuer in issuers if issuer.client_id]
+    if len(clients) > 1:
+        raise ImproperlyConfigured(f"{file}: only one issuer can have a client_id (got {', '.join(clients)})")
     return issuers
 
 
@@ -99,6 +126,9 @@ def _read(name: str, values: Any, directory: Path) -> Issuer:
         if url and is_fetched and not symmetric and not is_secure(url):
             raise _invalid(name, field, f"must begin with https:// (got {url})")
     secret_file = directory / _text(name, values, "secret_file") if symmetric else None
+    client_id, client_secret_file = _text(name, values, "client_id"), _text(name, values, "client_secret_file")
+    if bool(client_id) != bool(client_secret_file) or (client_id and symmetric):
+        raise _invalid(name, "client_id and client_secret_file", "are required together, and not with HS256")
     return Issuer(
         name,
         issuer,
@@ -110,14 +140,22 @@ def _read(name: str, values: Any, directory: Path) -> Issuer:
         _secret(name, secret_file) if secret_file else "",
         _text(name, values, "subject") or Issuer.subject,
         leeway,
+        client_id,
+        directory / client_secret_file if client_id else None,
+        _read_secret(name, "client_secret_file", directory / client_secret_file) if client_id else "",
+        _text(name, values, "scope") or Issuer.scope,
     )
 
 
-def _secret(name: str, path: Path) -> str:
+def _read_secret(name: str, field: str, path: Path) -> str:
     try:
-        secret = path.read_text().strip()
+        return path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise _invalid(name, "secret_file", f"can't be read ({error})") from error
+        raise _invalid(name, field, f"can't be read ({error})") from error
+
+
+def _secret(name: str, path: Path) -> str:
+    secret = _read_secret(name, "secret_file", path)
     if len(secret.encode()) < MIN_SECRET_BYTES:
         raise _invalid(name, "secret_file", f"must have at least {MIN_SECRET_BYTES} bytes (got {len(secret.encode())})")
     if secret == settings.SECRET_KEY:

@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from cdb_rest.domain.access import Principal
+from cdb_rest.domain.access import Permission, Principal
 from cdb_rest.domain.api_token import digest_of
 from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity import rules
@@ -13,7 +13,8 @@ from cdb_rest.identity.issuers import SYMMETRIC, Issuer, configured
 
 # A verified token is remembered until it expires, at most for this time. Revocations and rules are applied each time.
 VERIFIED_SECONDS = 600
-MAX_SUBJECT_LENGTH = 200
+# The name of a user in the browser has up to 150 characters, including that of the issuer.
+MAX_SUBJECT_LENGTH = 100
 
 _verified = Cache[tuple[Issuer, dict[str, Any]]](VERIFIED_SECONDS)
 
@@ -24,10 +25,14 @@ def verify(token: str) -> Principal:
         raise InvalidTokenError("This service accepts no tokens of this kind: no issuer is configured.")
     digest = digest_of(token)
     issuer, claims = _verified.get(digest) or _verify(token, digest)
+    return Principal(f"{issuer.name}:{claims[issuer.subject]}", "jwt", permissions_of(issuer, claims))
+
+
+def permissions_of(issuer: Issuer, claims: dict[str, Any]) -> tuple[Permission, ...]:
+    """The permissions of verified claims. Raises `InvalidTokenError` if the token was revoked."""
     access = rules.current()
-    subject = str(claims[issuer.subject])
-    _check_revoked(access, issuer, claims, subject)
-    return Principal(f"{issuer.name}:{subject}", "jwt", access.of_claims(issuer.name, claims))
+    _check_revoked(access, issuer, claims, str(claims[issuer.subject]))
+    return access.of_claims(issuer.name, claims)
 
 
 def forget() -> None:
@@ -45,24 +50,51 @@ def _verify(token: str, digest: str) -> tuple[Issuer, dict[str, Any]]:
         raise InvalidTokenError(f"The token is not a JWT ({error}).") from error
     header, payload = unverified["header"], unverified["payload"]
     issuer = _issuer_of(payload, header)
+    claims = _decode(token, issuer, header, issuer.audience)
+    lifetime = float(claims["exp"]) + issuer.leeway_seconds - time.time()
+    return _verified.put(digest, (issuer, claims), lifetime)
+
+
+def verify_id_token(token: str, issuer: Issuer, nonce: str | None) -> dict[str, Any]:
+    """The claims of an ID token, which an issuer made for this service when a person logged in.
+
+    Raises `InvalidTokenError`, also if the token was not made for the login with this nonce.
+    """
+    import jwt
+
     try:
-        claims = jwt.decode(
+        header = jwt.get_unverified_header(token)
+    except (jwt.PyJWTError, RecursionError) as error:
+        raise InvalidTokenError(f"The ID token is not a JWT ({error}).") from error
+    if header.get("alg") not in issuer.algorithms:
+        raise InvalidTokenError(f"The ID token must be signed with {' or '.join(issuer.algorithms)}.")
+    claims = _decode(token, issuer, header, (issuer.client_id,))
+    if not nonce or claims.get("nonce") != nonce:
+        raise InvalidTokenError("The ID token belongs to another login.")
+    return claims
+
+
+def _decode(token: str, issuer: Issuer, header: dict[str, Any], audience: tuple[str, ...]) -> dict[str, Any]:
+    """The claims of a token, after verification of its signature and its claims. Raises `InvalidTokenError`."""
+    import jwt
+
+    try:
+        claims: dict[str, Any] = jwt.decode(
             token,
             _key(issuer, header),
             # Those of the issuer: the token's own header does not choose.
             algorithms=list(issuer.algorithms),
             issuer=issuer.issuer or None,
-            audience=list(issuer.audience) or None,
+            audience=list(audience) or None,
             leeway=issuer.leeway_seconds,
-            options={"require": ["exp"], "verify_aud": bool(issuer.audience), "verify_sub": False, "verify_jti": False},
+            options={"require": ["exp"], "verify_aud": bool(audience), "verify_sub": False, "verify_jti": False},
         )
     except (jwt.PyJWTError, OverflowError) as error:
         raise InvalidTokenError(f"The token of {issuer.name} is not valid: {error}.") from error
     subject = claims.get(issuer.subject)
     if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
         raise InvalidTokenError(f"The token of {issuer.name} must have a claim {issuer.subject} with a name.")
-    lifetime = float(claims["exp"]) + issuer.leeway_seconds - time.time()
-    return _verified.put(digest, (issuer, claims), lifetime)
+    return claims
 
 
 def _issuer_of(payload: Any, header: dict[str, Any]) -> Issuer:

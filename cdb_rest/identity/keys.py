@@ -12,7 +12,6 @@ import logging
 import tempfile
 import threading
 import time
-import urllib.request
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +21,8 @@ import jwt
 from django.conf import settings
 
 from cdb_rest.domain.errors import InvalidTokenError
-from cdb_rest.identity.issuers import Issuer, is_secure
+from cdb_rest.identity import discovery
+from cdb_rest.identity.issuers import Issuer
 
 logger = logging.getLogger(__name__)
 
@@ -30,11 +30,7 @@ REFRESH_SECONDS = 6 * 3600
 MAX_AGE_SECONDS = 2 * 24 * 3600
 RETRY_SECONDS = 60
 WAIT_SECONDS = 2
-# A fetch that takes longer is given up; no request waits for it that long.
-FETCH_SECONDS = 10
-MAX_BYTES = 1_000_000
 MAX_KEYS = 100
-DISCOVERY = "/.well-known/openid-configuration"
 # The type of keys for each algorithm: a key of another type is not used.
 KEY_TYPES = {"RS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
 
@@ -124,8 +120,8 @@ def _fetch(key_set: KeySet) -> None:
         if issuer.keys_file is not None:
             keys = _keys_in(json.loads(issuer.keys_file.read_bytes()))
         else:
-            url = issuer.keys_url or _discover(issuer)
-            keys = _keys_in(_get(url))
+            url = issuer.keys_url or discovery.endpoint(issuer, "jwks_uri")
+            keys = _keys_in(discovery.fetch_json(url))
     except Exception as error:
         # Whatever an issuer responds, requests continue with the keys of before.
         logger.warning("the keys of issuer %s can't be read: %s", issuer.name, " ".join(str(error).split()))
@@ -133,32 +129,6 @@ def _fetch(key_set: KeySet) -> None:
     key_set.keys, key_set.fetched = keys, time.time()
     if issuer.keys_file is None:
         _write_shared(key_set)
-
-
-def _discover(issuer: Issuer) -> str:
-    document = _get(issuer.issuer.rstrip("/") + DISCOVERY)
-    if not isinstance(document, dict) or document.get("issuer") != issuer.issuer:
-        raise ValueError(f"the discovery document must name the issuer {issuer.issuer}")
-    url = document.get("jwks_uri")
-    if not isinstance(url, str):
-        raise ValueError("the discovery document has no jwks_uri")
-    return url
-
-
-def _get(url: str) -> Any:
-    """The JSON document at a URL of an issuer. Raises `OSError` or `ValueError`."""
-    if not is_secure(url):
-        raise ValueError(f"{url} must begin with https://")
-    deadline = time.monotonic() + FETCH_SECONDS
-    with urllib.request.urlopen(url, timeout=WAIT_SECONDS) as response:  # noqa: S310 -- HTTP only
-        content = b""
-        while piece := response.read1(65536):
-            content += piece
-            if len(content) > MAX_BYTES:
-                raise ValueError(f"{url} has more than {MAX_BYTES:,} bytes")
-            if time.monotonic() > deadline:
-                raise ValueError(f"{url} took more than {FETCH_SECONDS} seconds")
-    return json.loads(content)
 
 
 def _keys_in(document: Any) -> list[dict[str, Any]]:

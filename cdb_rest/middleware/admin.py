@@ -1,4 +1,4 @@
-"""Session, authentication and message middleware for the admin only, so that API requests do not pay for them."""
+"""Session, authentication and message middleware for admin and login only, so that API requests do not pay for them."""
 
 from collections.abc import Awaitable
 from typing import Any
@@ -11,12 +11,13 @@ from django.utils.deprecation import MiddlewareMixin
 
 from cdb_rest.observe.request_context import context_of
 
-PREFIX = "/admin/"
+# The admin, and the login at an identity provider.
+PREFIXES = ("/admin/", "/oidc/")
 
 
 class _AdminOnly(MiddlewareMixin):
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if request.path_info.startswith(PREFIX):
+        if request.path_info.startswith(PREFIXES):
             return super().__call__(request)
         return self.get_response(request)
 
@@ -30,7 +31,7 @@ class AdminAuthenticationMiddleware(_AdminOnly, AuthenticationMiddleware):
 
     def process_view(self, request: HttpRequest, *_view: Any) -> None:
         """Set the actor of the request context. The admin reads the user anyway."""
-        if request.path_info.startswith(PREFIX) and request.user.is_authenticated:
+        if request.path_info.startswith(PREFIXES) and request.user.is_authenticated:
             context_of(request.META).actor = request.user.get_username()
 
 

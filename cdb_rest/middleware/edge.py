@@ -93,8 +93,12 @@ class MetricsMiddleware:
 
 
 def _as_json(response: HttpResponse) -> HttpResponse:
-    """The response, or a JSON response with the same status if it is an error in another format."""
-    if response.status_code < 400 or response.get("Content-Type", "").startswith("application/json"):
+    """The response, or a JSON response with the same status if it is an error in another format.
+
+    A page for persons, whose view sets `is_page`, stays as it is.
+    """
+    is_kept = response.status_code < 400 or getattr(response, "is_page", False)
+    if is_kept or response.get("Content-Type", "").startswith("application/json"):
         return response
     error = error_response(response.status_code, "refused", f"The request was refused: {response.reason_phrase}.")
     if "Allow" in response:

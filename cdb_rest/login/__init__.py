@@ -1,0 +1,1 @@
+"""Login of persons at an identity provider (OpenID Connect), with mozilla-django-oidc."""

@@ -1,0 +1,101 @@
+"""The authentication backend for persons who log in at an identity provider."""
+
+import logging
+from typing import Any
+
+from django.contrib.auth.models import User
+from mozilla_django_oidc.auth import OIDCAuthenticationBackend  # type: ignore[import-untyped]
+
+from cdb_rest.domain.access import Role
+from cdb_rest.domain.errors import InvalidTokenError
+from cdb_rest.identity import discovery, issuers
+from cdb_rest.identity.jwt_tokens import permissions_of, verify_id_token
+
+logger = logging.getLogger(__name__)
+
+# The settings of mozilla-django-oidc that come from the issuer: its endpoints by their names in the discovery document.
+ENDPOINTS = {
+    "OIDC_OP_AUTHORIZATION_ENDPOINT": "authorization_endpoint",
+    "OIDC_OP_TOKEN_ENDPOINT": "token_endpoint",
+    "OIDC_OP_USER_ENDPOINT": "userinfo_endpoint",
+    "OIDC_OP_JWKS_ENDPOINT": "jwks_uri",
+}
+FIXED = {
+    "OIDC_USE_PKCE": True,
+    "OIDC_USE_NONCE": True,
+    "OIDC_TIMEOUT": discovery.PART_SECONDS,
+    "OIDC_STORE_ACCESS_TOKEN": False,
+    "OIDC_STORE_ID_TOKEN": False,
+    "OIDC_PROXY": None,
+    "OIDC_VERIFY_SSL": True,
+    "OIDC_TOKEN_USE_BASIC_AUTH": False,
+}
+
+
+def setting(name: str, *default: Any) -> Any:
+    """A setting of mozilla-django-oidc, from the file of issuers. Raises `OSError` or `ValueError` for an endpoint."""
+    issuer = issuers.for_login()
+    if issuer is None:
+        return default[0] if default else ""
+    if name in ENDPOINTS:
+        return discovery.endpoint(issuer, ENDPOINTS[name])
+    own = {
+        "OIDC_RP_CLIENT_ID": issuer.client_id,
+        "OIDC_RP_CLIENT_SECRET": issuer.client_secret,
+        "OIDC_RP_SCOPES": issuer.scope,
+        "OIDC_RP_SIGN_ALGO": issuer.algorithms[0],
+    }
+    values = FIXED | own
+    return values[name] if name in values or not default else default[0]
+
+
+class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no types
+    """Users of an identity provider. They are identified by the claim that names the issuer's subjects.
+
+    A user whose claims give the role administrator for all tags may use the admin.
+    """
+
+    get_settings = staticmethod(setting)
+
+    def __init__(self) -> None:
+        # The base class also reads the endpoints here, for each session and each login with a password of this service.
+        self.UserModel = User
+
+    def authenticate(self, request: Any, **credentials: Any) -> User | None:
+        """The user for the callback of a login; None for other logins. Raises `OSError` or `ValueError`."""
+        if issuers.for_login() is None or request is None or "code_verifier" not in credentials:
+            return None
+        super().__init__()
+        try:
+            user: User | None = super().authenticate(request, **credentials)
+        except InvalidTokenError as error:
+            logger.warning("a login was refused: %s", error)
+            return None
+        return user
+
+    def verify_token(self, token: str, **values: Any) -> dict[str, Any]:
+        """The claims of the ID token: issuer, audience, expiry and nonce are verified, with the keys that are kept."""
+        issuer = issuers.for_login()
+        if issuer is None:
+            raise InvalidTokenError("No issuer for logins is configured.")
+        return verify_id_token(token, issuer, values.get("nonce"))
+
+    def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
+        """The user with the claims of the ID token and of the user info; `oidc_claims` has them for the session."""
+        issuer = issuers.for_login()
+        if issuer is None:
+            raise InvalidTokenError("No issuer for logins is configured.")
+        info = self.get_userinfo(access_token, id_token, payload)
+        if info.get("sub") != payload.get("sub"):
+            raise InvalidTokenError("The user info belongs to another person.")
+        # The ID token is signed, so its claims take precedence.
+        claims = info | payload
+        user, _ = User.objects.get_or_create(username=f"{issuer.name}:{claims[issuer.subject]}")
+        is_administrator = any(
+            permission.covers(Role.ADMINISTRATOR, None, None) for permission in permissions_of(issuer, claims)
+        )
+        if user.is_superuser != is_administrator:
+            user.is_staff = user.is_superuser = is_administrator
+            user.save(update_fields=["is_staff", "is_superuser"])
+        user.oidc_claims = claims  # type: ignore[attr-defined]
+        return user

@@ -1,0 +1,81 @@
+"""The pages of a login at an identity provider: the redirect to it, and its callback."""
+
+import logging
+from typing import Any
+
+from django.contrib.auth import logout
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import render
+from django.views.decorators.http import require_POST
+from mozilla_django_oidc.views import (  # type: ignore[import-untyped]
+    OIDCAuthenticationCallbackView,
+    OIDCAuthenticationRequestView,
+)
+from requests import RequestException
+
+from cdb_rest.identity.authentication import CLAIMS
+from cdb_rest.login.backend import setting
+
+logger = logging.getLogger(__name__)
+
+
+class LoginView(OIDCAuthenticationRequestView):  # type: ignore[misc]  # it has no types
+    """Redirect the browser to the identity provider."""
+
+    get_settings = staticmethod(setting)
+
+    def __init__(self, **values: Any) -> None:
+        # The base class reads the endpoints here, before there is a request that could fail.
+        super(OIDCAuthenticationRequestView, self).__init__(**values)
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            self.OIDC_OP_AUTH_ENDPOINT = setting("OIDC_OP_AUTHORIZATION_ENDPOINT")
+            self.OIDC_RP_CLIENT_ID = setting("OIDC_RP_CLIENT_ID")
+        except (OSError, ValueError) as error:
+            return unreachable(request, error)
+        response: HttpResponseBase = super().get(request)
+        return response
+
+
+class CallbackView(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # it has no types
+    """Finish a login with the code that the identity provider gave to the browser."""
+
+    get_settings = staticmethod(setting)
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            response: HttpResponseBase = super().get(request)
+        except (RequestException, OSError, ValueError, KeyError) as error:
+            return unreachable(request, error)
+        return response
+
+    def login_success(self) -> HttpResponseRedirect:
+        """The redirect to the page where the login began. The claims are stored in the session, for the rules."""
+        response: HttpResponseRedirect = super().login_success()
+        self.request.session[CLAIMS] = self.user.oidc_claims
+        return response
+
+    def login_failure(self) -> HttpResponse:
+        """A page that says that the login was refused."""
+        return failure(self.request, "The identity provider did not confirm the login, or it took too long.", 403)
+
+
+@require_POST
+def log_out(request: HttpRequest) -> HttpResponse:
+    """End the session of this service. That of the identity provider goes on."""
+    logout(request)
+    return HttpResponseRedirect("/")
+
+
+def unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
+    """A page for an identity provider that does not respond, or not as it should. The reason is logged."""
+    logger.warning("the identity provider failed: %s", " ".join(str(error).split())[:500])
+    return failure(request, "The identity provider does not respond. Try again later.", 504)
+
+
+def failure(request: HttpRequest, reason: str, status: int) -> HttpResponse:
+    """A page that says why a login failed."""
+    response = render(request, "cdb_rest/login_failed.html", {"reason": reason}, status=status)
+    response.is_page = True  # type: ignore[attr-defined]
+    return response

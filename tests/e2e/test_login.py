@@ -1,0 +1,242 @@
+"""Login of persons at an identity provider, with a real browser; the provider rotates its keys, and is killed."""
+
+import http.client
+import json
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from cdb.env import ROOT
+from loadtests.service import free_port
+from tests.e2e.cookies import Browser
+from tests.e2e.identity_provider import CLIENT_ID, CLIENT_SECRET, PASSWORD
+from tests.e2e.service import JobClient, Service
+
+LOCK = "/api/cdb_rest/gt_change_status/tiny/unlocked"
+ISSUERS = """
+[exp]
+issuer = "{url}"
+audience = "https://cdb.example.org"
+algorithms = ["RS256"]
+subject = "sub"
+client_id = "{client}"
+client_secret_file = "client-secret"
+"""
+
+
+class Provider:
+    """The identity provider as a process."""
+
+    def __init__(self, redirect_uri):
+        self.port, self.redirect_uri = free_port(), redirect_uri
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        command = [sys.executable, "-m", "tests.e2e.identity_provider", str(self.port), self.redirect_uri]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                self.call("GET", "/jwks")
+                return self
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def rotate(self):
+        self.call("POST", "/rotate")
+
+    def call(self, method, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(method, path)
+        assert connection.getresponse().status == 200
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def setting(needs_packages, new_directory):
+    """A service behind nginx, and its identity provider."""
+    directory = new_directory()
+    service = Service(directory / "data", "serve", CDB_OPEN_WRITES="", CDB_ISSUERS_FILE=str(directory / "issuers.toml"))
+    provider = Provider(f"http://127.0.0.1:{service.port}/oidc/callback/").start()
+    (directory / "client-secret").write_text(CLIENT_SECRET)
+    (directory / "issuers.toml").write_text(ISSUERS.format(url=provider.url, client=CLIENT_ID))
+    try:
+        with service.running():
+            for group, role in (("calibration", "manager"), ("administrators", "administrator")):
+                rule = ["claim", f"/experiment/{group}", "--issuer", "exp", "--claim", "groups", "--role", role]
+                granted = service.manage("grant", *rule)
+                assert granted.returncode == 0, granted.stderr
+            time.sleep(3)
+            yield service, provider
+    finally:
+        provider.kill()
+
+
+@pytest.fixture
+def page(setting, browser):
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+def log_in(page, service, name, start="/oidc/authenticate/"):
+    page.goto(f"http://127.0.0.1:{service.port}{start}")
+    if start.startswith("/admin"):
+        page.get_by_role("link", name="Log in with exp").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button").click()
+
+
+def whoami(page, service):
+    return json.loads(page.request.get(f"http://127.0.0.1:{service.port}/api/cdb_rest/whoami").text())
+
+
+def write(page, service):
+    """A write with the session of the browser and a CSRF token."""
+    origin = f"http://127.0.0.1:{service.port}"
+    # The cookie with the token comes with the first page that has a form.
+    page.request.get(f"{origin}/admin/login/")
+    cookies = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}
+    return page.request.put(f"{origin}{LOCK}", headers={"X-CSRFToken": cookies.get("csrftoken", "")}).status
+
+
+def test_an_expert_logs_in_and_has_the_role_of_the_group(setting, page):
+    service, _ = setting
+    log_in(page, service, "alice")
+    expect(page.get_by_role("heading", name="cdb")).to_be_visible()
+    found = whoami(page, service)
+    assert (found["name"], found["method"]) == ("exp:id-of-alice", "session")
+    assert [one["role"] for one in found["permissions"]] == ["manager"]
+    assert write(page, service) == 200
+    cookies = {cookie["name"]: cookie for cookie in page.context.cookies()}
+    assert cookies["sessionid"]["httpOnly"] and cookies["sessionid"]["sameSite"] == "Lax"
+    # She is no administrator.
+    page.goto(f"http://127.0.0.1:{service.port}/admin/")
+    assert "/admin/login/" in page.url
+
+
+def test_a_person_without_a_group_has_no_permission(setting, page):
+    service, _ = setting
+    log_in(page, service, "mallory")
+    assert whoami(page, service)["permissions"] == []
+    assert write(page, service) == 403
+
+
+def test_an_administrator_reaches_the_admin_from_its_login_page_and_adds_a_rule(setting, page):
+    service, _ = setting
+    log_in(page, service, "root", "/admin/login/")
+    expect(page.get_by_role("heading", name="Site administration")).to_be_visible()
+    page.goto(f"http://127.0.0.1:{service.port}/admin/cdb_rest/accessrule/add/")
+    page.get_by_label("Kind").select_option("user")
+    page.get_by_label("Subject").fill("bob")
+    page.get_by_label("Role").select_option("reader")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("was added successfully")).to_be_visible()
+    assert re.search(r"user bob +reader", service.manage("who-may").stdout)
+
+
+def test_a_wrong_password_at_the_provider_is_no_login(setting, page):
+    service, _ = setting
+    page.goto(f"http://127.0.0.1:{service.port}/oidc/authenticate/")
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button").click()
+    expect(page.get_by_role("heading", name="Login failed")).to_be_visible()
+    assert whoami(page, service)["method"] == ""
+
+
+def test_a_session_is_a_new_one_after_the_login(setting, page):
+    service, _ = setting
+    page.goto(f"http://127.0.0.1:{service.port}/oidc/authenticate/")
+    before = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}["sessionid"]
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button").click()
+    expect(page.get_by_role("heading", name="cdb")).to_be_visible()
+    after = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}["sessionid"]
+    assert before != after
+    stolen = Browser(service.port)
+    stolen.cookies["sessionid"] = before
+    status, _, body = stolen("GET", "/api/cdb_rest/whoami")
+    assert status == 200 and json.loads(body)["method"] == ""
+
+
+@pytest.mark.parametrize("target", ["https://evil.example.org/", "//evil.example.org", "javascript:alert(1)"])
+def test_a_login_does_not_lead_to_another_site(setting, page, target):
+    service, _ = setting
+    log_in(page, service, "alice", f"/oidc/authenticate/?next={target}")
+    expect(page.get_by_role("heading", name="cdb")).to_be_visible()
+    assert page.url == f"http://127.0.0.1:{service.port}/"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "code=x",
+        "state=x",
+        "code=x&state=y",
+        "error=access_denied&state=x",
+        "code=%00&state=x",
+        "code=x&code=y&state=z",
+    ],
+)
+def test_a_forged_callback_is_no_login(setting, query):
+    service, _ = setting
+    browser = Browser(service.port)
+    browser.host = "127.0.0.1"
+    assert browser("GET", "/oidc/authenticate/")[0] == 302
+    status, _, _ = browser("GET", f"/oidc/callback/?{query}")
+    assert status in (400, 403)
+    _, _, body = browser("GET", "/api/cdb_rest/whoami")
+    assert json.loads(body)["method"] == ""
+
+
+def test_a_login_works_after_the_provider_rotated_its_keys(setting, page, browser):
+    service, provider = setting
+    log_in(page, service, "alice")
+    assert whoami(page, service)["method"] == "session"
+    provider.rotate()
+    deadline = time.monotonic() + 120
+    while True:
+        # The service asks for new keys at most once in a minute.
+        context = browser.new_context()
+        log_in(context.new_page(), service, "alice")
+        is_logged_in = whoami(context.pages[0], service)["method"] == "session"
+        context.close()
+        if is_logged_in:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(2)
+
+
+def test_a_provider_that_is_killed_fails_logins_only(setting, page, browser):
+    service, provider = setting
+    log_in(page, service, "alice")
+    provider.kill()
+    try:
+        # The session goes on.
+        assert write(page, service) == 200
+        assert JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")
+        context = browser.new_context()
+        other = context.new_page()
+        # The endpoints are remembered, so the browser is sent to the provider, which does not respond.
+        redirected = other.request.get(f"http://127.0.0.1:{service.port}/oidc/authenticate/", max_redirects=0)
+        assert redirected.status == 302
+        state = re.search(r"state=(\w+)", redirected.headers["location"])[1]
+        failed = other.request.get(f"http://127.0.0.1:{service.port}/oidc/callback/?code=x&state={state}")
+        assert failed.status == 504 and "does not respond" in failed.text()
+        context.close()
+    finally:
+        provider.start()
+    log_in(page, service, "alice")
