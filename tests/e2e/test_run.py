@@ -28,7 +28,8 @@ def first_start(fresh):
 
 
 def test_it_ends_its_start_with_the_url_a_lookup_that_works_and_how_to_stop(service):
-    url, lookup, stop = service.start_lines[-3:]
+    url, lookup, access, stop = service.start_lines[-4:]
+    assert access.startswith("Writes are open")
     assert f"http://127.0.0.1:{service.port}" in url
     assert "Ctrl-C" in stop
     command = shlex.split(lookup.removeprefix("Try:"))
