@@ -64,7 +64,9 @@ TEMPLATES = [
         },
     }
 ]
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "cdb_rest.login.backend.OIDCBackend"]
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+if _values["CDB_ISSUERS_FILE"]:
+    AUTHENTICATION_BACKENDS.append("cdb_rest.login.backend.OIDCBackend")
 # After a login at an identity provider.
 LOGIN_REDIRECT_URL = "/"
 AUTH_PASSWORD_VALIDATORS = [
