@@ -16,10 +16,11 @@ from matplotlib.axes import Axes
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_MILLISECONDS, IN_SECONDS, Number
 from loadtests.campaigns import options, resources, sustained
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.resources import NOTHING, Verdict, Watched
+from loadtests.campaigns.resources import NOTHING, Verdict
 from loadtests.campaigns.search import Found, Plan, search
 from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import Step, judge
+from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import WRONG
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, number
