@@ -2,7 +2,7 @@
 
 from matplotlib import pyplot
 
-from loadtests.campaigns import saturation
+from loadtests.campaigns.saturation_findings import curves_of
 from loadtests.reporting import plots
 
 # (rate, ms): some rates were tried more than once.
@@ -13,7 +13,7 @@ def test_the_line_runs_through_its_points_and_whiskers_tell_the_other_steps(monk
     figures = []
     monkeypatch.setattr(plots, "drawn", lambda _, make: figures.append(make()))
     rows = [{"rate": rate, "took": took} for rate, took in STEPS]
-    saturation.curves_of("times", rows, {"p50": "took"}, "ms", lambda axes: axes.axvline(50, label="held"), log_y=True)
+    curves_of("times", rows, {"p50": "took"}, "ms", lambda axes: axes.axvline(50, label="held"), log_y=True)
     [axes] = figures[0].axes
     lines = [line for line in axes.get_lines() if line.get_color() == plots.COLOURS[0]]
     corners = {corner for line in lines if line.get_linestyle() == "-" for corner in zip(*line.get_data(), strict=True)}

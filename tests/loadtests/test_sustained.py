@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from loadtests.campaigns.resources import NOTHING, decide
-from loadtests.campaigns.saturation import UNSEEN, Outcome, Searches
+from loadtests.campaigns.saturation import Searches
+from loadtests.campaigns.saturation_findings import UNSEEN, Outcome
 from loadtests.campaigns.search import Found, Plan, search
 from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import judge
