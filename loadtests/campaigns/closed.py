@@ -94,7 +94,7 @@ def scenarios(stage: Stage) -> Findings:
     return sweep.findings(
         f"{largest[0]} at random moments: {number(sweep.median('rate', *largest))} lookups per second, p99 "
         f"{number(sweep.median('p99', *largest))} ms",
-        [sweep.table(f"{threads} threads × {calls} calls", ("scenario", "IOVs", "moments", "remark"), cells)],
+        [sweep.table_of(f"{threads} threads × {calls} calls", ("scenario", "IOVs", "moments", "remark"), cells)],
         [*curves, plots.bars("Mean frequency by scenario and moments", sweep.spreads("rate"), x="lookups/s")],
         notes("scenarios", threads=threads, repetitions=repetitions),
         parts=("scenario", "moments"),
@@ -133,7 +133,7 @@ def threads(stage: Stage) -> Findings:
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', best))} lookups per second, with {best} threads; p99 "
         f"with {counts[-1]}: {number(sweep.median('p99', counts[-1]))} ms",
-        [sweep.table(f"{name}, {calls:,} calls in all", ("threads",))],
+        [sweep.table_of(f"{name}, {calls:,} calls in all", ("threads",))],
         [
             scaling("Frequency", {"mean": "rate", "busiest second": "peak"}, "lookups/s"),
             scaling("Response time", {share: share for share in ("p50", "p95", "p99")}, "ms"),
@@ -168,7 +168,7 @@ def workers(stage: Stage) -> Findings:
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', *best))} lookups per second, with {best[0]} processes "
         f"and {best[1]} threads",
-        [sweep.table(name, ("processes", "threads"))],
+        [sweep.table_of(name, ("processes", "threads"))],
         [
             sweep.surface("Frequency", "rate", processes, clients, unit="lookups/s", **axes),
             sweep.surface("Response time, p95", "p95", processes, clients, unit="ms", **axes),
@@ -200,7 +200,7 @@ def types_iovs(stage: Stage) -> Findings:
         f"{types[-1]} payload types with {iovs[-1]:,} IOVs of each: p50 {number(sweep.median('p50', types[-1], iovs[-1]))} ms; "
         f"with {iovs[0]} IOVs of each {number(sweep.median('p50', types[-1], iovs[0]))} ms",
         [
-            sweep.table(
+            sweep.table_of(
                 f"Lookups at random moments, {clients} threads", ("payload types", "IOVs of each", "IOVs"), cells
             )
         ],
@@ -251,7 +251,7 @@ def endpoints(stage: Stage) -> Findings:
     return sweep.findings(
         f"{name} at random moments: {number(rates[OWN_ROUTE].median)} lookups per second by {OWN_ROUTE}, "
         f"{number(rates[slowest].median)} by {slowest}",
-        [sweep.table(f"{name}, random moments, {clients} threads", ("route",))],
+        [sweep.table_of(f"{name}, random moments, {clients} threads", ("route",))],
         [
             plots.bars("Frequency", rates, x="lookups/s", log_x=True),
             plots.percentiles("Response time", shown, x="ms"),

@@ -1,6 +1,6 @@
 """The elements of a report, and the data that parts of the bench and campaigns pass to it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +109,14 @@ class Run:
     counters: dict[str, float] = field(default_factory=dict)
     detailed: bool = True
     settings: dict[str, str] = field(default_factory=dict)
+
+
+def all_correct(runs: Sequence[Run]) -> Target:
+    """The target that all requests of some runs got the correct response; 0 % without requests."""
+    requests = [run.recording.requests for run in runs]
+    count = sum(map(len, requests))
+    share = 1 - sum(one.failures for one in requests) / count if count else 0.0
+    return Target("correct responses", share * 100, 100, at_most=False, unit="%")
 
 
 @dataclass

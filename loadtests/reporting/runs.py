@@ -168,7 +168,7 @@ def sentences(run: Run) -> list[str]:
 
 
 def _counts(run: Run) -> str:
-    answered, counters = int((run.recording.requests.statuses > 0).sum()), run.counters
+    answered, counters = len(run.recording.answered), run.counters
     application = round(_served(run, "cdb_requests_total"))
     # Without the requests for /metrics; 0 if the count is unknown.
     readings = REQUESTS_BY_READING * metrics.total(counters, "cdb_requests_total", of=METRICS_ROUTE)

@@ -134,7 +134,7 @@ def test_what_was_not_inserted_is_missed(on_service):
     run = on_service("growth").load("nothing was inserted", load)
     assert list(run.recording.requests.outcomes) == [WRONG] * 6
     sweep = Sweep()
-    sweep.add(("point",), run)
+    sweep.add_run(("point",), run)
     findings = sweep.findings("", [], [], [], parts=("name",), figures=())
     assert not any(target.met for target in findings.targets if target.name == "correct responses")
 

@@ -59,9 +59,9 @@ def test_the_busiest_second_is_one_of_several():
 
 def test_a_row_has_the_spread_of_the_repetitions():
     found = Sweep()
-    found.add(("a",), Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
-    found.add(("a",), Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
-    [row] = found.table("Title", ("point",)).rows
+    found.add_run(("a",), Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
+    found.add_run(("a",), Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
+    [row] = found.table_of("Title", ("point",)).rows
     cells = dict(zip(("point", *COLUMNS.values()), row, strict=True))
     assert (cells["point"], cells["lookups"]) == ("a", 4)
     assert cells["lookups/s"] == "7.50 (5.00–10.0)"
@@ -78,7 +78,7 @@ def test_a_row_has_the_spread_of_the_repetitions():
 
 def test_no_rows_miss_the_target():
     found = Sweep()
-    found.add(("a",), Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
+    found.add_run(("a",), Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
     assert not found.findings("", [], [], [], parts=("point",), figures=()).targets[1].met
 
 
