@@ -7,10 +7,12 @@ primary is queried whether it has changed.
 """
 
 from loadtests import usage
-from loadtests.bench.parts.serving import FROZEN, make_tags, serving_load
+from loadtests.bench.parts.serving import FROZEN, TAGS, serving_load
 from loadtests.bench.rig import Rig, columns
+from loadtests.client import Client
 from loadtests.reporting.figures import ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
+from loadtests.rig import clone_with_statuses
 from loadtests.service import running
 from loadtests.standby import Standby
 
@@ -23,7 +25,7 @@ def measure(rig: Rig, result: Result) -> None:
     largest = rig.sizes.largest
     rig.seed(largest)
     with running(rig.settings) as alone:
-        make_tags(alone, rig.sizes.largest_clone)
+        clone_with_statuses(Client(alone.host), rig.sizes.largest_clone, TAGS)
         rig.say("replicas: copying the database")
         standby = Standby(rig.data, rig.data / "standby")
         with standby.running(), running(rig.settings, DATABASE_REPLICA_URLS=standby.url) as replicated:

@@ -14,11 +14,13 @@ from loadtests.bench.rig import COSTS, Rig, columns
 from loadtests.client import Client
 from loadtests.reporting.figures import ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
+from loadtests.rig import clone_with_statuses
 from loadtests.service import Service, running
 
 TITLE = "Serving as in production"
 WITH, WITHOUT = "make serve: nginx, gunicorn, PgBouncer", "make run: gunicorn alone"
 FROZEN, UNLOCKED = "bench-frozen", "bench-unlocked"
+TAGS = {"frozen": FROZEN, "unlocked": UNLOCKED}
 MOMENT = "&majorIOV=1073741824&minorIOV=0"
 STORM_TIMEOUT_SECONDS = 120
 PAUSE_SECONDS = 2
@@ -29,19 +31,9 @@ def measure(rig: Rig, result: Result) -> None:
     rig.seed(rig.sizes.largest)
     with running(rig.settings) as alone, running(rig.settings, command="serve") as production:
         services = {WITH: production, WITHOUT: alone}
-        make_tags(alone, rig.sizes.largest_clone)
+        clone_with_statuses(Client(alone.host), rig.sizes.largest_clone, TAGS)
         _random(rig, result, services)
         _storms(rig, result, services)
-
-
-def make_tags(service: Service, source: str) -> None:
-    """Create a frozen and an unlocked clone of a tag, unless they exist from an earlier run."""
-    client = Client(service.host)
-    there = {tag["name"]: tag["status"] for tag in client.call("GET", "globalTags").json}
-    for name in {FROZEN, UNLOCKED} - set(there):
-        client.call("POST", f"cloneGlobalTag/{source}/{name}")
-    if there.get(FROZEN) != "frozen":
-        client.call("PUT", f"gt_change_status/{FROZEN}/frozen")
 
 
 def serving_load(rig: Rig, service: Service, tag: str, seed: int) -> dict[str, Any]:
@@ -82,12 +74,9 @@ def _storms(rig: Rig, result: Result, services: dict[str, Service]) -> None:
                     "jobs": rig.sizes.jobs,
                     "good": good,
                 }
-                row |= {
-                    "refused": rig.sizes.jobs - good - dropped,
-                    "dropped": dropped,
-                    "different_bodies": len(found.bodies),
-                }
-                row |= {"seconds": found.seconds, "answers_per_s": good / found.seconds, "p50_ms": found.time_of(50)}
+                row |= {"refused": rig.sizes.jobs - good - dropped, "dropped": dropped}
+                row |= {"different_bodies": len(found.bodies), "seconds": found.seconds}
+                row |= {"answers_per_s": good / found.seconds, "p50_ms": found.time_of(50)}
                 rows.append(row | {"p99_ms": found.time_of(99), "client_cpu_seconds": found.cpu_seconds})
                 # The kernel's queues must be empty before the next storm.
                 time.sleep(PAUSE_SECONDS)
