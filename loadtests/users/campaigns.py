@@ -17,7 +17,8 @@ from loadtests import schedule
 from loadtests.content.blocks import Content, row_to_insert, start_of
 from loadtests.content.expected import Expected
 from loadtests.recording.rows import now
-from loadtests.users.base import Calls, CheckedUser
+from loadtests.users.base import CheckedUser
+from loadtests.users.calls import Calls
 from loadtests.users.readers import Reader
 from loadtests.users.reply import Check, Reply
 

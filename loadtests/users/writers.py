@@ -11,7 +11,8 @@ import gevent
 from gevent.lock import Semaphore
 
 from cdb_rest.domain.moment import END_OF_TIME
-from loadtests.users.base import Calls, CheckedUser, JobEndedError
+from loadtests.users.base import CheckedUser
+from loadtests.users.calls import Calls, JobEndedError
 from loadtests.users.iterations import Iterations
 from loadtests.users.reply import Check, Reply
 
