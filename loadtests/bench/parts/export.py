@@ -8,14 +8,13 @@ import shutil
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from cdb.embedded import postgres_binaries
 from cdb_rest import named_sql
 from loadtests import usage
-from loadtests.bench.rig import LOADED, Rig, columns
+from loadtests.bench.rig import Rig, columns
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
@@ -23,7 +22,6 @@ from loadtests.service import Finished, Service, run_to_end, running
 from loadtests.wrk import MissingProgramError
 
 TITLE = "Export"
-CONNECTIONS = 4
 PSQL = "psql COPY to a file"
 HTTP = {"csv": "over HTTP to a file, CSV", "jsonl": "over HTTP to a file, JSON lines"}
 
@@ -88,18 +86,14 @@ def _run(command: list[str], environment: dict[str, str] | None = None) -> Finis
 
 
 def _show(result: Result, tag: str) -> None:
-    found = spreads(result.raw, "what", "seconds")
-    rows = []
+    found, rows = spreads(result.raw, "what", "seconds"), []
     for what, group in grouped(result.raw, "what").items():
-        latest = {
-            key: max(row.get(key, 0) for row in group) or None for key in ("first_byte_seconds", "worker_peak_mib")
-        }
-        rows.append(
-            {"what": what, **vars(found[what]), "ratio": ratio(found[PSQL].median, found[what].median), **latest}
-        )
-    heads = {"what": "what", "median": "median s", "low": "least s", "high": "most s", "ratio": "speed ÷ psql"}
-    heads |= {"first_byte_seconds": "latest first byte s", "worker_peak_mib": "peak memory MiB"}
-    result.tables.append(Table.of(tag, rows, heads))
+        row = {"what": what, **vars(found[what]), "ratio": ratio(found[PSQL].median, found[what].median)}
+        for key in ("first_byte_seconds", "worker_peak_mib"):
+            row[key] = max(one.get(key, 0) for one in group) or None
+        rows.append(row)
+    heads = {"ratio": "speed ÷ psql", "first_byte_seconds": "latest first byte s", "worker_peak_mib": "peak memory MiB"}
+    result.tables.append(Table.of(tag, rows, columns("what median low high") | heads))
     result.plots.append(plots.bars(f"Export of {tag}: seconds", found, x="seconds"))
     _, csv, _ = rows
     first, memory = (max(row[key] for row in rows[1:]) for key in ("first_byte_seconds", "worker_peak_mib"))
@@ -112,22 +106,11 @@ def _show(result: Result, tag: str) -> None:
 
 def _lookups_beside(rig: Rig, service: Service, tag: str, result: Result) -> None:
     """Measure lookups without other load, and during a series of exports."""
-    rig.say(f"export: lookups in {tag} beside an export")
-    seconds, ended = rig.sizes.look_seconds, threading.Event()
-    load = {"url": service.lookup_url(tag), "connections": CONNECTIONS, "seconds": seconds}
-    rows = [{"export": "without", **rig.load(service, **load)}]
 
-    def export() -> None:
-        while not ended.is_set():
+    def export(over: threading.Event) -> None:
+        while not over.is_set():
             _curl(service, tag, "csv", Path("/dev/null"))
 
-    with ThreadPoolExecutor() as pool:
-        exporting = pool.submit(export)
-        try:
-            rows.append({"export": "with", **rig.load(service, **load)})
-        finally:
-            ended.set()
-        exporting.result()
-    shown = columns(f"export {LOADED} max_ms others_cpu_percent")
-    result.tables.append(Table.of(f"Lookups in {tag}, {CONNECTIONS} connections, {seconds} s", rows, shown))
-    result.raw += [{"what": f"lookups, {row['export']} an export", **row} for row in rows]
+    table, rows = rig.lookups_beside(service, tag, "exports", rig.sizes.look_seconds, export)
+    result.tables.append(table)
+    result.raw += rows

@@ -17,7 +17,7 @@ from loadtests.bench.rig import COSTS, Rig, columns
 from loadtests.client import Client, lookups
 from loadtests.database import text_of
 from loadtests.reporting import plots
-from loadtests.reporting.figures import Spread, curves, ratio, spreads
+from loadtests.reporting.figures import curves, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
 
@@ -118,20 +118,18 @@ def _search(rig: Rig, name: str, one: Contender, result: Result) -> int:
 def _show(rig: Rig, result: Result, best: dict[str, int]) -> None:
     tag, rounds = rig.sizes.largest, [row for row in result.raw if row["phase"] == "round"]
     found = spreads(rounds, "what", "rate")
-    rows = [
-        (name, best[name], rig.sizes.rounds, *vars(one).values(), _ratio(found, name, FLOOR))
-        for name, one in found.items()
-    ]
+    to_floor = ratios_to(found, FLOOR)
+    rows = [(name, best[name], rig.sizes.rounds, *vars(one).values(), to_floor[name]) for name, one in found.items()]
     shown = ("what", "clients", "rounds", "median responses/s", "slowest", "fastest", "÷ floor")
     result.tables += [
         Table(f"{tag}, random moments, rounds", shown, rows),
         Table.of("What a response costs, by round", rounds, columns(f"what round {COSTS} p50_ms p99_ms errors")),
     ]
     result.targets += [
-        Target(f"HTTP ÷ floor ({tag})", _ratio(found, HTTP, FLOOR), 0.8, at_most=False),
-        Target(f"HTTP ÷ study, planned each time ({tag})", _ratio(found, HTTP, STUDY_SIMPLE), 1.15, at_most=False),
-        Target(f"HTTP ÷ study, prepared ({tag})", _ratio(found, HTTP, STUDY_PREPARED), 1.15, at_most=False),
-        Target(f"sql_lateral ÷ orm_orderby, over HTTP ({tag})", _ratio(found, LATERAL, ORDER_BY), 50, at_most=False),
+        Target(f"HTTP ÷ floor ({tag})", to_floor[HTTP], 0.8, at_most=False),
+        Target(f"HTTP ÷ study, planned each time ({tag})", ratios_to(found, STUDY_SIMPLE)[HTTP], 1.15, at_most=False),
+        Target(f"HTTP ÷ study, prepared ({tag})", ratios_to(found, STUDY_PREPARED)[HTTP], 1.15, at_most=False),
+        Target(f"sql_lateral ÷ orm_orderby, over HTTP ({tag})", ratios_to(found, ORDER_BY)[LATERAL], 50, at_most=False),
     ]
     # It is slower by orders of magnitude and would compress the others; the table has it.
     near = {name: spread for name, spread in found.items() if name != ORDER_BY}
@@ -141,8 +139,3 @@ def _show(rig: Rig, result: Result, best: dict[str, int]) -> None:
         ticks, series = sorted({row["clients"] for row in searched}), curves(searched, "what", "clients", "rate")
         title = "Search for the best number of clients"
         result.plots.append(plots.lines(title, series, x="clients", y="responses/s", ticks=ticks))
-
-
-def _ratio(found: dict[str, Spread], above: str, below: str) -> float | None:
-    """The ratio of two medians."""
-    return ratio(found[above].median, found[below].median)

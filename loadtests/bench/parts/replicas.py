@@ -10,7 +10,7 @@ from loadtests import usage
 from loadtests.bench.parts.serving import FROZEN, TAGS, serving_load
 from loadtests.bench.rig import Rig, columns
 from loadtests.client import Client
-from loadtests.reporting.figures import ratio, spreads
+from loadtests.reporting.figures import ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.rig import clone_with_statuses
 from loadtests.service import running
@@ -45,4 +45,4 @@ def measure(rig: Rig, result: Result) -> None:
     for tag, most in ((largest, 0.25), (FROZEN, 0.05)):
         costs = spreads((row for row in result.raw if row["tag"] == tag), "what", "primary_cpu_ms")
         title = f"primary's CPU for a lookup in {tag}: with ÷ without a replica"
-        result.targets.append(Target(title, ratio(costs[WITH].median, costs[WITHOUT].median), most, at_most=True))
+        result.targets.append(Target(title, ratios_to(costs, WITHOUT)[WITH], most, at_most=True))

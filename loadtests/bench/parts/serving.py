@@ -12,7 +12,7 @@ from typing import Any
 from loadtests import storm
 from loadtests.bench.rig import COSTS, Rig, columns
 from loadtests.client import Client
-from loadtests.reporting.figures import ratio, spreads
+from loadtests.reporting.figures import ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.rig import clone_with_statuses
 from loadtests.service import Service, running
@@ -53,8 +53,7 @@ def _random(rig: Rig, result: Result, services: dict[str, Service]) -> None:
     title = f"{tag}, random moments, {rig.sizes.serving_connections} connections"
     shown = columns(f"what round answers_per_s p50_ms p99_ms errors {COSTS}")
     result.tables.append(Table.of(title, result.raw, shown))
-    rates = spreads(result.raw, "what", "answers_per_s")
-    value = ratio(rates[WITH].median, rates[WITHOUT].median)
+    value = ratios_to(spreads(result.raw, "what", "answers_per_s"), WITHOUT)[WITH]
     result.targets.append(Target("random lookups: make serve ÷ make run", value, 0.8, at_most=False))
 
 
