@@ -1,4 +1,4 @@
-"""The plots of the campaign saturation, as they are drawn."""
+"""The plots of the campaign saturation."""
 
 from matplotlib import pyplot
 
@@ -9,7 +9,7 @@ from loadtests.reporting import plots
 STEPS = [(50, 10.0), (60, 20.0), (60, 40.0), (60, 300.0), (70, 30.0), (70, 50.0)]
 
 
-def test_the_line_runs_through_its_points_and_whiskers_tell_the_other_steps(monkeypatch):
+def test_saturation_plot_has_medians_with_whiskers(monkeypatch):
     figures = []
     monkeypatch.setattr(plots, "drawn", lambda _, make: figures.append(make()))
     rows = [{"rate": rate, "took": took} for rate, took in STEPS]
