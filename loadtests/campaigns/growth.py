@@ -36,7 +36,7 @@ COLUMNS = {
     "mean_rate": "requests/s",
 }
 COLUMNS |= {"p50_ms": "p50 ms", "p90_ms": "p90 ms", "p95_ms": "p95 ms", "p99_ms": "p99 ms"}
-COLUMNS |= {"rows_per_answer": "rows per answer", "failed": "failed"}
+COLUMNS |= {"rows_per_response": "rows per response", "failed": "failed"}
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
@@ -93,7 +93,7 @@ def _row(run: Run) -> dict[str, Any]:
 def _findings(runs: list[Run], rows: list[dict[str, Any]]) -> Findings:
     blocks = grouped(rows, "what")
     last = {what: found[-1] for what, found in blocks.items()}
-    fewest = min(row["rows_per_answer"] or 0 for row in blocks[LOOKUPS])
+    fewest = min(row["rows_per_response"] or 0 for row in blocks[LOOKUPS])
     growth = {what: _growth([row["p50_ms"] for row in found]) for what, found in blocks.items()}
     return Findings(
         summary=f"with {last[INSERTS]['iovs']:,} IOVs in the tag: p95 of an insert {number(last[INSERTS]['p95_ms'])} ms, of a "

@@ -33,7 +33,7 @@ ROUTES = ("lookup", "globalTags", "gtPayloadLists")
 SERVED = {"lookup": "payloadiovs"}
 SCALE, QUICK_SCALE = 0.1, 0.02
 LEAST_SUCCESS = 99.0
-# The columns of the study; its 500 is 5xx here. The rest is wrong answers, other 4xx, and requests that were not sent.
+# The columns of the study; its 500 is 5xx here. The rest is wrong responses, other 4xx, and requests that were not sent.
 SHARES = {outcome.OK: "success %", outcome.NO_RESPONSE: "no response %", outcome.NOT_FOUND: "404 %"}
 SHARES |= {outcome.SERVER_ERROR: "5xx %", outcome.OVERLOADED: "504 %"}
 COLUMNS = {"requests": "requests", **SHARES, "other": "other %", "p50_ms": "p50 ms", "p99_ms": "p99 ms"}
@@ -174,5 +174,5 @@ def _progress(run: Run, cells: list[Cell]) -> Table:
             )
         rows.append((route, sent, *counts))
     columns = ("route", "sent", "reached the view", "query started", "query finished")
-    title = "On the way (the last three as /metrics counts; what nginx answers from its cache reaches no view)"
+    title = "On the way (the last three as /metrics counts; responses from nginx's cache reach no view)"
     return Table(title, columns, rows)

@@ -10,7 +10,7 @@ import math
 from loadtests.campaigns import options
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
-from loadtests.recording.outcome import RIG_ERROR
+from loadtests.recording.outcome import GENERATOR_ERROR
 from loadtests.reporting.result import Findings, Target, all_correct
 
 SECONDS, QUICK_SECONDS = 20, 5
@@ -33,7 +33,7 @@ def run(stage: Stage) -> Findings:
     requests = run.recording.requests
     correct = all_correct([run])
     # Including whole jobs, because a user may fail outside of a request.
-    broken = int((run.recording.outcomes == RIG_ERROR).sum())
+    broken = int((run.recording.outcomes == GENERATOR_ERROR).sum())
     kinds = {str(name) for name in requests.users}
     # Rounded down, so that 100 % means all.
     share = math.floor(correct.value * 100) / 100
@@ -45,5 +45,5 @@ def run(stage: Stage) -> Findings:
             Target("kinds of users", len(kinds), len(USERS) + len(WRITERS), at_most=False, unit=""),
         ],
         runs=[run],
-        figures={"right answers: %": [correct.value]},
+        figures={"correct responses: %": [correct.value]},
     )

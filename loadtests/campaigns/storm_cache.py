@@ -17,12 +17,12 @@ from loadtests import burst
 from loadtests.campaigns import options
 from loadtests.campaigns.repetitions import Repetitions
 from loadtests.campaigns.stage import Stage
+from loadtests.harness import clone_with_statuses, in_turns
 from loadtests.recording.outcome import NO_RESPONSE, OK, OVERLOADED
 from loadtests.reporting import plots
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Run, Table, Target
 from loadtests.reporting.summaries import percentiles_of
-from loadtests.rig import clone_with_statuses, in_turns
 from loadtests.storm import allow_files
 
 STATUSES = ("frozen", "locked", "unlocked")
@@ -35,7 +35,7 @@ MAJOR = 2**30
 LEAST_SUCCESS = 99.0
 CONFIRMED = re.compile(r'status="(200|304)"')
 # The figures of a storm, with their headings.
-MEASURED = {"answers_per_s": "answers/s", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "last_ms": "last ms"}
+MEASURED = {"responses_per_s": "responses/s", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "last_ms": "last ms"}
 MEASURED |= {"by_nginx": "by nginx alone %", "spread_ms": "last began after ms"}
 SHOWN = (OK, OVERLOADED, NO_RESPONSE)
 
@@ -69,7 +69,7 @@ def run(stage: Stage) -> Findings:
 def _figures_of(run: Run, jobs: int) -> dict[str, float | None]:
     """The figures of a storm, from its recording and counters, and the number of jobs by outcome.
 
-    `answers_per_s` are correct responses per second until the last one; `p50_ms`, `p99_ms` and `last_ms` are
+    `responses_per_s` are correct responses per second until the last one; `p50_ms`, `p99_ms` and `last_ms` are
     measured from the begin of the storm. `by_nginx` is the percentage of jobs that nginx served from its cache
     (None without counters), `spread_ms` the time from the begin of the first job to that of the last one.
     """
@@ -83,7 +83,7 @@ def _figures_of(run: Run, jobs: int) -> dict[str, float | None]:
         if name.startswith("cdb_requests_total{") and "/payloadiovs" in name and CONFIRMED.search(name)
     )
     return {
-        "answers_per_s": outcomes[OK] / (times["max_ms"] / 1000),
+        "responses_per_s": outcomes[OK] / (times["max_ms"] / 1000),
         "p50_ms": times["p50_ms"],
         "p99_ms": times["p99_ms"],
         "last_ms": times["max_ms"],
@@ -95,7 +95,7 @@ def _figures_of(run: Run, jobs: int) -> dict[str, float | None]:
 
 
 def _findings(runs: list[Run], storms: Repetitions, jobs: int) -> Findings:
-    rates, rows = storms.spreads("answers_per_s"), storms.rows(("tag",))
+    rates, rows = storms.spreads("responses_per_s"), storms.rows(("tag",))
     unanswered, other = (sum(row[name] for row in rows) for name in (NO_RESPONSE, "other"))
     least = 100 * min(storms.values(OK, "frozen")) / jobs
     said = ", ".join(f"{rate.median:,.0f} on the {status} tag" for status, rate in rates.items())

@@ -14,15 +14,15 @@ from loadtests.client import Client, lookup_path
 from loadtests.content.moments import drawing
 from loadtests.content.starts import Starts
 from loadtests.content.tags import scenario_of
+from loadtests.harness import in_turns
 from loadtests.reporting import plots, summaries
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target, all_correct
-from loadtests.rig import in_turns
 
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 0.2, 16
 WARM_UP_TIMEOUT_SECONDS = 120
 # The columns of tables, by the names of `figures_of`.
 COLUMNS = {"count": "lookups", "rate": "lookups/s", "peak": "busiest second", "p50": "p50 ms", "p95": "p95 ms"}
-COLUMNS |= {"p99": "p99 ms", "rows": "rows per answer", "failed": "failed requests", "cores": "generator, cores"}
+COLUMNS |= {"p99": "p99 ms", "rows": "rows per response", "failed": "failed requests", "cores": "generator, cores"}
 # The values of repetitions are added; those of other columns are shown with their spread.
 COUNTS = ("count", "failed")
 
@@ -129,7 +129,7 @@ def figures_of(run: Run) -> dict[str, float | None]:
     peak = float(of["peak_rate"]) if of["seconds"] > 2 else None
     found = {"count": of["requests"], "rate": of["ok_rate"] or 0.0, "peak": peak}
     found |= {name: of[f"{name}_ms"] or 0.0 for name in ("p50", "p95", "p99")}
-    found |= {"rows": of["rows_per_answer"] or 0.0, "failed": requests.failures}
+    found |= {"rows": of["rows_per_response"] or 0.0, "failed": requests.failures}
     return found | {"cores": max((sample.cpu for sample in run.recording.samples), default=None)}
 
 

@@ -80,7 +80,7 @@ class Watched:
         for name in self.names(f"{kind}."):
             values = self.values(f"{kind}.{name}")
             third = len(values) // 3
-            if third >= 2 and name not in ("machine", "generator", "rig"):
+            if third >= 2 and name not in ("machine", "generator", "harness"):
                 first, last = float(numpy.mean(values[:third])), float(numpy.mean(values[-third:]))
                 grown[name] = last / first if first and last - first >= LEAST_GROWN[kind] else 1.0
         most = max(grown, key=grown.__getitem__, default="")

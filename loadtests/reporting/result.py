@@ -70,7 +70,7 @@ class Signals:
     Processes: `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes (private resident
     memory; pages that a process shares with its parent count for each; PostgreSQL's shared memory counts once),
     `files.<program>`, `threads.<program>`, `processes.<program>`. The programs are nginx, gunicorn-lookups,
-    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, generator, rig (the harness), and for CPU
+    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, generator, harness (the harness), and for CPU
     also other, which is the rest.
 
     Machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes per
@@ -79,7 +79,7 @@ class Signals:
     PostgreSQL: `connections.<state>`; active ones by wait event, `waits.<type>:<event>`, or `waits.none`
     without a wait.
 
-    Service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, the rates per second `answers.<status>`,
+    Service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, the rates per second `responses.<status>`,
     `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started`, `.finished`, and the others of
     `loadtests/signals/sources.py`.
 
@@ -124,7 +124,7 @@ class Findings:
     """The findings of a campaign.
 
     `summary` is one sentence with the main number. `figures` are those that `compare` compares: the values of
-    all repetitions by name with unit, such as "tiny, random: answers/s". `targets` decide whether the campaign
+    all repetitions by name with unit, such as "tiny, random: responses/s". `targets` decide whether the campaign
     passed, unless the run is too small for verdicts: then `too_small` is the option that made it so.
     """
 

@@ -150,7 +150,7 @@ class CheckedUser(FastHttpUser, metaclass=_AbstractUserMeta):
             found, detail = outcome.NO_RESPONSE, CUT_SHORT
             raise
         except Exception as unexpected:
-            found, detail = outcome.RIG_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
+            found, detail = outcome.GENERATOR_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
             logger.exception("a job of %s", type(self).__name__)
         finally:
             self._idle.append(session)

@@ -87,7 +87,7 @@ class Calls:
             found, detail = verdict(reply, status, check, error)
             self._report_to_locust(response, found, detail)
         except Exception as unexpected:
-            found, detail = outcome.RIG_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
+            found, detail = outcome.GENERATOR_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
             logger.exception("%s %s", method, path)
         finally:
             self._record(name, method, reply, found, detail)

@@ -18,6 +18,8 @@ REPLACED = {
     r"\bcopied_out\b|\bhang(s|ing)?[_ ]up\b": "stream_copy, close",
     r"(?<![a-z])([Ww]hoever|[Ss]omebody|[Nn]obody|[Aa]nybody)(?![a-z])": "the actor: client, worker, operator",
     r"\bbefell\b": "what happened to",
+    r"(?<![a-z])[Rr]ig(?![a-z])": "test harness",
+    r"\b(right|wrong) answers?\b|answers_per_s\b|per_answer|\banswers/s": "response",
 }
 # Names in the database, and the Unix user `nobody`.
 ALLOWED = re.compile(r'"KeptAnswer"|kept_answer_(key|created)|KeptAnswer_id_seq|user `?nobody`?|getpwnam\("nobody"\)')

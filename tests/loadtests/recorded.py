@@ -10,7 +10,7 @@ from loadtests.recording.reading import Recording
 from loadtests.recording.rows import JOB, Request, Sample
 
 START = 1_700_000_000.0
-STATUS = {"success": 200, "wrong answer": 200, "no response": 0, "404": 404, "4xx": 400, "504": 504, "5xx": 500}
+STATUS = {"success": 200, "wrong response": 200, "no response": 0, "404": 404, "4xx": 400, "504": 504, "5xx": 500}
 
 
 def request(due, milliseconds, name="lookup", outcome=OK, rows=10, size=1000, late=0.0):

@@ -27,7 +27,7 @@ def a_run(directory, requests, of_generator=(), **more):
 def mixed():
     """A thousand lookups of 1, 2, …, 1,000 ms, ten a second, of which six failed; two jobs that were not started."""
     times = random.Random(1).sample(range(1, 1001), 1000)
-    outcomes = {100: "504", 200: "504", 300: "504", 400: "no response", 500: "no response", 600: "wrong answer"}
+    outcomes = {100: "504", 200: "504", 300: "504", 400: "no response", 500: "no response", 600: "wrong response"}
     requests = [
         request(place / 10, time, outcome=outcomes.get(place, "success"), rows=place % 3)
         for place, time in enumerate(times)
@@ -54,15 +54,15 @@ def written_report(tmp_path_factory):
     findings = Findings(
         summary="99.20 % right, at 9.91 requests a second",
         question="Is <this> a question?",
-        targets=[Target("right answers", 99.2, 99, at_most=False, unit="%"), Target("p99", 990, 500, at_most=True, unit="ms")],
+        targets=[Target("correct", 99.2, 99, at_most=False, unit="%"), Target("p99", 990, 500, at_most=True, unit="ms")],
         tables=[Table("Own table", ("threads", "rate"), [(1, 100.0), (50, 700.5)])],
         plots=[
-            plots.scaling("Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="answers/s"),
+            plots.scaling("Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="responses/s"),
             plots.surface("Surface", [10, 100], [1, 2], [[1, None], [30, 400.0]], x="IOVs", y="types", unit="ms"),
         ],
         runs=[whole, short],
         notes=["A note."],
-        figures={"tiny: answers/s": [100.0, 90.0], "p99: ms": [990.0]},
+        figures={"tiny: responses/s": [100.0, 90.0], "p99: ms": [990.0]},
         raw=[{"threads": 1, "rate": 100.0}],
     )  # fmt: skip
     facts = Table("Environment", ("", ""), [("cores", "2")])
@@ -78,8 +78,8 @@ def test_summary_has_known_percentiles_and_rates(tmp_path):
     assert found["mean_rate"] == pytest.approx(1000 / found["seconds"])
     assert 99.9 < found["seconds"] <= 100.9
     assert found["ok_share"] == 994 / 1002
-    assert found["failures"] == {"wrong answer": 1, "no response": 2, "504": 3, NOT_SENT: 2}
-    assert found["bytes_per_answer"] == 1000
+    assert found["failures"] == {"wrong response": 1, "no response": 2, "504": 3, NOT_SENT: 2}
+    assert found["bytes_per_response"] == 1000
 
 
 def test_summary_counts_most_requests_that_ended_within_one_second(tmp_path):
@@ -109,7 +109,7 @@ def test_campaign_page_is_complete_and_self_contained(written_report):
     text = " ".join(checker.text)
     for expected in (
         "99.20 % right, at 9.91 requests a second. Failed.", "Is <this> a question?", "details of <504>",
-        "details of <no response>", "details of <wrong answer>", "short one", "A note.", "coordinated omission",
+        "details of <no response>", "details of <wrong response>", "short one", "A note.", "coordinated omission",
     ):  # fmt: skip
         assert expected in text
 
@@ -137,7 +137,7 @@ def test_campaign_report_writes_plots_and_tables_to_files(written_report):
         assert list(csv.reader(file)) == [["threads", "rate"], ["1", "100.0"], ["50", "700.5"]]
     with (directory / "figures.csv").open(newline="") as file:
         assert [tuple(row.values()) for row in csv.DictReader(file)] == [
-            ("tiny: answers/s", "1", "100.0"), ("tiny: answers/s", "2", "90.0"), ("p99: ms", "1", "990.0"),
+            ("tiny: responses/s", "1", "100.0"), ("tiny: responses/s", "2", "90.0"), ("p99: ms", "1", "990.0"),
         ]  # fmt: skip
     assert (directory / "threads.csv").exists()
 
@@ -145,7 +145,7 @@ def test_campaign_report_writes_plots_and_tables_to_files(written_report):
 def test_findings_file_has_values_of_campaign(written_report):
     found = json.loads((written_report.parent / campaign.FILE).read_text())
     assert (found["campaign"], found["passed"], found["facts"]) == ("threads", False, {"cores": "2"})
-    assert found["figures"]["tiny: answers/s"] == [100.0, 90.0]
+    assert found["figures"]["tiny: responses/s"] == [100.0, 90.0]
     whole, short = found["runs"]
     assert whole["requests"]["lookup"]["p99_ms"] == pytest.approx(990, abs=0.001)
     assert sum(sum(block["counts"]) for block in whole["requests"]["lookup"]["blocks"]) == 1000

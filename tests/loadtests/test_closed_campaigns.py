@@ -13,9 +13,9 @@ from loadtests.campaigns.sweep import Sweep
 from loadtests.client import Client
 from loadtests.content import blocks
 from loadtests.content.tags import scenario_of, sized_tag
+from loadtests.harness import GOOD_TAG
 from loadtests.recording.outcome import WRONG
 from loadtests.recording.reading import Recording
-from loadtests.rig import GOOD_TAG
 from loadtests.service import ServiceError, running
 from tests.loadtests.options import options
 
@@ -60,7 +60,7 @@ def test_scenarios_campaign_counts_rows_of_each_pattern(on_service):
     findings = closed.scenarios(on_service("scenarios", "--scenarios", "tiny"))
     assert findings.passed, findings.targets
     assert shown(findings, "moments") == ["first", "random", "last"]
-    assert shown(findings, "rows per answer")[::2] == ["0 (0–0)", "10.0 (10.0–10.0)"]
+    assert shown(findings, "rows per response")[::2] == ["0 (0–0)", "10.0 (10.0–10.0)"]
     assert shown(findings, "remark") == ["nothing is valid yet", "", ""]
     threads, calls, repetitions = closed.QUICK_SCENARIOS_SIZE
     assert shown(findings, "lookups") == [threads * calls] * 3
@@ -95,7 +95,7 @@ def test_types_iovs_campaign_plots_surface(on_service):
     assert findings.passed, findings.targets
     assert shown(findings, "IOVs") == [10, 100]
     assert [plot.title for plot in findings.plots][:2] == ["Response time, p50", "Frequency"]
-    assert 8 < float(shown(findings, "rows per answer")[1].split()[0]) <= 10
+    assert 8 < float(shown(findings, "rows per response")[1].split()[0]) <= 10
 
 
 def test_endpoints_campaign_gets_correct_responses_from_each_route(on_service):

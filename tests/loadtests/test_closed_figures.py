@@ -13,11 +13,11 @@ from loadtests.campaigns import closed, sweep
 from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sweep import COLUMNS, Sweep, figures_of
 from loadtests.content import blocks
+from loadtests.harness import in_turns
 from loadtests.recording.outcome import OK, WRONG
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import Sample
 from loadtests.reporting.result import Run
-from loadtests.rig import in_turns
 from tests.loadtests.options import options
 
 

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from loadtests.__main__ import main
-from loadtests.recording.outcome import RIG_ERROR
+from loadtests.recording.outcome import GENERATOR_ERROR
 from loadtests.reporting import campaign, compare, noise
 from loadtests.reporting.result import Findings, Run, Table
 from tests.loadtests.recorded import job, read, request, steady
 from tests.loadtests.test_report import Checker
 
-FIGURES = {"tiny: answers/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
-SLOWER = {"tiny: answers/s": [100.2, 99.5, 100.8, 101], "tiny: ms": [11.0, 11.2, 10.9, 11.1], "new: ms": [1.0]}
+FIGURES = {"tiny: responses/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
+SLOWER = {"tiny: responses/s": [100.2, 99.5, 100.8, 101], "tiny: ms": [11.0, 11.2, 10.9, 11.1], "new: ms": [1.0]}
 
 
 def document(directory, seed, factor=1.0, figures=None, facts=(), settings=None, name="threads"):
@@ -55,7 +55,7 @@ def test_compare_reports_no_change_of_equal_service(reports):
 
 def test_compare_finds_change_of_ten_percent(reports):
     found = verdicts(reports, "before", "slower")
-    assert found["tiny: answers/s"] == found["steady, lookup: requests/s"] == compare.UNCHANGED
+    assert found["tiny: responses/s"] == found["steady, lookup: requests/s"] == compare.UNCHANGED
     for name in ("tiny: ms", "steady, lookup, p50: ms", "steady, lookup, p90: ms", "steady, lookup, p95: ms"):
         assert found[name] == "slower", name
         assert verdicts(reports, "slower", "before")[name] == "faster", name
@@ -122,7 +122,7 @@ def test_compare_gives_no_verdict_on_single_storms(tmp_path):
     [
         ("frozen: p50 ms", "slower"),
         ("tiny: p95 of jobs at that rate, ms", "slower"),
-        ("frozen: answers/s", "faster"),
+        ("frozen: responses/s", "faster"),
         ("frozen: by nginx alone %", "more"),
         ("rows", "more"),
     ],
@@ -188,7 +188,7 @@ def test_compare_warns_of_failed_campaign():
 
 def test_compare_accepts_run_without_requests(tmp_path):
     """The generator failed before its first request."""
-    recording = read(tmp_path / "run", [job(0, 0, outcome=RIG_ERROR)])
+    recording = read(tmp_path / "run", [job(0, 0, outcome=GENERATOR_ERROR)])
     table = Table("", ("", ""), [])
     told = json.loads(json.dumps(campaign.document("smoke", "", Findings(runs=[Run("run", recording)]), table)))
     assert {row.verdict for row in compare.rows_of(told, told)} <= {compare.UNCHANGED, compare.UNKNOWN}

@@ -7,8 +7,8 @@ from loadtests.campaigns import hammer, storm_cache
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
 from loadtests.service import ServiceError
+from tests.loadtests.harness_runs import fake, noted
 from tests.loadtests.options import options
-from tests.loadtests.rig_runs import fake, noted
 
 pytestmark = pytest.mark.xdist_group("hard campaigns")
 

@@ -13,8 +13,8 @@ from loadtests.recording.outcome import NO_RESPONSE, OK, OVERLOADED, WRONG
 from loadtests.reporting import campaign
 from loadtests.reporting.result import Findings, Run, Target
 from loadtests.service import ServiceError, Settings, free_port, run_command
+from tests.loadtests.harness_runs import fake
 from tests.loadtests.recorded import read, request, steady, written
-from tests.loadtests.rig_runs import fake
 
 
 @pytest.fixture

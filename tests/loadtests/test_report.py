@@ -22,8 +22,8 @@ def report():
     drawn = [
         plots.lines("Lines & more", {"a": [(1, 2), (10, 3)], "b": [(1, 1)]}, x="n", y="ms", log_x=True, log_y=True),
         plots.lines("Bands", {"a": POINTS}, x="n", y="ms", log_x=True, log_y=False),
-        plots.bars("Bars", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="answers/s"),
-        plots.bars("Dots", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="answers/s", log_x=True),
+        plots.bars("Bars", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="responses/s"),
+        plots.bars("Dots", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="responses/s", log_x=True),
         plots.percentiles("Percentiles", {"a": (1, 2, 3), "b": (10, 200, 3000)}, x="ms"),
     ]
     result = Result(
@@ -148,6 +148,6 @@ def test_markdown_cell_joins_lines_of_example():
 
 
 def test_targets_table_shows_narrowly_missed_value_unrounded():
-    result = Result("sample", "Sample", targets=[Target("right answers", 99.96, 100, at_most=False, unit="%")])
+    result = Result("sample", "Sample", targets=[Target("correct responses", 99.96, 100, at_most=False, unit="%")])
     [row] = Report("Bench", Table("Facts", ("", ""), []), [result]).targets_table.rows
     assert row[1] == "99.96 %"

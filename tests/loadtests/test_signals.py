@@ -141,7 +141,7 @@ def test_signals_show_sessions_that_wait_for_lock(stage):
 
 def test_signals_assign_busy_backend_to_postgres(stage):
     server = usage.postmaster(stage.data / "postgres" / "data").pid
-    programs = Programs({os.getpid(): "rig", stage.own.process.pid: "serve", server: "postgres"})
+    programs = Programs({os.getpid(): "harness", stage.own.process.pid: "serve", server: "postgres"})
     programs.read()
     begin = sampled_at = time.monotonic()
     stage.database.value("SELECT count(*) FROM generate_series(1, 2000000) AS number WHERE number % 7 = 0")
@@ -192,9 +192,9 @@ def test_sampling_continues_without_unreachable_sources():
     with sampled("http://127.0.0.1:1", None, None) as seen:
         time.sleep(1.5)
     assert len(seen.rows) == 2
-    assert "memory.rig" in seen.rows[1]
+    assert "memory.harness" in seen.rows[1]
     assert not [
-        name for row in seen.rows for name in row if name.startswith(("answers.", "connections.", "cpu.machine"))
+        name for row in seen.rows for name in row if name.startswith(("responses.", "connections.", "cpu.machine"))
     ]
 
 
@@ -212,8 +212,8 @@ def test_counts_of_restarted_service_are_not_negative(monkeypatch):
     counts = Counts("http://nowhere")
     assert counts.read() == {}
     columns = counts.read()
-    assert columns["answers.200"] == 0
-    assert columns["answers.504"] > 0
+    assert columns["responses.200"] == 0
+    assert columns["responses.504"] > 0
     assert counts.read() == {}
 
 

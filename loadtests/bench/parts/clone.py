@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from loadtests import usage
-from loadtests.bench.rig import Rig, columns
+from loadtests.bench.harness import Harness, columns
 from loadtests.client import Client
 from loadtests.database import text_of
 from loadtests.reporting import plots
@@ -30,36 +30,36 @@ TARGETS = {
 }
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Measure clones of each size; then lookups during a clone."""
-    tags = rig.sizes.clone_scenarios
-    rig.seed(*tags)
-    rig.database.run(text_of("bare_tables"))
+    tags = harness.sizes.clone_scenarios
+    harness.seed(*tags)
+    harness.database.run(text_of("bare_tables"))
     try:
-        with running(rig.settings) as service:
-            _delete(rig, service)
+        with running(harness.settings) as service:
+            _delete(harness, service)
             for tag in tags:
                 # The largest tag takes minutes, with little variation.
-                rounds = 1 if tag == "worst-case" else rig.sizes.clone_rounds
-                size = rig.database.value('SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s', (tag,))
+                rounds = 1 if tag == "worst-case" else harness.sizes.clone_rounds
+                size = harness.database.value('SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s', (tag,))
                 for number in range(1, rounds + 1):
-                    rig.say(f"clone: {tag}, round {number} of {rounds}")
+                    harness.say(f"clone: {tag}, round {number} of {rounds}")
                     one = {"tag": tag, "round": number, "iovs": size}
-                    result.raw.append(one | {"what": SERVICE, **_over_http(rig, service, tag)})
-                    result.raw += [one | {"what": what, "seconds": _bare(rig, tag, what)} for what in TARGETS]
-            _lookups_beside(rig, service, "heavy-usage" if "heavy-usage" in tags else tags[-1], result)
+                    result.raw.append(one | {"what": SERVICE, **_over_http(harness, service, tag)})
+                    result.raw += [one | {"what": what, "seconds": _bare(harness, tag, what)} for what in TARGETS]
+            _lookups_beside(harness, service, "heavy-usage" if "heavy-usage" in tags else tags[-1], result)
     finally:
-        rig.database.run("DROP SCHEMA IF EXISTS bare CASCADE")
+        harness.database.run("DROP SCHEMA IF EXISTS bare CASCADE")
     _show(result)
 
 
-def _over_http(rig: Rig, service: Service, tag: str) -> dict[str, Any]:
-    rig.database.run("CHECKPOINT")
+def _over_http(harness: Harness, service: Service, tag: str) -> dict[str, Any]:
+    harness.database.run("CHECKPOINT")
     with usage.peak_of_workers(service.gunicorn()) as memory:
         begin = time.perf_counter()
         _clone(service, tag)
         seconds = time.perf_counter() - begin
-    _delete(rig, service)
+    _delete(harness, service)
     return {"seconds": seconds, **memory}
 
 
@@ -67,23 +67,23 @@ def _clone(service: Service, tag: str) -> None:
     Client(service.host).call("POST", f"cloneGlobalTag/{tag}/{CLONE}")
 
 
-def _delete(rig: Rig, service: Service) -> None:
+def _delete(harness: Harness, service: Service) -> None:
     """Delete the clone, if it exists: an earlier run may have been interrupted."""
     Client(service.host).call("DELETE", f"deleteGlobalTag/{CLONE}", also=(404,))
-    rig.database.run('VACUUM "PayloadIOV"')
+    harness.database.run('VACUUM "PayloadIOV"')
 
 
-def _bare(rig: Rig, tag: str, what: str) -> float:
+def _bare(harness: Harness, tag: str, what: str) -> float:
     """The seconds of the bare statement into one of the tables, which is empty or unchanged afterwards."""
     target = TARGETS[what]
-    rig.database.run("CHECKPOINT")
-    with rig.database.connect(autocommit=False) as connection, connection.cursor() as cursor:
+    harness.database.run("CHECKPOINT")
+    with harness.database.connect(autocommit=False) as connection, connection.cursor() as cursor:
         cursor.execute(text_of("clone_pairs"), {"source": tag, "target": f"{CLONE}-bare"})
         begin = time.perf_counter()
         cursor.execute(text_of("clone_insert").replace("{target}", target))
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         seconds = time.perf_counter() - begin
-    rig.database.run(f"TRUNCATE {target}" if target.startswith("bare.") else f"VACUUM {target}")
+    harness.database.run(f"TRUNCATE {target}" if target.startswith("bare.") else f"VACUUM {target}")
     return seconds
 
 
@@ -107,15 +107,15 @@ def _show(result: Result) -> None:
     result.tables.append(Table.of("Memory of the largest gunicorn worker", memory, shown))
 
 
-def _lookups_beside(rig: Rig, service: Service, tag: str, result: Result) -> None:
+def _lookups_beside(harness: Harness, service: Service, tag: str, result: Result) -> None:
     """Measure lookups without and with a concurrent clone, for at most the time of a clone."""
     known = [row["seconds"] for row in result.raw if row["tag"] == tag and row["what"] == SERVICE]
     # Lookups slow the clone down, so that it covers the whole run.
-    seconds = max(1, min(rig.sizes.look_seconds, int(min(known))))
-    rig.warm_up(service, tag)
-    rig.database.run("CHECKPOINT")
-    table, rows = rig.lookups_beside(service, tag, "a clone", seconds, lambda _: _clone(service, tag))
-    _delete(rig, service)
+    seconds = max(1, min(harness.sizes.look_seconds, int(min(known))))
+    harness.warm_up(service, tag)
+    harness.database.run("CHECKPOINT")
+    table, rows = harness.lookups_beside(service, tag, "a clone", seconds, lambda _: _clone(service, tag))
+    _delete(harness, service)
     result.tables.append(table)
     result.raw += rows
     result.notes.append(

@@ -14,7 +14,7 @@ from typing import Any
 from cdb.embedded import postgres_binaries
 from cdb_rest import named_sql
 from loadtests import usage
-from loadtests.bench.rig import Rig, columns
+from loadtests.bench.harness import Harness, columns
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
@@ -26,39 +26,39 @@ PSQL = "psql COPY to a file"
 HTTP = {"csv": "over HTTP to a file, CSV", "jsonl": "over HTTP to a file, JSON lines"}
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Measure exports in rounds; then lookups during an export."""
     if shutil.which("curl") is None:
         raise MissingProgramError("curl is not installed (apt-get install curl)")
-    tag, file = rig.sizes.largest, rig.data / "export.file"
-    rig.seed(tag)
+    tag, file = harness.sizes.largest, harness.data / "export.file"
+    harness.seed(tag)
     try:
-        with running(rig.settings) as service:
-            rig.warm_up(service, tag)
-            for number in range(1, rig.sizes.clone_rounds + 1):
-                rig.say(f"export: {tag}, round {number} of {rig.sizes.clone_rounds}")
-                result.raw.append({"round": number, "what": PSQL, "seconds": _psql(rig, tag, file)})
+        with running(harness.settings) as service:
+            harness.warm_up(service, tag)
+            for number in range(1, harness.sizes.clone_rounds + 1):
+                harness.say(f"export: {tag}, round {number} of {harness.sizes.clone_rounds}")
+                result.raw.append({"round": number, "what": PSQL, "seconds": _psql(harness, tag, file)})
                 for form, what in HTTP.items():
                     result.raw.append({"round": number, "what": what, **_over_http(service, tag, form, file)})
             _show(result, tag)
-            _lookups_beside(rig, service, tag, result)
+            _lookups_beside(harness, service, tag, result)
     finally:
         file.unlink(missing_ok=True)
 
 
-def _psql(rig: Rig, tag: str, file: Path) -> float:
+def _psql(harness: Harness, tag: str, file: Path) -> float:
     """Export the rows with psql; returns seconds."""
-    tag_id = rig.database.value('SELECT id FROM "GlobalTag" WHERE name = %s', (tag,))
+    tag_id = harness.database.value('SELECT id FROM "GlobalTag" WHERE name = %s', (tag,))
     always = {"tag_id": tag_id, "payload_type_id": None, "since": 0, "since_major": 0, "since_minor": 0, "until": 2**63}
     rows = named_sql.load("export_csv").replace("{rows}", named_sql.load("export_rows"))
-    with rig.database.connect() as connection, connection.cursor() as cursor:
+    with harness.database.connect() as connection, connection.cursor() as cursor:
         settings = cursor.mogrify(named_sql.load("export_settings"), {"milliseconds": "0"}).decode()
         statement = cursor.mogrify(rows, always | {"inclusive": False}).decode()
     psql = [str(postgres_binaries.BINARIES / "psql"), "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(f"BEGIN;\n\\o /dev/null\n{settings};\n\\o {file}\n{statement};\n")
         script.flush()
-        return _run([*psql, "--file", script.name, rig.database.url], postgres_binaries.ENVIRONMENT).seconds
+        return _run([*psql, "--file", script.name, harness.database.url], postgres_binaries.ENVIRONMENT).seconds
 
 
 def _over_http(service: Service, tag: str, form: str, file: Path) -> dict[str, Any]:
@@ -104,13 +104,13 @@ def _show(result: Result, tag: str) -> None:
     ]
 
 
-def _lookups_beside(rig: Rig, service: Service, tag: str, result: Result) -> None:
+def _lookups_beside(harness: Harness, service: Service, tag: str, result: Result) -> None:
     """Measure lookups without other load, and during a series of exports."""
 
     def export(over: threading.Event) -> None:
         while not over.is_set():
             _curl(service, tag, "csv", Path("/dev/null"))
 
-    table, rows = rig.lookups_beside(service, tag, "exports", rig.sizes.look_seconds, export)
+    table, rows = harness.lookups_beside(service, tag, "exports", harness.sizes.look_seconds, export)
     result.tables.append(table)
     result.raw += rows

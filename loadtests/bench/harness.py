@@ -11,9 +11,9 @@ from typing import Any
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
 from loadtests.database import pgbench
+from loadtests.harness import Harness as PlainHarness
+from loadtests.harness import in_turns
 from loadtests.reporting.result import Table
-from loadtests.rig import Rig as PlainRig
-from loadtests.rig import in_turns
 from loadtests.service import Service
 
 # Warming up ends when a run is not faster than the previous ones by this factor, or after so many runs.
@@ -24,11 +24,11 @@ BESIDE_CONNECTIONS = 4
 HEADINGS = {
     "iovs_in_database": "IOVs in the database",
     "iovs_per_type": "IOVs per type",
-    "answers": "responses",
-    "answers_per_s": "responses/s",
+    "responses": "responses",
+    "responses_per_s": "responses/s",
     "max_ms": "longest ms",
     "wall_p50_ms": "response p50 ms",
-    "bytes_per_answer": "bytes",
+    "bytes_per_response": "bytes",
     "gunicorn_cpu_ms": "gunicorn CPU ms/response",
     "postgres_cpu_ms": "PostgreSQL CPU ms/response",
     "primary_cpu_ms": "primary CPU ms/response",
@@ -41,7 +41,7 @@ HEADINGS = {
     "high": "most s",
     "others_cpu_percent": "others CPU %",
 } | {f"{kind}p{share}_ms": f"{kind.replace('_', ' ')}p{share} ms" for kind in ("", "db_") for share in (50, 95, 99)}
-LOADED = "answers_per_s p50_ms p95_ms p99_ms errors"
+LOADED = "responses_per_s p50_ms p95_ms p99_ms errors"
 COSTS = "gunicorn_cpu_ms postgres_cpu_ms client_cpu_percent others_cpu_percent"
 
 
@@ -51,7 +51,7 @@ def columns(keys: str, **headings: str) -> dict[str, str]:
 
 
 @dataclass
-class Rig(PlainRig):
+class Harness(PlainHarness):
     """The harness of one run of the bench."""
 
     sizes: Sizes = FULL
@@ -69,10 +69,10 @@ class Rig(PlainRig):
         return {
             "connections": connections,
             "seconds": round(load.seconds, 3),
-            "answers": load.requests,
-            "answers_per_s": load.rate,
+            "responses": load.requests,
+            "responses_per_s": load.rate,
             **(times if load.requests else dict.fromkeys(times)),
-            "bytes_per_answer": load.bytes // max(1, load.requests),
+            "bytes_per_response": load.bytes // max(1, load.requests),
             "errors": load.errors,
             "refused": load.refused,
             "timeouts": load.timeouts,
@@ -120,7 +120,7 @@ class Rig(PlainRig):
             wall = time.monotonic() - begin
             # The CPU time of PostgreSQL's backends counts once its main process has waited for them.
             time.sleep(SETTLE_SECONDS)
-        row = {"answers": done.count, "answers_per_s": done.rate, "latency_ms": done.latency, "errors": done.failed}
+        row = {"responses": done.count, "responses_per_s": done.rate, "latency_ms": done.latency, "errors": done.failed}
         return row | _costs(used, done.count, done.cpu_seconds, wall)
 
     def warm_up(self, service: Service, *tags: str) -> None:

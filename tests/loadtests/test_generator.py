@@ -4,9 +4,9 @@ import numpy
 import pytest
 
 from loadtests.recording import outcome
-from tests.loadtests.rig_runs import Case, play_all
+from tests.loadtests.harness_runs import Case, play_all
 
-pytestmark = pytest.mark.xdist_group("rig")
+pytestmark = pytest.mark.xdist_group("harness")
 
 EVERY = 10
 # The outcome that the client must record for each fault of the server.
@@ -50,7 +50,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    return play_all(CASES, tmp_path_factory.mktemp("rig"))
+    return play_all(CASES, tmp_path_factory.mktemp("harness"))
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "refuse"])

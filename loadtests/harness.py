@@ -24,7 +24,7 @@ TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
 
 
 @dataclass
-class Rig:
+class Harness:
     """The harness of one run of bench or of a campaign."""
 
     data: Path

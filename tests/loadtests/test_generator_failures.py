@@ -18,9 +18,9 @@ from loadtests.recording.reading import Recording
 from loadtests.recording.rows import now
 from loadtests.reporting.runs import Generator
 from loadtests.service import ServiceError, stop
-from tests.loadtests.rig_runs import fake, noted
+from tests.loadtests.harness_runs import fake, noted
 
-pytestmark = pytest.mark.xdist_group("rig failures")
+pytestmark = pytest.mark.xdist_group("harness failures")
 
 ENDLESS = Load({"ReconstructionJob": 1}, 5, seconds=600, options={"global-tag": "tiny"})
 TWO = Load({"ReconstructionJob": 1}, 4, seconds=3, options={"global-tag": "tiny", "patience": 2}, processes=2)
@@ -82,9 +82,9 @@ def test_recording_has_failures_of_users(tmp_path):
     recording = Recording.read(tmp_path / "recording")
     requests = recording.requests
     assert len(noted(log)) == (requests.outcomes == outcome.OK).sum() == 10
-    assert (requests.outcomes == outcome.RIG_ERROR).sum() == 5
-    assert recording.jobs.outcomes.tolist().count(outcome.RIG_ERROR) == 5
-    assert outcome.RIG_ERROR in recording.examples
+    assert (requests.outcomes == outcome.GENERATOR_ERROR).sum() == 5
+    assert recording.jobs.outcomes.tolist().count(outcome.GENERATOR_ERROR) == 5
+    assert outcome.GENERATOR_ERROR in recording.examples
     assert "it failed 10 times" in str(Generator.of(recording))
 
 
