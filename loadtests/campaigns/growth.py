@@ -6,6 +6,7 @@ requests the start of an IOV that the previous block inserted, and the whole res
 """
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 from cdb_rest.management.quantities import AT_LEAST_ONE
@@ -16,7 +17,7 @@ from loadtests.content.blocks import TYPES, type_of
 from loadtests.reporting import plots, summaries
 from loadtests.reporting.figures import curves, grouped, number, percentile, ratio
 from loadtests.reporting.report import notes
-from loadtests.reporting.result import Findings, Run, Table, Target, all_correct
+from loadtests.reporting.result import Findings, Plot, Run, Table, Target, all_correct
 from loadtests.service import ServiceError
 
 TAG = "load-growth"
@@ -92,31 +93,13 @@ def _row(run: Run) -> dict[str, Any]:
 
 def _findings(runs: list[Run], rows: list[dict[str, Any]]) -> Findings:
     blocks = grouped(rows, "what")
-    last = {what: found[-1] for what, found in blocks.items()}
-    fewest = min(row["rows_per_response"] or 0 for row in blocks[LOOKUPS])
-    growth = {what: _growth([row["p50_ms"] for row in found]) for what, found in blocks.items()}
+    insert, lookup = blocks[INSERTS][-1], blocks[LOOKUPS][-1]
     return Findings(
-        summary=f"with {last[INSERTS]['iovs']:,} IOVs in the tag: p95 of an insert {number(last[INSERTS]['p95_ms'])} ms, of a "
-        f"lookup {number(last[LOOKUPS]['p95_ms'])} ms",
-        targets=[
-            all_correct(runs),
-            Target("fewest rows per lookup", fewest, 1, at_most=False),
-            *(
-                Target(f"{what}: p50 in the last quarter of the blocks ÷ the first", grown, MOST_GROWTH, at_most=True)
-                for what, grown in growth.items()
-                if grown is not None
-            ),
-        ],
+        summary=f"with {insert['iovs']:,} IOVs in the tag: p95 of an insert {number(insert['p95_ms'])} ms, of a lookup "
+        f"{number(lookup['p95_ms'])} ms",
+        targets=[all_correct(runs), *_targets(blocks)],
         tables=[Table.of(f"Blocks, {CONCURRENCY} requests at a time", rows, COLUMNS)],
-        plots=[
-            plots.lines(
-                f"Response time of {what}, each block",
-                {f"p{share}": curves(found, "what", "iovs", f"p{share}_ms")[what] for share in (90, 95, 99)},
-                x="IOVs in the tag",
-                y="ms",
-            )
-            for what, found in blocks.items()
-        ],
+        plots=[_plot(what, found) for what, found in blocks.items()],
         runs=runs,
         raw=[{heading: row[key] for key, heading in COLUMNS.items()} for row in rows],
         notes=notes("growth", types=TYPES, clients=CONCURRENCY),
@@ -126,6 +109,20 @@ def _findings(runs: list[Run], rows: list[dict[str, Any]]) -> Findings:
             for share in (50, 90, 95, 99)
         },
     )
+
+
+def _targets(blocks: dict[str, list[dict[str, Any]]]) -> Iterator[Target]:
+    fewest = min(row["rows_per_response"] or 0 for row in blocks[LOOKUPS])
+    yield Target("fewest rows per lookup", fewest, 1, at_most=False)
+    for what, found in blocks.items():
+        grown = _growth([row["p50_ms"] for row in found])
+        if grown is not None:
+            yield Target(f"{what}: p50 in the last quarter of the blocks ÷ the first", grown, MOST_GROWTH, at_most=True)
+
+
+def _plot(what: str, found: list[dict[str, Any]]) -> Plot:
+    series = {f"p{share}": curves(found, "what", "iovs", f"p{share}_ms")[what] for share in (90, 95, 99)}
+    return plots.lines(f"Response time of {what}, each block", series, x="IOVs in the tag", y="ms")
 
 
 def _growth(medians: list[float]) -> float | None:
