@@ -16,7 +16,8 @@ import psutil
 import psycopg2
 
 from loadtests import wrk
-from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, ClientProcesses, Loop, leave, read_nested
+from loadtests.chaos.clients import ClientProcesses, Loop, leave, read_nested
+from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG
 from loadtests.chaos.stage import Fault, SkippedError, Stage
 from loadtests.service import ServiceError, kill
 

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from loadtests.chaos.clients import ANSWERED, DROPPED, TIMEOUT_SECONDS, WRONG, ClientProcesses, Log, Loop, Scene
+from loadtests.chaos.clients import TIMEOUT_SECONDS, ClientProcesses, Loop, Scene
 from loadtests.chaos.faults import kill_workers
+from loadtests.chaos.log import ANSWERED, DROPPED, WRONG, Log
 from loadtests.chaos.stage import Fault, Stage
 from loadtests.client import Client, DroppedError, lookup_path
 from loadtests.service import PREFIX

@@ -15,18 +15,8 @@ import psutil
 import pytest
 
 from cdb.env import ROOT
-from loadtests.chaos.clients import (
-    ANSWERED,
-    DROPPED,
-    REFUSED,
-    WRONG,
-    Log,
-    Record,
-    Scene,
-    read_kept_connection,
-    read_new_connections,
-    write,
-)
+from loadtests.chaos.clients import Scene, read_kept_connection, read_new_connections, write
+from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.report import Row, judge, table
 from loadtests.client import Client, DroppedError, Response

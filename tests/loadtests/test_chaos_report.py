@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from loadtests.chaos.clients import ANSWERED, Log, Record
+from loadtests.chaos.log import ANSWERED, Log, Record
 from loadtests.chaos.report import Played, Row, judge, write
 
 
