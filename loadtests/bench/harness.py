@@ -16,7 +16,7 @@ from loadtests.harness import in_turns
 from loadtests.reporting.result import Table
 from loadtests.service import Service
 
-# Warming up ends when a run is not faster than the previous ones by this factor, or after so many runs.
+# Warming up ends when a run is not faster than the previous ones by this factor, or after this number of runs.
 WARM_GAIN, WARM_RUNS = 1.1, 10
 SETTLE_SECONDS = 0.2
 BESIDE_CONNECTIONS = 4

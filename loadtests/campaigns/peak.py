@@ -91,7 +91,7 @@ class Burst:
         return len(self.requests), len(self.requests.answered), *logged, round(gunicorn)
 
     def until(self, share: float) -> float:
-        """Seconds from the common moment until so many percent of the jobs had ended (nearest rank)."""
+        """Seconds from the common moment until `share` percent of the jobs had ended (nearest rank)."""
         return _percentile(self.ends, share)
 
     def times(self) -> dict[str, numpy.ndarray]:

@@ -1,4 +1,4 @@
-"""The rules that decide from the signals of a step of load which resource ran out."""
+"""The rules that decide from the signals of a step of load which resource is exhausted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ GENERATOR, NOTHING = "the generator, not the service", "nothing that was watched
 class Evidence:
     """The evaluation of one rule.
 
-    The resource ran out if `measured` (None: unknown) reaches `bound` and the rule `applies`. A `void` rule
+    The resource is exhausted if `measured` (None: unknown) reaches `bound` and the rule `applies`. A `void` rule
     means that the test and not the service reached its limit.
     """
 
@@ -38,14 +38,14 @@ class Evidence:
     applies: bool = True
 
     @property
-    def ran_out(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the value has reached the bound, and the rule applies."""
         return self.applies and self.measured is not None and self.measured >= self.bound
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The resource that ran out, and the evidence of all rules in their order."""
+    """The exhausted resource, and the evidence of all rules in their order."""
 
     resource: str
     remark: str
@@ -166,14 +166,14 @@ def evaluate(watched: Watched) -> tuple[Evidence, ...]:
 
 
 def decide(watched: Watched, *, only_late: bool = False) -> Verdict:
-    """The verdict of the first rule whose resource ran out.
+    """The verdict of the first rule whose resource is exhausted.
 
     `only_late` means that the rate was not sustained only because the generator was late; without an exhausted
     resource the verdict is then void.
     """
     evidence = evaluate(watched)
     for one in evidence:
-        if one.ran_out:
+        if one.is_exhausted:
             return Verdict(one.resource, one.remark, one.void, evidence)
     if only_late:
         return Verdict(GENERATOR, "it was late, with processors to spare", True, evidence)

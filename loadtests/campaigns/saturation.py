@@ -1,4 +1,4 @@
-"""What is the highest rate of job starts that the service sustains, and which resource runs out above it?
+"""What is the highest rate of job starts that the service sustains, and which resource is exhausted above it?
 
 Jobs start at a rate whether earlier ones have ended or not (the open model: real jobs do not wait for each
 other). The rate is raised in steps until it is no longer sustained. A bisection finds the limit more precisely,
@@ -103,8 +103,8 @@ class Searches:
         # Each user begins at a random time within the first interval, so the first users end up to an interval early.
         begin, end = self._options.step * LEAD_SHARE, seconds - load.count / rate
         step = judge(run.recording, begin=begin, end=end, bound_ms=self._options.bound)
-        said = "sustained" if step.sustained else "; ".join(step.faults)
-        self._stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {said}")
+        result = "sustained" if step.sustained else "; ".join(step.faults)
+        self._stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {result}")
         return Tried(rate, step, run, Watched(run.signals, run.recording.samples, step.begin, step.end))
 
     def load(self, rate: float, seconds: float) -> Load:

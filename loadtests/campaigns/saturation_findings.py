@@ -23,12 +23,17 @@ UNSEEN = ", by the metrics of the deployment; the usage of its processors is unk
 # The columns of tables: the keys of rows, which are mostly the fields of `Step`, with their headings.
 RATES = {"scenario": "scenario", "search": "search", "held": "held, jobs/s", "answered": "answered, jobs/s"}
 TIMES = {"p50": "p50, ms", "p95": "p95, ms", "p99": "p99, ms"}
-OVERVIEW = RATES | {"requests": "requests/s", **TIMES, "broke": "lowest that broke, jobs/s", "resource": "what ran out"}
+OVERVIEW = RATES | {
+    "requests": "requests/s",
+    **TIMES,
+    "failed": "lowest rate that failed, jobs/s",
+    "resource": "exhausted resource",
+}
 STEPS = {"label": "step", "offered": "due, jobs/s", "answered": "answered, jobs/s", **TIMES, "failures": "failures"}
 STEPS |= {"in_progress": "in progress", "growth": "its growth", "late": "late, ms (p99)"}
-STEPS |= {"cores": "generator, cores of one process", "said": ""}
-EVIDENCE = {"resource": "resource", "held": "at the rate that held", "broke": "at the rate that broke"}
-EVIDENCE |= {"bound": "ran out from", "mark": "", "remark": "remark"}
+STEPS |= {"cores": "generator, cores of one process", "result": ""}
+EVIDENCE = {"resource": "resource", "held": "at the rate that held", "failed": "at the rate that failed"}
+EVIDENCE |= {"bound": "exhausted from", "mark": "", "remark": "remark"}
 
 
 @dataclass(frozen=True)
@@ -64,24 +69,24 @@ class Outcome:
         return [found.last(found.held) for found in self.found if found.held]
 
     @property
-    def broken(self) -> Any:
+    def failed(self) -> Any:
         """The step at the lowest rate that was not sustained, of the first search that has one; None without any."""
-        return next((found.last(found.broke) for found in self.found if found.broke), None)
+        return next((found.last(found.failed) for found in self.found if found.failed), None)
 
     @property
     def decisive(self) -> Any:
         """The step of the verdict: the one that was not sustained or, if all were, the one at the highest rate."""
-        return self.broken or self.tries[-1]
+        return self.failed or self.tries[-1]
 
     @property
     def verdict(self) -> Verdict:
-        """The resource that ran out in the decisive step; a limit may be reached even if all rates were sustained."""
+        """The exhausted resource in the decisive step; a limit may be reached even if all rates were sustained."""
         step = self.decisive.step
         return decide(self.decisive.watched, only_late=step.was_late and len(step.faults) == 1)
 
     @property
     def resource(self) -> str:
-        """The resource that ran out, with a remark if the usage of processors is unknown, as for a remote deployment.
+        """The exhausted resource, with a remark if the usage of processors is unknown, as for a remote deployment.
 
         Most rules depend on it.
         """
@@ -96,11 +101,11 @@ class Outcome:
         highest = f"at up to {number(self.decisive.rate)} jobs/s"
         if verdict.void:
             return f"{rate}; void because of {verdict.resource}"
-        if self.broken is not None:
-            return f"{rate}; what ran out is {self.resource}"
+        if self.failed is not None:
+            return f"{rate}; the exhausted resource is {self.resource}"
         if verdict.resource == NOTHING:
-            return f"{rate}, and nothing ran out {highest}{self.resource.removeprefix(NOTHING)}"
-        return f"{rate}; no rate broke {highest}, but what ran out there is {self.resource}"
+            return f"{rate}, and nothing was exhausted {highest}{self.resource.removeprefix(NOTHING)}"
+        return f"{rate}; no rate failed {highest}, but the exhausted resource there is {self.resource}"
 
 
 def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
@@ -116,7 +121,7 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
         findings.tables += [
             Table.of(f"{outcome.scenario}: evidence", _evidence(outcome), EVIDENCE),
             Table.of(
-                f"{outcome.scenario}: steps", [row | {"said": row["faults"] or "sustained"} for row in steps], STEPS
+                f"{outcome.scenario}: steps", [row | {"result": row["faults"] or "sustained"} for row in steps], STEPS
             ),
         ]
         findings.plots += _plots(outcome)
@@ -128,11 +133,11 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
 
 
 def _overview(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    """A row for each search: the rate that held and the lowest that broke."""
+    """A row for each search: the rate that held and the lowest one that failed."""
     resource = f"void: {outcome.verdict.resource}" if outcome.verdict.void else outcome.resource
     for count, found in enumerate(outcome.found, 1):
         step = vars(found.last(found.held).step) if found.held else {}
-        place = {"scenario": outcome.scenario, "search": count, "held": found.held, "broke": found.broke}
+        place = {"scenario": outcome.scenario, "search": count, "held": found.held, "failed": found.failed}
         yield step | place | {"resource": resource}
 
 
@@ -164,19 +169,19 @@ def _step(outcome: Outcome, tried: Tried) -> dict[str, Any]:
 
 
 def _runs(outcome: Outcome) -> list[Run]:
-    """The runs of all steps; those at the first rate that held and at the one that broke are detailed."""
-    shown = (*outcome.held[:1], outcome.broken)
+    """The runs of all steps; those at the first rate that held and at the one that failed are detailed."""
+    shown = (*outcome.held[:1], outcome.failed)
     return [replace(tried.run, detailed=any(tried is one for one in shown)) for tried in outcome.tries]
 
 
 def _evidence(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    """The values of all rules at the rate that held and at the one that broke; the verdict is of the decisive step."""
+    """The values of all rules at the rate that held and at the one that failed; the verdict is of the decisive step."""
     evidence = outcome.verdict.evidence
     before = [one.measured for one in evaluate(outcome.held[0].watched)] if outcome.held else [None] * len(evidence)
     for one, at_held in zip(evidence, before, strict=True):
         row = {"resource": one.resource.split(",")[0], "held": at_held}
-        row |= {"broke": one.measured if outcome.broken else None, "bound": f"≥ {one.bound:g} {one.unit}"}
-        yield row | {"mark": "ran out" if one.ran_out else "", "remark": one.remark}
+        row |= {"failed": one.measured if outcome.failed else None, "bound": f"≥ {one.bound:g} {one.unit}"}
+        yield row | {"mark": "exhausted" if one.is_exhausted else "", "remark": one.remark}
 
 
 def _cost_of_generator(outcome: Outcome) -> list[str]:
@@ -193,7 +198,7 @@ def _cost_of_generator(outcome: Outcome) -> list[str]:
 
 
 def _plots(outcome: Outcome) -> list[Plot]:
-    """Curves against the rate that was due, with lines at the rate that held and at the one that broke."""
+    """Curves against the rate that was due, with lines at the rate that held and at the one that failed."""
     tries, name, resource = outcome.tries, outcome.scenario, outcome.verdict.resource.split(",")[0]
     names = {one for tried in tries for one, cores in tried.watched.programs().items() if cores >= LEAST_CORES}
     rows = []
@@ -204,16 +209,16 @@ def _plots(outcome: Outcome) -> list[Plot]:
     def mark(axes: Axes) -> None:
         if outcome.held:
             axes.axvline(outcome.held[0].rate, color="black", linestyle="--", linewidth=1, label="held")
-        if outcome.broken:
+        if outcome.failed:
             look = {"color": plots.COLOURS[9], "linestyle": ":", "linewidth": 1.4}
-            axes.axvline(outcome.broken.rate, label=f"broke: {resource}", **look)
+            axes.axvline(outcome.failed.rate, label=f"failed: {resource}", **look)
 
     def plot(title: str, columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
         return curves_of(f"{name}: {title}", rows, columns, y, mark, log_y=log_y)
 
     cpu = {"all": "all"} | {program: f"cpu {program}" for program in sorted(names)}
     return [
-        plot("answered against due", {"answered rightly": "answered", "as due": "rate"}, "jobs/s"),
+        plot("answered against due", {"correct responses": "answered", "due": "rate"}, "jobs/s"),
         plot("times of jobs, from when they were due", {share: share for share in TIMES}, "ms", log_y=True),
         plot("processors", cpu, "cores"),
         plot("jobs in progress", {"mean": "in_progress"}, "jobs"),

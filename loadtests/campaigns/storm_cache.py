@@ -98,11 +98,11 @@ def _findings(runs: list[Run], storms: Repetitions, jobs: int) -> Findings:
     rates, rows = storms.spreads("responses_per_s"), storms.rows(("tag",))
     unanswered, other = (sum(row[name] for row in rows) for name in (NO_RESPONSE, "other"))
     least = 100 * min(storms.values(OK, "frozen")) / jobs
-    said = ", ".join(f"{rate.median:,.0f} on the {status} tag" for status, rate in rates.items())
+    medians = ", ".join(f"{rate.median:,.0f} on the {status} tag" for status, rate in rates.items())
     columns = {name: name for name in ("tag", "repetition", *SHOWN, "other")}
     return Findings(
-        summary=f"Responses per second to {jobs:,} simultaneous jobs: {said}; {unanswered:,} jobs of {len(runs)} storms had no "
-        "response",
+        summary=f"Responses per second to {jobs:,} simultaneous jobs: {medians}; {unanswered:,} jobs of {len(runs)} storms "
+        "had no response",
         targets=[
             Target("jobs without a response, all storms", unanswered, 0, at_most=True),
             Target("responses that are neither correct nor 504 (retry later)", other, 0, at_most=True),

@@ -127,8 +127,8 @@ def test_saturation_finds_known_capacity(tmp_path):
     rates = findings.figures["tiny: sustained jobs/s"]
     assert len(rates) == 3
     assert all(0.94 * formula.capacity < rate <= 1.01 * formula.capacity for rate in rates)
-    assert "what ran out is the machine's processors, most of it postgres" in findings.summary
-    # The steps at the rate that held and at the one that broke are detailed.
+    assert "the exhausted resource is the machine's processors, most of it postgres" in findings.summary
+    # The steps at the rate that held and at the one that failed are detailed.
     assert sum(run.detailed for run in findings.runs) == 2
 
 
@@ -144,10 +144,10 @@ def test_saturation_with_full_generator_is_void(tmp_path):
 @pytest.mark.parametrize(
     ("service", "is_void", "said"),
     [
-        ({"capacity": 1e4}, False, "sustained, and nothing ran out at up to 50.0 jobs/s"),
+        ({"capacity": 1e4}, False, "sustained, and nothing was exhausted at up to 50.0 jobs/s"),
         ({"capacity": 1e4, "others": 0.6}, True, "void because of other programs on this machine"),
         ({"capacity": 1e4, "cores_for_a_job": 0.04}, True, "void because of the generator, not the service"),
-        ({"capacity": 54.0}, False, "no rate broke at up to 50.0 jobs/s, but what ran out there is the machine's processors"),
+        ({"capacity": 54.0}, False, "at up to 50.0 jobs/s, but the exhausted resource there is the machine's processors"),
     ],
 )  # fmt: skip
 def test_saturation_names_exhausted_resource_if_all_rates_were_sustained(tmp_path, monkeypatch, service, is_void, said):
@@ -159,7 +159,7 @@ def test_saturation_names_exhausted_resource_if_all_rates_were_sustained(tmp_pat
     assert target(findings, "void").value == is_void
     assert findings.passed is not is_void
     marks = {row[0]: row[4] for row in findings.tables[1].rows}
-    assert list(marks.values()).count("ran out") == ("nothing ran out" not in said)
+    assert list(marks.values()).count("exhausted") == ("nothing was exhausted" not in said)
 
 
 @pytest.mark.parametrize("failing", [True, False])

@@ -53,7 +53,7 @@ def test_ramp_ends_when_service_breaks():
     plan, options = planned("ramp", num_users=100)
     slow = CALM._replace(p95=1001.0, users=20)
     assert plan.target(31, CALM).users == 20 and plan.target(40, slow) is None
-    assert plan.over == "broke at 20 users: 95 % of the responses took up to 1001 ms"
+    assert plan.over == "failed at 20 users: 95 % of the responses took up to 1001 ms"
     plan.settle(options)
     assert plan.over == "" and plan.target(0, CALM._replace(p95=None)).users == 10
     # One failure among 300 requests of a step is none, four are.

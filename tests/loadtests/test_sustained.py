@@ -107,10 +107,10 @@ def searched(sustains, plan=PLAN):
 @pytest.mark.parametrize("capacity", [20, 51, 333, 1_000])
 def test_search_finds_capacity_within_precision(capacity):
     found, tried = searched(lambda rate, _: rate <= capacity)
-    assert capacity / PLAN.precision <= found.held <= capacity < found.broke <= found.held * PLAN.precision
+    assert capacity / PLAN.precision <= found.held <= capacity < found.failed <= found.held * PLAN.precision
     assert tried[-1] == (found.held, "holding", 60)
     assert found.last(found.held).sustained
-    assert not found.last(found.broke).sustained
+    assert not found.last(found.failed).sustained
 
 
 def test_search_lowers_rate_that_does_not_hold():
@@ -122,7 +122,7 @@ def test_search_continues_after_one_failed_step():
     hiccups = itertools.count()
     found, _ = searched(lambda rate, _: rate <= 333 and not (rate > 90 and next(hiccups) == 0))
     assert found.held > 317
-    assert found.broke > 333
+    assert found.failed > 333
 
 
 def test_search_ends_without_sustained_rate():
@@ -133,7 +133,7 @@ def test_search_ends_without_sustained_rate():
 
 def test_search_ends_at_highest_allowed_rate():
     found, _ = searched(lambda *_: True, Plan(start=10, factor=2, most=50, precision=1.05, hold_seconds=5))
-    assert (found.held, found.broke) == (40, None)
+    assert (found.held, found.failed) == (40, None)
 
 
 def test_searches_add_processes_to_full_generator_up_to_cores(monkeypatch, tmp_path):
@@ -191,14 +191,16 @@ def test_decide_names_exhausted_resource(changes, resource):
     verdict = decide(watched(changes))
     assert verdict.resource == resource
     assert not verdict.void
-    assert [one.resource for one in verdict.evidence if one.ran_out][:1] == ([] if resource == NOTHING else [resource])
+    assert [one.resource for one in verdict.evidence if one.is_exhausted][:1] == (
+        [] if resource == NOTHING else [resource]
+    )
 
 
 def test_decide_names_cause_before_its_effects():
     short = {"cpu.machine": 1.95, "cpu.postgres.user": 1.0, "in_progress.lookups": 12.0, "queue_ms.lookups": 2_000.0}
     verdict = decide(watched(short | {"pgbouncer.clients.waiting": 4.0}))
     assert verdict.resource.startswith("the machine's processors")
-    assert sum(one.ran_out for one in verdict.evidence) == 3
+    assert sum(one.is_exhausted for one in verdict.evidence) == 3
     assert "postgres 1.00" in verdict.remark
 
 
@@ -248,6 +250,6 @@ def test_outcome_without_processor_usage_says_so(columns, is_sure):
     tried = SimpleNamespace(rate=20.0, watched=watched(threads, columns=columns), step=SimpleNamespace(
         answered=10.0, requests=20.0, was_late=False, faults=("3 failures",)
     ))  # fmt: skip
-    outcome = Outcome("tiny", [Found([(10.0, tried), (20.0, tried)], held=10.0, broke=20.0)])
-    assert "what ran out is gunicorn's threads" in outcome.sentence()
+    outcome = Outcome("tiny", [Found([(10.0, tried), (20.0, tried)], held=10.0, failed=20.0)])
+    assert "the exhausted resource is gunicorn's threads" in outcome.sentence()
     assert outcome.sentence().endswith(UNSEEN) is not is_sure
