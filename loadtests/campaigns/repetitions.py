@@ -1,6 +1,6 @@
 """Figures of repeated measurements by point, and the tables and CSV rows that show them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,9 +14,11 @@ Figures = Mapping[str, float | None]
 class Repetitions:
     """The figures of all repetitions of a measurement, by the parts of its points.
 
-    The parts of a point are the numbers or names that identify it; `label` is a format of them.
+    The parts of a point are the numbers or names that identify it. `columns` are their columns in tables and CSV files,
+    `label` is a format of them.
     """
 
+    columns: tuple[str, ...]
     label: str = "{}"
     measured: dict[tuple, list[Figures]] = field(default_factory=dict, init=False)
 
@@ -40,24 +42,22 @@ class Repetitions:
     def table(
         self,
         title: str,
-        heads: Sequence[str],
-        columns: Mapping[str, str],
+        headings: Mapping[str, str],
         *,
-        cells: Mapping[tuple, tuple] | None = None,
         sums: Sequence[str] = (),
+        more: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Table:
         """A table with a row for each point, and the spread of each figure, or its sum for those in `sums`.
 
-        `columns` has the headings by the name of the figure. `cells` are the first ones of each row (default: the
-        parts), `heads` their headings.
+        `headings` are by the name of the figure. `more` are further columns before the figures, with functions of the parts.
         """
-        rows = []
+        rows, more = [], more or {}
         for parts in self.measured:
-            values = {name: self.values(name, *parts) for name in columns}
+            values = {name: self.values(name, *parts) for name in headings}
             shown = {name: str(Spread.of(found)) if found else None for name, found in values.items()}
             shown |= {name: int(sum(values[name])) for name in sums}
-            rows.append((*(cells[parts] if cells else parts), *shown.values()))
-        return Table(title, (*heads, *columns.values()), rows)
+            rows.append((*parts, *(cell(*parts) for cell in more.values()), *shown.values()))
+        return Table(title, (*self.columns, *more, *headings.values()), rows)
 
     def figures(self, headings: Mapping[str, str], label: str = "") -> dict[str, list[float]]:
         """The values of some figures for `compare`, by the labels of points and the headings; those without are omitted."""
@@ -68,10 +68,10 @@ class Repetitions:
             if (values := self.values(name, *parts))
         }
 
-    def rows(self, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """A row for each repetition for the CSV file; `columns` are those of the parts."""
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each repetition, for the CSV file."""
         return [
-            dict(zip(columns, parts, strict=True)) | {"repetition": number} | one
+            dict(zip(self.columns, parts, strict=True)) | {"repetition": number} | one
             for parts, repetitions in self.measured.items()
             for number, one in enumerate(repetitions, 1)
         ]

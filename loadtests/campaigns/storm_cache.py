@@ -48,7 +48,7 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
 
 def run(stage: Stage) -> Findings:
     """Run storms on the three tags in alternating order."""
-    jobs, scenario, storms = stage.options.jobs, stage.options.scenario, Repetitions()
+    jobs, scenario, storms = stage.options.jobs, stage.options.scenario, Repetitions(("tag",))
     tags = {status: f"storm-{status}-{scenario}" for status in STATUSES}
     allow_files(jobs)
     with stage.serving(scenarios=(scenario,), CDB_LOCKED_MAX_AGE_SECONDS=str(LOCKED_SECONDS)):
@@ -95,7 +95,7 @@ def _figures_of(run: Run, jobs: int) -> dict[str, float | None]:
 
 
 def _findings(runs: list[Run], storms: Repetitions, jobs: int) -> Findings:
-    rates, rows = storms.spreads("responses_per_s"), storms.rows(("tag",))
+    rates, rows = storms.spreads("responses_per_s"), storms.rows()
     unanswered, other = (sum(row[name] for row in rows) for name in (NO_RESPONSE, "other"))
     least = 100 * min(storms.values(OK, "frozen")) / jobs
     medians = ", ".join(f"{rate.median:,.0f} on the {status} tag" for status, rate in rates.items())
@@ -109,7 +109,7 @@ def _findings(runs: list[Run], storms: Repetitions, jobs: int) -> Findings:
             Target("correct responses in the worst storm on the frozen tag", least, LEAST_SUCCESS, False, unit="%"),
         ],
         tables=[
-            storms.table("Median (least–most) of the storms", ("tag",), MEASURED),
+            storms.table("Median (least–most) of the storms", MEASURED),
             Table.of("Each storm", rows, columns | MEASURED),
         ],
         plots=[plots.bars(f"Responses per second, {jobs:,} jobs at once", rates, x="responses/s")],

@@ -3,9 +3,10 @@
 import itertools
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.repetitions import Repetitions
@@ -73,9 +74,9 @@ class Sweep(Repetitions):
         self.runs.setdefault(parts, []).append(run)
         self.add(parts, figures_of(run))
 
-    def table_of(self, title: str, heads: Sequence[str], cells: Mapping[tuple, tuple] | None = None) -> Table:
-        """A table with a row for each point; `cells` are the first ones of each row (default: the parts)."""
-        return self.table(f"{title}: median (least–most) of repetitions", heads, COLUMNS, cells=cells, sums=COUNTS)
+    def table_of(self, title: str, **more: Callable[..., Any]) -> Table:
+        """A table with a row for each point; `more` are further columns, with functions of the parts."""
+        return self.table(f"{title}: median (least–most) of repetitions", COLUMNS, sums=COUNTS, more=more)
 
     def surface(self, title: str, name: str, rows: Sequence, columns: Sequence, **labels: str) -> Plot:
         """A heat map of the medians of a figure at the points (row, column); `labels` are those of `plots.surface`."""
@@ -89,14 +90,12 @@ class Sweep(Repetitions):
         plots: Iterable[Plot],
         notes: Sequence[str],
         *,
-        parts: Sequence[str],
         figures: Sequence[str],
         empty: Sequence[tuple] = (),
     ) -> Findings:
         """The findings of the campaign.
 
-        `parts` are the columns of the parts of a point in the CSV file, `figures` the figures that `compare` compares.
-        Lookups must return rows except at the points `empty`.
+        `figures` are those that `compare` compares. Lookups must return rows except at the points `empty`.
         """
         runs = [run for repetitions in self.runs.values() for run in repetitions]
         fewest = min((min(self.values("rows", *point)) for point in self.runs if point not in empty), default=None)
@@ -111,7 +110,7 @@ class Sweep(Repetitions):
             runs=runs,
             notes=list(notes),
             figures=self.figures({name: COLUMNS[name] for name in figures}, self.figure_label),
-            raw=self.rows(parts),
+            raw=self.rows(),
         )
 
 

@@ -133,9 +133,9 @@ def test_read_back_user_detects_missing_inserts(on_service):
     )  # fmt: skip
     run = on_service("growth").load("nothing was inserted", load)
     assert list(run.recording.requests.outcomes) == [WRONG] * 6
-    sweep = Sweep()
+    sweep = Sweep(("name",))
     sweep.add_run(("point",), run)
-    findings = sweep.findings("", [], [], [], parts=("name",), figures=())
+    findings = sweep.findings("", [], [], [], figures=())
     assert not any(target.met for target in findings.targets if target.name == "correct responses")
 
 
