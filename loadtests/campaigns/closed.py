@@ -4,7 +4,9 @@ The docstring of a campaign begins with its question.
 """
 
 import argparse
+from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 from cdb_rest.management.quantities import Number
 from cdb_rest.scenarios.definitions import SCENARIOS
@@ -80,31 +82,32 @@ def scenarios(stage: Stage) -> Findings:
     ]
     sweep = Sweep(("scenario", "moments"), "{}, {}")
     sweep.measure(stage, points, repetitions)
-
-    def remark(name: str, pattern: str) -> str:
-        return "" if sweep.median("rows", name, pattern) else "nothing is valid yet"
-
-    curves = []
-    for figure, title, unit in (("rate", "Mean frequency", "lookups/s"), ("p95", "Response time, p95", "ms")):
-        series = {
-            pattern: [(SCENARIOS[name].iovs, sweep.values(figure, name, pattern)) for name in names]
-            for pattern in PATTERNS
-        }
-        curves.append(plots.scaling(title, series, x=f"IOVs in the tag ({', '.join(names)})", y=unit))
+    columns: dict[str, Callable[..., Any]] = {
+        "IOVs": lambda name, _: SCENARIOS[name].iovs,
+        "remark": lambda *point: "" if sweep.median("rows", *point) else "nothing is valid yet",
+    }
     return sweep.findings(
         f"{largest[0]} at random moments: {number(sweep.median('rate', *largest))} lookups per second, p99 "
         f"{number(sweep.median('p99', *largest))} ms",
+        [sweep.table_of(f"{threads} threads × {calls} calls", **columns)],
         [
-            sweep.table_of(
-                f"{threads} threads × {calls} calls", IOVs=lambda name, _: SCENARIOS[name].iovs, remark=remark
-            )
+            _by_size(sweep, names, "rate", "Mean frequency", "lookups/s"),
+            _by_size(sweep, names, "p95", "Response time, p95", "ms"),
+            plots.bars("Mean frequency by scenario and moments", sweep.spreads("rate"), x="lookups/s"),
         ],
-        [*curves, plots.bars("Mean frequency by scenario and moments", sweep.spreads("rate"), x="lookups/s")],
         notes("scenarios", threads=threads, repetitions=repetitions),
         figures=("rate", "p50", "p99"),
         # Random data have no row that is valid at the first moment.
         empty=[(name, "first") for name in names],
     )
+
+
+def _by_size(sweep: Sweep, names: Sequence[str], figure: str, title: str, unit: str) -> plots.Plot:
+    """A plot of a figure against the size of the scenarios, with a line for each pattern."""
+    series = {
+        pattern: [(SCENARIOS[name].iovs, sweep.values(figure, name, pattern)) for name in names] for pattern in PATTERNS
+    }
+    return plots.scaling(title, series, x=f"IOVs in the tag ({', '.join(names)})", y=unit)
 
 
 def threads_options(parser: argparse._ArgumentGroup) -> None:
