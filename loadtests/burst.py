@@ -7,8 +7,8 @@ Plain sockets start all of them in a fraction of that time.
 import argparse
 import sys
 import time
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,16 @@ def main(arguments: Sequence[str]) -> int:
     The name of the tag may differ from that of the scenario. The code is always 0: the recording has the
     outcome of each job.
     """
+    options = _parser().parse_args(arguments)
+    moment = Moment(options.major, options.minor)
+    expected = Expected(options.scenario, "random", 1, tag=options.global_tag)
+    url = f"{options.host}{PREFIX}{lookup_path(options.global_tag, moment)}"
+    found = storm.run(url, jobs=options.jobs, timeout=options.patience)
+    _write(options.directory, found, cache(partial(_verdict, expected, moment)))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m loadtests.burst", description="Thousands of lookups at once.")
     parser.add_argument("host", help="such as http://127.0.0.1:8000")
     parser.add_argument("directory", type=Path, help="directory of the recording")
@@ -51,25 +61,24 @@ def main(arguments: Sequence[str]) -> int:
         parser.add_argument(f"--{name}", type=kind, required=True)
     text = "time to wait for the last response (default: %(default)ss)"
     parser.add_argument("--patience", **IN_SECONDS, default=PATIENCE_SECONDS, help=text)
-    options = parser.parse_args(arguments)
-    moment = Moment(options.major, options.minor)
-    expected = Expected(options.scenario, "random", 1, tag=options.global_tag)
-    url = f"{options.host}{PREFIX}{lookup_path(options.global_tag, moment)}"
-    found = storm.run(url, jobs=options.jobs, timeout=options.patience)
+    return parser
 
-    @cache
-    def verdict(status: int, body: bytes) -> tuple[str, str]:
-        """The outcome of a response, and the description of a failure."""
-        if status != 200:
-            return outcome.of_status(status, 200), outcome.of_response(status, body)
-        try:
-            fault = expected.fault(moment, body)
-        except ValueError as error:
-            fault = f"not of the expected form: {error}: {body[:100]!r}"
-        return (outcome.WRONG, fault[: outcome.DETAIL_LENGTH]) if fault else (outcome.OK, "")
 
+def _verdict(expected: Expected, moment: Moment, status: int, body: bytes) -> tuple[str, str]:
+    """The outcome of a response, and the description of a failure."""
+    if status != 200:
+        return outcome.of_status(status, 200), outcome.of_response(status, body)
+    try:
+        fault = expected.fault(moment, body)
+    except ValueError as error:
+        fault = f"not of the expected form: {error}: {body[:100]!r}"
+    return (outcome.WRONG, fault[: outcome.DETAIL_LENGTH]) if fault else (outcome.OK, "")
+
+
+def _write(directory: Path, found: storm.Storm, verdict: Callable[[int, bytes], tuple[str, str]]) -> None:
+    """Write the recording: a request and a job for each job of the storm, and one sample of the generator."""
     epoch = now() - time.perf_counter()
-    due, files = epoch + found.begin, Files(options.directory)
+    due, files = epoch + found.begin, Files(directory)
     for job in found.jobs:
         result, detail = verdict(job.status, job.body)
         times = (due, epoch + job.begin, epoch + job.end)
@@ -80,7 +89,6 @@ def main(arguments: Sequence[str]) -> int:
     busy = found.cpu_seconds / found.seconds
     files.samples.writerow(Sample(due + found.seconds, busy, found.longest * 1000, 1, len(found.jobs)))
     files.close()
-    return 0
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-from cdb_rest.domain.moment import Moment
 from loadtests import bearer
 from loadtests.content.moments import drawing
 from loadtests.service import PREFIX, ServiceError
@@ -149,9 +148,10 @@ def check_reachable(host: str) -> None:
         raise ServiceError(f"{host} does not respond as a cdb service: GET gtstatus is not JSON: {text}") from error
 
 
-def lookup_path(tag: str, moment: Moment, route: str = "payloadiovs/") -> str:
+def lookup_path(tag: str, moment: tuple[int, int], route: str = "payloadiovs/") -> str:
     """The path of a lookup, without the prefix of the API."""
-    return f"{route}?gtName={tag}&majorIOV={moment.major}&minorIOV={moment.minor}"
+    major, minor = moment
+    return f"{route}?gtName={quote(tag)}&majorIOV={major}&minorIOV={minor}"
 
 
 def lookups(

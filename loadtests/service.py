@@ -109,6 +109,18 @@ def kill(processes: Sequence[psutil.Process]) -> None:
     psutil.wait_procs(processes, timeout=STOP_SECONDS)
 
 
+@contextlib.contextmanager
+def frozen(processes: Sequence[psutil.Process]) -> Iterator[None]:
+    """Stop processes inside the block (SIGSTOP): the kernel accepts connections for them, but they do not respond."""
+    for process in processes:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.resume()
+
+
 def run_to_end(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Finished:
     """Run a program to its end; it is stopped if this process is interrupted meanwhile."""
     with tempfile.TemporaryFile("w+") as output:

@@ -1,7 +1,6 @@
 """A streaming replica of an embedded server, with methods that inject faults, for tests of reading from replicas."""
 
 import contextlib
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -11,7 +10,7 @@ import psycopg2
 from cdb.embedded import postgres_binaries
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.processes import directories
-from loadtests.service import becomes_true, kill
+from loadtests.service import becomes_true, frozen, kill
 from loadtests.usage import processes_in
 
 USER = DATABASE = "cdb"
@@ -76,17 +75,9 @@ class Standby:
         """Shut the replica down."""
         self._process.stop()
 
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
+    def frozen(self) -> contextlib.AbstractContextManager[None]:
         """Freeze the replica inside the block: the kernel accepts connections, but nothing responds."""
-        processes = processes_in(self.data)
-        for process in processes:
-            process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for process in processes:
-                process.send_signal(signal.SIGCONT)
+        return frozen(processes_in(self.data))
 
     @contextlib.contextmanager
     def replay_paused(self) -> Iterator[None]:

@@ -68,7 +68,7 @@ class Storm:
 
 
 def run(url: str, *, jobs: int, timeout: float) -> Storm:
-    """Start all jobs at once. Raises `ServiceError` if the process cannot open so many connections."""
+    """Start all jobs at once. Raises `ServiceError` if the process cannot open a connection for each job."""
     parts = urlsplit(url)
     request = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode()
     allow_files(jobs)
@@ -96,7 +96,7 @@ def run(url: str, *, jobs: int, timeout: float) -> Storm:
 
 
 def allow_files(jobs: int) -> None:
-    """Raise the limit on open files of this process and its children, for a storm of so many jobs.
+    """Raise the limit on open files of this process and its children, for a storm of `jobs` jobs.
 
     Raises `ServiceError` if that is not permitted.
     """
@@ -107,7 +107,7 @@ def allow_files(jobs: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, max(number, hard)))
     except (ValueError, OSError) as error:
         raise ServiceError(
-            f"a storm of so many jobs needs {number:,} open files, but the limit is {hard:,}: "
+            f"a storm of {jobs:,} jobs needs {number:,} open files, but the limit is {hard:,}: "
             f"raise it (ulimit -Hn {number}) or reduce --jobs"
         ) from error
 

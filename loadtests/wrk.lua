@@ -1,7 +1,7 @@
 -- Lookups at deterministic moments, and what wrk counted as one line of JSON.
 -- Arguments: first path; then "major minor" pairs are put after it by mode: first, last or random; seed; "statuses" counts
--- every answer by its status, which costs the client time; a path that is asked for every tenth time, or "-"; the mean of
--- the random pause of a connection before each question, in milliseconds, or 0.
+-- every response by its status, which costs the client time; a path that every tenth request goes to, or "-"; the mean of
+-- the random pause of a connection before each request, in milliseconds, or 0.
 local next_thread = 0
 local threads = {}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from cdb.env import ROOT, ConfigurationError
 from loadtests import wrk
 from loadtests.bench import sizes
-from loadtests.bench.rig import Rig
+from loadtests.bench.harness import Harness
 from loadtests.database import PGBENCH
 from loadtests.reporting import machine
 from loadtests.reporting.report import Report, notes, verdict
@@ -83,8 +83,8 @@ def _run(options: argparse.Namespace) -> int:
     prepare_process()
     begin = time.monotonic()
     directory = options.directory.resolve()
-    rig = Rig(directory / "data", options.sizes)
-    rig.data.mkdir(parents=True, exist_ok=True)
+    harness = Harness(directory / "data", options.sizes)
+    harness.data.mkdir(parents=True, exist_ok=True)
     output = directory / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     settings = {
         "size": options.sizes.name,
@@ -92,21 +92,21 @@ def _run(options: argparse.Namespace) -> int:
         "strategies' routes": "on (CDB_STRATEGIES=1)",
     }
     results: list[Result] = []
-    with rig.running_database():
-        facts = machine.facts(rig.database, settings)
-        code = _measure(rig, [name for name in PARTS if not options.only or name in options.only], results)
+    with harness.running_database():
+        facts = machine.facts(harness.database, settings)
+        code = _measure(harness, [name for name in PARTS if not options.only or name in options.only], results)
     if results:
         too_small = f"--{options.sizes.name}" if options.sizes.too_small else ""
-        text = notes("bench", client_share=rig.most_client_share)
+        text = notes("bench", client_share=harness.most_client_share)
         report = Report(f"Bench report ({options.sizes.name})", facts, results, text, too_small=too_small)
         path = report.write(output)
         if too_small:
-            rig.say(verdict(None, too_small))
-        rig.say(f"Report: {path} ({(time.monotonic() - begin) / 60:.1f} min)")
+            harness.say(verdict(None, too_small))
+        harness.say(f"Report: {path} ({(time.monotonic() - begin) / 60:.1f} min)")
     return code
 
 
-def _measure(rig: Rig, names: Sequence[str], results: list[Result]) -> int:
+def _measure(harness: Harness, names: Sequence[str], results: list[Result]) -> int:
     """Run the parts, append their results and return the exit code.
 
     A part that fails is noted in the report, and the others continue. After an interruption, the complete parts
@@ -114,14 +114,14 @@ def _measure(rig: Rig, names: Sequence[str], results: list[Result]) -> int:
     """
     code = 0
     for number, name in enumerate(names, 1):
-        rig.say(f"part {number} of {len(names)}: {name}")
+        harness.say(f"part {number} of {len(names)}: {name}")
         part = PARTS[name]
         intro = inspect.cleandoc(part.__doc__).partition("\n\n")[2].replace("\n", " ")
         result = Result(name, part.TITLE, intro)
         try:
-            part.measure(rig, result)
+            part.measure(harness, result)
         except KeyboardInterrupt:
-            rig.say("interrupted")
+            harness.say("interrupted")
             return INTERRUPTED
         except Exception as error:
             traceback.print_exc()

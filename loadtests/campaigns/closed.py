@@ -4,7 +4,9 @@ The docstring of a campaign begins with its question.
 """
 
 import argparse
+from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 from cdb_rest.management.quantities import Number
 from cdb_rest.scenarios.definitions import SCENARIOS
@@ -78,30 +80,34 @@ def scenarios(stage: Stage) -> Findings:
         Point((name, pattern), _jobs(name, threads, calls, pattern), name, pattern, detailed=(name, pattern) == largest)
         for name, pattern in product(names, PATTERNS)
     ]
-    sweep = Sweep("{}, {}")
+    sweep = Sweep(("scenario", "moments"), "{}, {}")
     sweep.measure(stage, points, repetitions)
-    cells = {}
-    for name, pattern in sweep.runs:
-        remark = "" if sweep.median("rows", name, pattern) else "nothing is valid yet"
-        cells[name, pattern] = (name, SCENARIOS[name].iovs, pattern, remark)
-    curves = []
-    for figure, title, unit in (("rate", "Mean frequency", "lookups/s"), ("p95", "Response time, p95", "ms")):
-        series = {
-            pattern: [(SCENARIOS[name].iovs, sweep.values(figure, name, pattern)) for name in names]
-            for pattern in PATTERNS
-        }
-        curves.append(plots.scaling(title, series, x=f"IOVs in the tag ({', '.join(names)})", y=unit))
+    columns: dict[str, Callable[..., Any]] = {
+        "IOVs": lambda name, _: SCENARIOS[name].iovs,
+        "remark": lambda *point: "" if sweep.median("rows", *point) else "nothing is valid yet",
+    }
     return sweep.findings(
         f"{largest[0]} at random moments: {number(sweep.median('rate', *largest))} lookups per second, p99 "
         f"{number(sweep.median('p99', *largest))} ms",
-        [sweep.table(f"{threads} threads × {calls} calls", ("scenario", "IOVs", "moments", "remark"), cells)],
-        [*curves, plots.bars("Mean frequency by scenario and moments", sweep.spreads("rate"), x="lookups/s")],
+        [sweep.table_of(f"{threads} threads × {calls} calls", **columns)],
+        [
+            _by_size(sweep, names, "rate", "Mean frequency", "lookups/s"),
+            _by_size(sweep, names, "p95", "Response time, p95", "ms"),
+            plots.bars("Mean frequency by scenario and moments", sweep.spreads("rate"), x="lookups/s"),
+        ],
         notes("scenarios", threads=threads, repetitions=repetitions),
-        parts=("scenario", "moments"),
         figures=("rate", "p50", "p99"),
         # Random data have no row that is valid at the first moment.
         empty=[(name, "first") for name in names],
     )
+
+
+def _by_size(sweep: Sweep, names: Sequence[str], figure: str, title: str, unit: str) -> plots.Plot:
+    """A plot of a figure against the size of the scenarios, with a line for each pattern."""
+    series = {
+        pattern: [(SCENARIOS[name].iovs, sweep.values(figure, name, pattern)) for name in names] for pattern in PATTERNS
+    }
+    return plots.scaling(title, series, x=f"IOVs in the tag ({', '.join(names)})", y=unit)
 
 
 def threads_options(parser: argparse._ArgumentGroup) -> None:
@@ -119,7 +125,7 @@ def threads(stage: Stage) -> Findings:
     counts, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
     loads = {count: _jobs(name, count, min(calls // count, MOST_CALLS_EACH), "random") for count in counts}
     points = [Point((count,), load, name, detailed=count == counts[-1]) for count, load in loads.items()]
-    sweep = Sweep("{} threads")
+    sweep = Sweep(("threads",), "{} threads")
     sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
 
     def scaling(title: str, lines: dict[str, str], unit: str, *, log_y: bool = True) -> plots.Plot:
@@ -133,14 +139,13 @@ def threads(stage: Stage) -> Findings:
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', best))} lookups per second, with {best} threads; p99 "
         f"with {counts[-1]}: {number(sweep.median('p99', counts[-1]))} ms",
-        [sweep.table(f"{name}, {calls:,} calls in all", ("threads",))],
+        [sweep.table_of(f"{name}, {calls:,} calls in all")],
         [
             scaling("Frequency", {"mean": "rate", "busiest second": "peak"}, "lookups/s"),
             scaling("Response time", {share: share for share in ("p50", "p95", "p99")}, "ms"),
             scaling("The generator's CPU: at most one core", {"generator": "cores"}, "cores", log_y=False),
         ],
         notes("threads", busy=busy, limit=f"{BUSY_GENERATOR:.0%}", most=MOST_CALLS_EACH),
-        parts=("threads",),
         figures=("rate", "p50", "p95", "p99"),
     )
 
@@ -157,7 +162,7 @@ def workers(stage: Stage) -> Findings:
         Point((count, client), _lookups(stage, name, client, seconds=4), name, workers=count)
         for count, client in product(processes, clients)
     ]
-    sweep = Sweep("{} processes, {} threads")
+    sweep = Sweep(("processes", "threads"), "{} processes, {} threads")
     sweep.measure(stage, points, 1 if stage.quick else REPETITIONS, command="run")
     best = max(sweep.runs, key=lambda point: sweep.median("rate", *point))
     axes = {"x": "threads of the client", "y": "gunicorn processes"}
@@ -168,14 +173,13 @@ def workers(stage: Stage) -> Findings:
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', *best))} lookups per second, with {best[0]} processes "
         f"and {best[1]} threads",
-        [sweep.table(name, ("processes", "threads"))],
+        [sweep.table_of(name)],
         [
             sweep.surface("Frequency", "rate", processes, clients, unit="lookups/s", **axes),
             sweep.surface("Response time, p95", "p95", processes, clients, unit="ms", **axes),
             plots.scaling("Frequency, with its spread", series, x=axes["x"], y="lookups/s", log_y=False),
         ],
         notes("workers"),
-        parts=("processes", "threads"),
         figures=("rate", "p95"),
     )
 
@@ -191,26 +195,20 @@ def types_iovs(stage: Stage) -> Findings:
     types, iovs, clients = QUICK_TYPES if stage.quick else TYPES, stage.options.iovs, 4
     names = {(count, each): sized_tag("sized", count, each) for count, each in product(types, iovs)}
     points = [Point(point, _lookups(stage, name, clients, seconds=3), name) for point, name in names.items()]
-    sweep = Sweep("{} types, {} IOVs of each", "{} types × {} IOVs")
+    sweep = Sweep(("payload types", "IOVs of each"), "{} types, {} IOVs of each", "{} types × {} IOVs")
     sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
-    cells = {(count, each): (count, each, count * each) for count, each in names}
     axes = {"x": "IOVs of each payload type", "y": "payload types"}
     series = {f"{count} types": [(each, sweep.values("p50", count, each)) for each in iovs] for count in types}
     return sweep.findings(
         f"{types[-1]} payload types with {iovs[-1]:,} IOVs of each: p50 {number(sweep.median('p50', types[-1], iovs[-1]))} ms; "
         f"with {iovs[0]} IOVs of each {number(sweep.median('p50', types[-1], iovs[0]))} ms",
-        [
-            sweep.table(
-                f"Lookups at random moments, {clients} threads", ("payload types", "IOVs of each", "IOVs"), cells
-            )
-        ],
+        [sweep.table_of(f"Lookups at random moments, {clients} threads", IOVs=lambda count, each: count * each)],
         [
             sweep.surface("Response time, p50", "p50", types, iovs, unit="ms", **axes),
             sweep.surface("Frequency", "rate", types, iovs, unit="lookups/s", **axes),
             plots.scaling("Response time, p50", series, x=axes["x"], y="ms"),
         ],
         notes("types-iovs", clients=clients),
-        parts=("payload_types", "iovs_of_each"),
         figures=("rate", "p50"),
         # A list of few IOVs often begins after a random moment, so that a single type may have no row on average.
         empty=[point for point in names if point[0] == 1],
@@ -230,7 +228,7 @@ def endpoints(stage: Stage) -> Findings:
     The campaign compares the normal route with those of all strategies, which exist with CDB_STRATEGIES.
     """
     name, clients, seconds = stage.options.scenario, 8, 8
-    sweep = Sweep()
+    sweep = Sweep(("route",))
     with stage.serving(scenarios=(name,), command="run"):
         listed = stage.client().call("GET", "payloadiovs_strategies/").json
     strategies = stage.options.strategies or [entry["name"] for entry in listed]
@@ -251,12 +249,11 @@ def endpoints(stage: Stage) -> Findings:
     return sweep.findings(
         f"{name} at random moments: {number(rates[OWN_ROUTE].median)} lookups per second by {OWN_ROUTE}, "
         f"{number(rates[slowest].median)} by {slowest}",
-        [sweep.table(f"{name}, random moments, {clients} threads", ("route",))],
+        [sweep.table_of(f"{name}, random moments, {clients} threads")],
         [
             plots.bars("Frequency", rates, x="lookups/s", log_x=True),
             plots.percentiles("Response time", shown, x="ms"),
         ],
         notes("endpoints", seconds=seconds),
-        parts=("route",),
         figures=("rate", "p50", "p99"),
     )

@@ -22,7 +22,7 @@ from loadtests.recording.reading import Recording
 from loadtests.reporting import plots, summaries
 from loadtests.reporting.figures import curves
 from loadtests.reporting.report import notes
-from loadtests.reporting.result import Findings, Run, Table, Target
+from loadtests.reporting.result import Findings, Plot, Run, Table, Target
 from loadtests.schedule import Wave
 
 COUNTS, QUICK_COUNTS = (100, 200, 500), (10, 20, 50)
@@ -33,7 +33,7 @@ ROUTES = ("lookup", "globalTags", "gtPayloadLists")
 SERVED = {"lookup": "payloadiovs"}
 SCALE, QUICK_SCALE = 0.1, 0.02
 LEAST_SUCCESS = 99.0
-# The columns of the study; its 500 is 5xx here. The rest is wrong answers, other 4xx, and requests that were not sent.
+# The columns of the study; its 500 is 5xx here. The rest is wrong responses, other 4xx, and requests that were not sent.
 SHARES = {outcome.OK: "success %", outcome.NO_RESPONSE: "no response %", outcome.NOT_FOUND: "404 %"}
 SHARES |= {outcome.SERVER_ERROR: "5xx %", outcome.OVERLOADED: "504 %"}
 COLUMNS = {"requests": "requests", **SHARES, "other": "other %", "p50_ms": "p50 ms", "p99_ms": "p99 ms"}
@@ -103,51 +103,58 @@ def _table(title: str, what: str, groups: Mapping[str, Sequence[Cell]], requests
 def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
     requests = run.recording.requests
     total = outcomes_of(requests, cells)
-    each = [vars(cell) | {"name": cell.name, **outcomes_of(requests, [cell])} for cell in cells]
+    each = [{"cell": cell, **outcomes_of(requests, [cell])} for cell in cells]
     worst = min(each, key=lambda row: row[outcome.OK])
-
-    def grouped(form: str) -> dict[str, list[Cell]]:
-        """The cells by a text that is formatted from them."""
-        names = [form.format(cell) for cell in cells]
-        return {name: [cell for cell in cells if form.format(cell) == name] for name in names}
-
-    figures = {"success: %": [total[outcome.OK]]}
-    for route, of_route in grouped("{0.route}").items():
-        found = outcomes_of(requests, of_route)
-        figures |= {f"{route}: p{share} ms": [found[f"p{share}_ms"]] for share in (50, 99) if found["p50_ms"]}
-    for row in each:
-        row["series"] = f"{row['route']}, {row['count']} requests"
     scaled = [f"{offset * scale:g}" for offset in OFFSETS_MS]
     return Findings(
         summary=f"{total[outcome.OK]:.2f} % of {total['requests']:,} requests got the correct response and "
         f"{total[outcome.NO_RESPONSE]:.2f} % none; the worst of {len(cells)} cells has {worst[outcome.OK]:.2f} % success",
         targets=[
             Target("no response, all cells", total[outcome.NO_RESPONSE], 0, at_most=True, unit="%"),
-            Target("success in the worst cell", worst[outcome.OK], LEAST_SUCCESS, False, unit="%", note=worst["name"]),
+            Target(
+                "success in the worst cell", worst[outcome.OK], LEAST_SUCCESS, False, unit="%", note=worst["cell"].name
+            ),
         ],
         tables=[
             _table("All requests", "", {"all cells": cells}, requests),
-            _table("By offset", "offset", grouped("{0.offset_ms} ms"), requests),
-            _table("By number of requests", "requests of a cell", grouped("{0.count}"), requests),
-            _table("By route", "route", grouped("{0.route}"), requests),
+            _table("By offset", "offset", _grouped(cells, "{0.offset_ms} ms"), requests),
+            _table("By number of requests", "requests of a cell", _grouped(cells, "{0.count}"), requests),
+            _table("By route", "route", _grouped(cells, "{0.route}"), requests),
             _progress(run, cells),
-            _table("Each cell", "cell", grouped("{0.name}"), requests),
+            _table("Each cell", "cell", _grouped(cells, "{0.name}"), requests),
         ],
-        plots=[
-            plots.lines(
-                "99th percentile of each cell",
-                curves(each, "series", "offset_ms", "p99_ms"),
-                x="offset of the study, ms",
-                y="ms",
-                log_x=True,
-                log_y=True,
-            )
-        ],
+        plots=[_plot(each)],
         runs=[run],
         notes=notes("hammer", offsets=OFFSETS_MS, scale=f"{scale:g}", scaled=scaled, factor=f"{1 / scale:g}"),
-        figures=figures,
+        figures={"success: %": [total[outcome.OK]]} | _figures(requests, cells),
         raw=[vars(cell) | requests.where(requests.names == cell.name).counts for cell in cells],
     )
+
+
+def _grouped(cells: Sequence[Cell], form: str) -> dict[str, list[Cell]]:
+    """The cells by a text that is formatted from them."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(form.format(cell), []).append(cell)
+    return groups
+
+
+def _figures(requests: Recording, cells: list[Cell]) -> dict[str, list[float]]:
+    figures = {}
+    for route, of_route in _grouped(cells, "{0.route}").items():
+        found = outcomes_of(requests, of_route)
+        figures |= {f"{route}: p{share} ms": [found[f"p{share}_ms"]] for share in (50, 99) if found["p50_ms"]}
+    return figures
+
+
+def _plot(each: list[dict[str, Any]]) -> Plot:
+    rows = [
+        {"series": f"{row['cell'].route}, {row['cell'].count} requests", "offset": row["cell"].offset_ms, **row}
+        for row in each
+    ]
+    series = curves(rows, "series", "offset", "p99_ms")
+    axes = {"x": "offset of the study, ms", "y": "ms", "log_x": True, "log_y": True}
+    return plots.lines("99th percentile of each cell", series, **axes)
 
 
 def _progress(run: Run, cells: list[Cell]) -> Table:
@@ -167,5 +174,5 @@ def _progress(run: Run, cells: list[Cell]) -> Table:
             )
         rows.append((route, sent, *counts))
     columns = ("route", "sent", "reached the view", "query started", "query finished")
-    title = "On the way (the last three as /metrics counts; what nginx answers from its cache reaches no view)"
+    title = "On the way (the last three as /metrics counts; responses from nginx's cache reach no view)"
     return Table(title, columns, rows)

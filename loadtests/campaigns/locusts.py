@@ -29,7 +29,7 @@ class Load:
     until each user has done its `jobs-per-user`), `spawn_rate` the users started per second (None: all at
     once). `options` are those of our locustfile by name, with True for flags. Options that are not given have
     the defaults of the locustfile, except for the scenario of the global tag and its layout, which are those of
-    `Rig.seed`. `shape` and `processes` are those of locust. Classes in `fixed` have so many users; the rest of
+    `Harness.seed`. `shape` and `processes` are those of locust. `fixed` has the number of users of some classes; the rest of
     `count` is shared by weight. With `campaign_users`, locust also reads the users that only campaigns need.
     """
 
@@ -75,7 +75,7 @@ class Load:
             "record": directory,
             # Failed requests are in the recording; with this option any other code is a failure of locust itself.
             "exit-code-on-error": 0,
-            # What `Rig.seed` wrote to the tag, so that responses can be checked.
+            # What `Harness.seed` wrote to the tag, so that responses can be checked.
             "layout": "random",
         }
         given |= {"scenario": tag} if tag in SCENARIOS else {}

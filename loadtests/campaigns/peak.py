@@ -21,7 +21,7 @@ from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns import options
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
-from loadtests.recording.outcome import OK, WRONG
+from loadtests.recording.outcome import WRONG
 from loadtests.recording.reading import Recording
 from loadtests.reporting import plots
 from loadtests.reporting.report import notes
@@ -37,8 +37,10 @@ PATIENCE_SECONDS = 120
 # The percentages of jobs whose end is reported, and the columns of the tables.
 SHARES = (50.0, 90.0, 99.0, 99.9, 100.0)
 JOB_COLUMNS = ("burst", "jobs", "requests", "failures", "jobs/s", "in the busiest second", "which was, s")
-COUNT_COLUMNS = ("burst", "sent by the client", "answers that it got", "lines of nginx's log", "of these passed on")
+COUNT_COLUMNS = ("burst", "sent by the client", "responses that it got", "lines of nginx's log", "of these passed on")
+COUNT_COLUMNS += ("counted by gunicorn",)
 TIME_COLUMNS = ("burst", "of the requests took no more than", "client, ms", "nginx, ms", "gunicorn, ms")
+TIME_COLUMNS += ("client less nginx, ms",)
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
@@ -72,24 +74,29 @@ class Burst:
         return jobs.end - jobs.begin.min()
 
     @property
+    def rates(self) -> dict[int, int]:
+        """The number of jobs that ended in each second after the common moment."""
+        return by_second(self.ends)
+
+    @property
     def failures(self) -> int:
         """The number of requests without the correct response."""
-        return int((self.requests.outcomes != OK).sum())
+        return self.requests.failures
 
     @property
     def counts(self) -> tuple[int, int, int | None, int | None, int]:
         """Requests sent and responses that the client got, lines of nginx's log, passed on, counted by gunicorn."""
         logged = (None, None) if self.log is None else (len(self.log), len(self.log.passed_on))
         gunicorn = metrics.total(self.run.counters, "cdb_requests_total", without=metrics.WATCHING)
-        return len(self.requests), int((self.requests.statuses > 0).sum()), *logged, round(gunicorn)
+        return len(self.requests), len(self.requests.answered), *logged, round(gunicorn)
 
     def until(self, share: float) -> float:
-        """Seconds from the common moment until so many percent of the jobs had ended (nearest rank)."""
+        """Seconds from the common moment until `share` percent of the jobs had ended (nearest rank)."""
         return _percentile(self.ends, share)
 
     def times(self) -> dict[str, numpy.ndarray]:
         """The times of requests in milliseconds, as measured by the client (from their begin), nginx and gunicorn."""
-        answered = self.requests.where(self.requests.statuses > 0)
+        answered = self.requests.answered
         times = {"client": (answered.end - answered.begin) * 1000}
         if self.log:
             times |= {"nginx": self.log.seconds * 1000, "gunicorn": self.log.passed_on * 1000}
@@ -128,53 +135,57 @@ def _burst(stage: Stage, label: str, load: Load) -> Burst:
         time.sleep(FLUSH_SECONDS)
     offset = size_of(path)
     run = stage.load(label, load)
-    answered = int((run.recording.requests.statuses > 0).sum())
-    burst = Burst(run, None if stage.host else AccessLog.read(path, offset, count=answered))
+    log = None if stage.host else AccessLog.read(path, offset, count=len(run.recording.answered))
+    burst = Burst(run, log)
     stage.say(f"  all ended after {burst.until(100):.1f} s, {burst.failures:,} requests failed")
     return burst
 
 
 def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: int, within: float) -> Findings:
     """The findings for `jobs` jobs with `together` concurrent connections, all of which had to end `within` seconds."""
-    first, rates = bursts[0], [by_second(burst.ends) for burst in bursts]
+    first, busiest = bursts[0], [float(max(burst.rates.values())) for burst in bursts]
     share = 100 * (1 - sum(burst.failures for burst in bursts) / sum(len(burst.requests) for burst in bursts))
-    ends, counts, times = [], [], []
-    for burst, rate in zip(bursts, rates, strict=True):
-        label, busiest, number = burst.run.label, max(rate, key=rate.__getitem__), len(burst.ends)
-        row = (label, number, len(burst.requests), burst.failures, number / burst.until(100))
-        ends.append((*row, rate[busiest], busiest, *(burst.until(share) for share in SHARES)))
-        counts.append((label, *burst.counts))
-        for share_of_requests in SHARES:
-            client, *server = (_percentile(values, share_of_requests) for values in burst.times().values())
-            nginx, gunicorn = server or (None, None)
-            row = (label, f"{share_of_requests:g} %", client, nginx, gunicorn)
-            times.append((*row, None if nginx is None else client - nginx))
-    shares = tuple(f"{share:g} % ended after, s" for share in SHARES)
     return Findings(
         summary=f"{jobs:,} jobs that were due together had all ended after {first.until(100):.1f} s, "
-        f"{max(rates[0].values()):,} of them in the busiest second; {share:.3f} % of the requests got the correct response",
+        f"{busiest[0]:,.0f} of them in the busiest second; {share:.3f} % of the requests got the correct response",
         question=f"What is the outcome of {jobs:,} jobs that are launched together?",
         targets=_targets(bursts, jobs, within),
-        tables=[
-            Table("Jobs that are due together", (*JOB_COLUMNS, *shares), ends),
-            Table("The client's count against the server's", (*COUNT_COLUMNS, "counted by gunicorn"), counts),
-            Table("The client's times against the server's", (*TIME_COLUMNS, "client less nginx, ms"), times),
-        ],
+        tables=_tables(bursts),
         plots=_plots(first),
         runs=[burst.run for burst in bursts],
         notes=_notes(first, jobs, together),
         figures={
             f"{scenario}: jobs/s": [len(burst.ends) / burst.until(100) for burst in bursts],
-            f"{scenario}: jobs in the busiest second": [float(max(rate.values())) for rate in rates],
+            f"{scenario}: jobs in the busiest second": busiest,
             f"{scenario}: seconds until 50 % had ended": [burst.until(50) for burst in bursts],
             f"{scenario}: seconds until all had ended": [burst.until(100) for burst in bursts],
         },
         raw=[
             {"run": burst.run.label, "second": second, "jobs ended": count}
-            for burst, rate in zip(bursts, rates, strict=True)
-            for second, count in rate.items()
+            for burst in bursts
+            for second, count in burst.rates.items()
         ],
     )
+
+
+def _tables(bursts: Sequence[Burst]) -> list[Table]:
+    ends, counts, times = [], [], []
+    for burst in bursts:
+        label, number, second = burst.run.label, len(burst.ends), max(burst.rates, key=burst.rates.__getitem__)
+        row = (label, number, len(burst.requests), burst.failures, number / burst.until(100))
+        ends.append((*row, burst.rates[second], second, *(burst.until(share) for share in SHARES)))
+        counts.append((label, *burst.counts))
+        for share in SHARES:
+            client, *server = (_percentile(values, share) for values in burst.times().values())
+            nginx, gunicorn = server or (None, None)
+            row = (label, f"{share:g} %", client, nginx, gunicorn)
+            times.append((*row, None if nginx is None else client - nginx))
+    shares = tuple(f"{share:g} % ended after, s" for share in SHARES)
+    return [
+        Table("Jobs that are due together", (*JOB_COLUMNS, *shares), ends),
+        Table("The client's count against the server's", COUNT_COLUMNS, counts),
+        Table("The client's times against the server's", TIME_COLUMNS, times),
+    ]
 
 
 def _targets(bursts: Sequence[Burst], jobs: int, within: float) -> list[Target]:
@@ -203,23 +214,15 @@ def _notes(first: Burst, jobs: int, together: int) -> list[str]:
     lag = statistics.median([sample.lag_ms for sample in samples]) if samples else 0.0
     begun, times = begins[min(together, len(begins)) - 1] - begins[0], first.times()
     difference = _percentile(times["client"], 50) - _percentile(times["nginx"], 50) if "nginx" in times else None
-    values = {
-        "jobs": jobs,
-        "together": together,
-        "begun": begun,
-        "cores": busiest,
-        "lag": lag,
-        "difference": difference,
-    }
-    return notes("peak", **values)
+    return notes("peak", jobs=jobs, together=together, begun=begun, cores=busiest, lag=lag, difference=difference)
 
 
 def _plots(burst: Burst) -> list[Plot]:
     recording = burst.run.recording
     begin = recording.jobs.begin.min()
-    ends = {"jobs that ended": burst.ends, "answers, by the client": burst.requests.end - begin}
+    ends = {"jobs that ended": burst.ends, "responses, by the client": burst.requests.end - begin}
     if burst.log:
-        ends["answers, by nginx"] = burst.log.ends - recording.origin - begin
+        ends["responses, by nginx"] = burst.log.ends - recording.origin - begin
     frequency = {name: list(by_second(values).items()) for name, values in ends.items()}
     ended = {"jobs": [(burst.until(share), share) for share in numpy.linspace(0, 100, 200)]}
     shares = [*numpy.linspace(1, 99, 50), 99.5, 99.9, 100.0]

@@ -1,17 +1,15 @@
-"""The rules that decide from the signals of a step of load which resource ran out."""
+"""The rules that decide from the signals of a step of load which resource is exhausted."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
-import numpy
-import psutil
-
-from loadtests.recording.rows import Sample
+from loadtests.campaigns.watched import Watched
 from loadtests.reporting.figures import ratio
-from loadtests.reporting.result import Signals
 
-# The share of a core, or of all cores, that counts as exhausted.
+# The share of a core, of all cores or of the time that counts as exhausted.
 BUSY = 0.9
+# The share of PostgreSQL's active sessions that wait for locks.
+WAITING = 0.5
 # The share of all cores that programs outside of the test may use.
 OTHER_PROGRAMS = 0.2
 # The share of a limit on connections or threads that counts as exhausted.
@@ -19,82 +17,15 @@ AT_LIMIT = 0.95
 QUEUE_MS = 20.0
 MEMORY_FULL = 0.95
 GROWN = 1.5
-LEAST_GROWN = {"memory": 200e6, "files": 200.0}
 
-NOTHING = "nothing that was watched"
-
-
-@dataclass(frozen=True)
-class Watched:
-    """The input of the rules: signals and the generator's samples from `begin` to `end`, and the size of this machine.
-
-    `begin` and `end` are seconds since the epoch; `memory` is in bytes.
-    """
-
-    signals: Signals
-    samples: Sequence[Sample]
-    begin: float
-    end: float
-    cores: int = field(default_factory=lambda: psutil.cpu_count() or 1)
-    memory: float = field(default_factory=lambda: psutil.virtual_memory().total)
-
-    @property
-    def rows(self) -> list[dict[str, float]]:
-        """The signals inside the window."""
-        return [row for row in self.signals.rows if self.begin <= row["time"] <= self.end]
-
-    def values(self, column: str) -> list[float]:
-        """The values of a column inside the window."""
-        return [row[column] for row in self.rows if column in row]
-
-    def mean(self, *columns: str) -> float | None:
-        """The sum of the means of columns inside the window; None if none of them has values."""
-        means = [float(numpy.mean(values)) for values in map(self.values, columns) if values]
-        return sum(means) if means else None
-
-    def names(self, prefix: str) -> list[str]:
-        """The names of the columns with a prefix, without the prefix."""
-        return sorted({name.removeprefix(prefix) for row in self.rows for name in row if name.startswith(prefix)})
-
-    def cpu(self, program: str) -> float | None:
-        """The mean CPU of a program in cores; None if it is unknown."""
-        return self.mean(f"cpu.{program}.user", f"cpu.{program}.system")
-
-    def programs(self) -> dict[str, float]:
-        """The mean CPU by program in cores, in descending order, without idle programs."""
-        names = {name.rpartition(".")[0] for name in self.names("cpu.") if name.endswith((".user", ".system"))}
-        used = {name: self.cpu(name) or 0.0 for name in names}
-        return {name: cores for name, cores in sorted(used.items(), key=lambda item: -item[1]) if cores >= 0.005}
-
-    def generator(self) -> float | None:
-        """An estimate of the CPU of the busiest generator process in cores; None without samples.
-
-        It is the upper quartile over all seconds of all processes, because samples do not name their process.
-        """
-        cores = [sample.cpu for sample in self.samples if self.begin <= sample.time <= self.end]
-        return float(numpy.percentile(cores, 75)) if cores else None
-
-    def growth(self, kind: str) -> tuple[float | None, str]:
-        """How much the program of the service that grew most did so, and its name; None with fewer than six values.
-
-        It is the mean of the last third of the window ÷ that of the first third.
-        """
-        grown: dict[str, float] = {}
-        for name in self.names(f"{kind}."):
-            values = self.values(f"{kind}.{name}")
-            third = len(values) // 3
-            if third >= 2 and name not in ("machine", "generator", "rig"):
-                first, last = float(numpy.mean(values[:third])), float(numpy.mean(values[-third:]))
-                grown[name] = last / first if first and last - first >= LEAST_GROWN[kind] else 1.0
-        most = max(grown, key=grown.__getitem__, default="")
-        return grown.get(most), most
+GENERATOR, NOTHING = "the generator, not the service", "nothing that was watched"
 
 
 @dataclass(frozen=True)
 class Evidence:
     """The evaluation of one rule.
 
-    The resource ran out if `measured` (None: unknown) reaches `bound` and the rule `applies`. A `void` rule
+    The resource is exhausted if `measured` (None: unknown) reaches `bound` and the rule `applies`. A `void` rule
     means that the test and not the service reached its limit.
     """
 
@@ -107,14 +38,14 @@ class Evidence:
     applies: bool = True
 
     @property
-    def ran_out(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the value has reached the bound, and the rule applies."""
         return self.applies and self.measured is not None and self.measured >= self.bound
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The resource that ran out, and the evidence of all rules in their order."""
+    """The exhausted resource, and the evidence of all rules in their order."""
 
     resource: str
     remark: str
@@ -122,88 +53,128 @@ class Verdict:
     evidence: tuple[Evidence, ...]
 
 
-def evaluate(watched: Watched) -> tuple[Evidence, ...]:
-    """The evaluation of all rules.
+def _generator(watched: Watched) -> Evidence:
+    remark = "it would handle responses late: use --processes, or other machines"
+    return Evidence(GENERATOR, watched.generator(), BUSY, "of one core", remark, void=True)
 
-    Causes come before consequences: if processors are exhausted, threads and connections are all in use as well.
-    """
-    mean, cpu, cores = watched.mean, watched.cpu, watched.cores
-    programs = watched.programs()
-    most = next(iter(programs), "")
-    processors = f"the machine's processors{most and f', most of it {most}'}"
-    used = ", ".join(f"{name} {used:.2f}" for name, used in programs.items())
-    waits = {name: mean(f"waits.{name}") or 0.0 for name in watched.names("waits.")}
-    locks = {name: count for name, count in waits.items() if name.startswith(("Lock:", "LWLock:", "BufferPin:"))}
-    # Locks matter if at least one session waits for another on average.
-    locked = ratio(sum(locks.values()), mean("connections.active")), max(locks, key=locks.__getitem__, default="")
-    reads = sum(count for name, count in waits.items() if name.startswith("IO:"))
-    # The master of gunicorn does not serve requests.
-    workers = (mean("processes.gunicorn-lookups") or 1) - 1
-    # Clients wait only while all connections of their pool are in use.
-    pool = mean(*(f"pool_size.{name}" for name in watched.names("pool_size."))) or 0.0
-    pooled = f"{mean('pgbouncer.servers.active') or 0.0:.0f} of {pool:.0f} connections in use"
-    connections = mean(*(f"connections.{name}" for name in watched.names("connections.")))
-    threads = ratio(mean("in_progress.lookups"), mean("thread_limit.lookups"))
-    # Threads matter if requests wait for one or are refused.
-    queued, refused = mean("queue_ms.lookups") or 0.0, mean("refusals.lookups") or 0.0
-    is_queue, queue = (
-        queued >= QUEUE_MS or refused > 0,
-        f"requests waited {queued:.0f} ms for one, {refused:.1f}/s were refused",
-    )
-    memory, files = watched.growth("memory"), watched.growth("files")
-    late, disturbed = (
-        "it would handle responses late: use --processes, or other machines",
+
+def _other_programs(watched: Watched) -> Evidence:
+    """The bound is low, because means do not show whether these programs used a processor when it was needed."""
+    used, remark = (
+        ratio(watched.cpu("other"), watched.cores),
         "programs that are not part of the test: measure again without them",
     )
-    more_workers = "a Python process uses one core: raise CDB_WORKERS"
-    # For other programs means do not show whether they used a processor when it was needed: so little is too much.
-    return (
-        Evidence("the generator, not the service", watched.generator(), BUSY, "of one core", late, void=True),
-        Evidence(
-            "other programs on this machine",
-            ratio(cpu("other"), cores),
-            OTHER_PROGRAMS,
-            "of all cores",
-            disturbed,
-            void=True,
-        ),
-        Evidence(processors, ratio(mean("cpu.machine"), cores), BUSY, "of all cores", f"cores: {used}"),
-        Evidence(
-            "locks in PostgreSQL",
-            locked[0],
-            0.5,
-            "of its sessions at work",
-            locked[1],
-            applies=sum(locks.values()) >= 1,
-        ),
-        Evidence("the one core of PgBouncer", cpu("pgbouncer"), BUSY, "of one core"),
-        Evidence(
-            "gunicorn's processes", ratio(cpu("gunicorn-lookups"), workers), BUSY, "of one core each", more_workers
-        ),
-        Evidence("the disk", mean("disk.busy"), BUSY, "of the time", f"{reads:.1f} sessions wait for it"),
-        Evidence(
-            "PgBouncer's pool of connections", mean("pgbouncer.clients.waiting"), 1.0, "clients wait for one", pooled
-        ),
-        Evidence(
-            "PostgreSQL's connections", ratio(connections, mean("connection_limit")), AT_LIMIT, "of max_connections"
-        ),
-        Evidence("gunicorn's threads", threads, AT_LIMIT, "of CDB_THREADS", queue, applies=is_queue),
-        Evidence("memory", ratio(mean("memory.machine"), watched.memory), MEMORY_FULL, "of the machine's"),
-        Evidence("memory that grows", memory[0], GROWN, "times as much as before", memory[1]),
-        Evidence("descriptors that grow", files[0], GROWN, "times as much as before", files[1]),
+    return Evidence("other programs on this machine", used, OTHER_PROGRAMS, "of all cores", remark, void=True)
+
+
+def _processors(watched: Watched) -> Evidence:
+    programs = watched.programs()
+    most = next(iter(programs), "")
+    remark = f"cores: {', '.join(f'{name} {used:.2f}' for name, used in programs.items())}"
+    used = ratio(watched.mean("cpu.machine"), watched.cores)
+    return Evidence(f"the machine's processors{most and f', most of it {most}'}", used, BUSY, "of all cores", remark)
+
+
+def _locks(watched: Watched) -> Evidence:
+    """Locks matter if at least one session waits for another on average."""
+    waits = {
+        name: count for name, count in watched.waits().items() if name.startswith(("Lock:", "LWLock:", "BufferPin:"))
+    }
+    waiting, most = sum(waits.values()), max(waits, key=waits.__getitem__, default="")
+    share = ratio(waiting, watched.mean("connections.active"))
+    return Evidence("locks in PostgreSQL", share, WAITING, "of its sessions at work", most, applies=waiting >= 1)
+
+
+def _pooler(watched: Watched) -> Evidence:
+    return Evidence("the one core of PgBouncer", watched.cpu("pgbouncer"), BUSY, "of one core")
+
+
+def _gunicorn(watched: Watched) -> Evidence:
+    # The master of gunicorn does not serve requests.
+    workers = (watched.mean("processes.gunicorn-lookups") or 1) - 1
+    used, remark = ratio(watched.cpu("gunicorn-lookups"), workers), "a Python process uses one core: raise CDB_WORKERS"
+    return Evidence("gunicorn's processes", used, BUSY, "of one core each", remark)
+
+
+def _disk(watched: Watched) -> Evidence:
+    reads = sum(count for name, count in watched.waits().items() if name.startswith("IO:"))
+    return Evidence("the disk", watched.mean("disk.busy"), BUSY, "of the time", f"{reads:.1f} sessions wait for it")
+
+
+def _pool(watched: Watched) -> Evidence:
+    """Clients wait only while all connections of their pool are in use."""
+    used, size = watched.mean("pgbouncer.servers.active") or 0.0, watched.sum("pool_size.") or 0.0
+    waiting, remark = watched.mean("pgbouncer.clients.waiting"), f"{used:.0f} of {size:.0f} connections in use"
+    return Evidence("PgBouncer's pool of connections", waiting, 1.0, "clients wait for one", remark)
+
+
+def _connections(watched: Watched) -> Evidence:
+    used = ratio(watched.sum("connections."), watched.mean("connection_limit"))
+    return Evidence("PostgreSQL's connections", used, AT_LIMIT, "of max_connections")
+
+
+def _threads(watched: Watched) -> Evidence:
+    """Threads matter if requests wait for one or are refused."""
+    used = ratio(watched.mean("in_progress.lookups"), watched.mean("thread_limit.lookups"))
+    queued, refused = watched.mean("queue_ms.lookups") or 0.0, watched.mean("refusals.lookups") or 0.0
+    remark, applies = (
+        f"requests waited {queued:.0f} ms for one, {refused:.1f}/s were refused",
+        queued >= QUEUE_MS or refused > 0,
     )
+    return Evidence("gunicorn's threads", used, AT_LIMIT, "of CDB_THREADS", remark, applies=applies)
+
+
+def _memory(watched: Watched) -> Evidence:
+    used = ratio(watched.mean("memory.machine"), watched.memory)
+    return Evidence("memory", used, MEMORY_FULL, "of the machine's")
+
+
+def _growing_memory(watched: Watched) -> Evidence:
+    return Evidence("memory that grows", *_growth(watched, "memory"))
+
+
+def _growing_files(watched: Watched) -> Evidence:
+    return Evidence("descriptors that grow", *_growth(watched, "files"))
+
+
+def _growth(watched: Watched, kind: str) -> tuple[float | None, float, str, str]:
+    grown, program = watched.growth(kind)
+    return grown, GROWN, "times as much as before", program
+
+
+# Causes come before consequences: if processors are exhausted, threads and connections are all in use as well.
+RULES: tuple[Callable[[Watched], Evidence], ...] = (
+    _generator,
+    _other_programs,
+    _processors,
+    _locks,
+    _pooler,
+    _gunicorn,
+    _disk,
+    _pool,
+    _connections,
+    _threads,
+    _memory,
+    _growing_memory,
+    _growing_files,
+)
+
+
+def evaluate(watched: Watched) -> tuple[Evidence, ...]:
+    """The evaluation of all rules, in their order."""
+    return tuple(rule(watched) for rule in RULES)
 
 
 def decide(watched: Watched, *, only_late: bool = False) -> Verdict:
-    """The verdict of the first rule whose resource ran out.
+    """The verdict of the first rule whose resource is exhausted.
 
     `only_late` means that the rate was not sustained only because the generator was late; without an exhausted
     resource the verdict is then void.
     """
     evidence = evaluate(watched)
     for one in evidence:
-        if one.ran_out:
+        if one.is_exhausted:
             return Verdict(one.resource, one.remark, one.void, evidence)
     if only_late:
-        return Verdict("the generator, not the service", "it was late, with processors to spare", True, evidence)
+        return Verdict(GENERATOR, "it was late, with processors to spare", True, evidence)
     return Verdict(NOTHING, "", False, evidence)

@@ -16,7 +16,7 @@ class Plan:
     """The parameters of a search; rates are in jobs per second.
 
     `start` and `most` are the first and the highest rate, `factor` that of each step. The bisection ends when
-    the lowest rate that broke is at most `precision` times the highest that did not. The found rate is held for
+    the lowest rate that failed is at most `precision` times the highest that did not. The found rate is held for
     `hold_seconds`; if that fails it is multiplied by `lower`, up to `holds` tries and down to `least`.
     """
 
@@ -35,19 +35,19 @@ class Found:
     """The result of a search.
 
     `tries` are (rate, result) in their order; `held` is the rate that was finally sustained, or None;
-    `broke` is the lowest rate that was not sustained, or None.
+    `failed` is the lowest rate that was not sustained, or None.
     """
 
     tries: list[tuple[float, Any]] = field(default_factory=list)
     held: float | None = None
-    broke: float | None = None
+    failed: float | None = None
 
     def attempt(self, at: Try, rate: float, purpose: str, seconds: float | None = None) -> bool:
         """Try a rate and record the result; returns whether it was sustained."""
         result = at(rate, purpose, seconds)
         self.tries.append((rate, result))
         if not result.sustained:
-            self.broke = rate if self.broke is None else min(rate, self.broke)
+            self.failed = rate if self.failed is None else min(rate, self.failed)
         return result.sustained
 
     def last(self, rate: float | None) -> Any:
@@ -58,13 +58,13 @@ class Found:
 def search(at: Try, plan: Plan) -> Found:
     """Search for the highest sustained rate.
 
-    While the rate is raised, it counts as broken only if it breaks twice: otherwise a short disturbance of the
+    While the rate is raised, it counts as failed only if it fails twice: otherwise a short disturbance of the
     machine would end the search too low.
     """
     found = Found()
     good = _ramp(at, plan, found)
-    while good and found.broke and found.broke > good * plan.precision:
-        between = math.sqrt(good * found.broke)
+    while good and found.failed and found.failed > good * plan.precision:
+        between = math.sqrt(good * found.failed)
         if found.attempt(at, between, BISECT):
             good = between
     for _ in range(plan.holds):
@@ -85,7 +85,7 @@ def _ramp(at: Try, plan: Plan, found: Found) -> float | None:
             if not found.attempt(at, rate, AGAIN):
                 break
             # The first try no longer counts.
-            found.broke = None
+            found.failed = None
         good, rate = rate, rate * plan.factor
     while good is None and rate > plan.least:
         rate /= plan.factor

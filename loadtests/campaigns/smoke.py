@@ -10,8 +10,8 @@ import math
 from loadtests.campaigns import options
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
-from loadtests.recording.outcome import OK, RIG_ERROR
-from loadtests.reporting.result import Findings, Target
+from loadtests.recording.outcome import GENERATOR_ERROR
+from loadtests.reporting.result import Findings, Target, all_correct
 
 SECONDS, QUICK_SECONDS = 20, 5
 USERS = {"ReconstructionJob": 8, "KeepAliveJob": 3, "BelleJob": 3, "Misbehaving": 2}
@@ -31,19 +31,19 @@ def run(stage: Stage) -> Findings:
     with stage.serving(scenarios=(scenario,)):
         run = stage.load("all users", Load(USERS, 20, seconds, fixed=WRITERS, options=settings))
     requests = run.recording.requests
-    good = float((requests.outcomes == OK).mean()) * 100
+    correct = all_correct([run])
     # Including whole jobs, because a user may fail outside of a request.
-    broken = int((run.recording.outcomes == RIG_ERROR).sum())
+    broken = int((run.recording.outcomes == GENERATOR_ERROR).sum())
     kinds = {str(name) for name in requests.users}
     # Rounded down, so that 100 % means all.
-    share = math.floor(good * 100) / 100
+    share = math.floor(correct.value * 100) / 100
     return Findings(
         summary=f"{share:.2f} % of {len(requests):,} requests of {len(kinds)} kinds of users got the correct response",
         targets=[
-            Target("correct responses", good, 100, at_most=False, unit="%"),
+            correct,
             Target("failures of the generator itself", broken, 0, at_most=True),
             Target("kinds of users", len(kinds), len(USERS) + len(WRITERS), at_most=False, unit=""),
         ],
         runs=[run],
-        figures={"right answers: %": [good]},
+        figures={"correct responses: %": [correct.value]},
     )

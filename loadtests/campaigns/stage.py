@@ -10,9 +10,9 @@ from loadtests import metrics
 from loadtests.campaigns import locusts
 from loadtests.campaigns.locusts import Load
 from loadtests.client import Client
+from loadtests.harness import Harness
 from loadtests.recording.reading import Recording
 from loadtests.reporting.result import Run
-from loadtests.rig import Rig
 from loadtests.service import Service, running
 from loadtests.signals.sampling import sampled
 
@@ -22,7 +22,7 @@ class NeedsOwnServiceError(Exception):
 
 
 @dataclass
-class Stage(Rig):
+class Stage(Harness):
     """One run of a campaign.
 
     `output` is the directory of its files, `host` the address of a remote deployment, empty for a local

@@ -7,26 +7,25 @@ cached response with the service for each request.
 """
 
 import argparse
-import json
 import re
 import time
 from functools import partial
-from typing import Any
 
 from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests import burst
 from loadtests.campaigns import options
+from loadtests.campaigns.repetitions import Repetitions
 from loadtests.campaigns.stage import Stage
+from loadtests.harness import clone_with_statuses, in_turns
 from loadtests.recording.outcome import NO_RESPONSE, OK, OVERLOADED
 from loadtests.reporting import plots
-from loadtests.reporting.figures import spreads
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Run, Table, Target
 from loadtests.reporting.summaries import percentiles_of
 from loadtests.storm import allow_files
 
-STATUSES, UNLOCKED = ("frozen", "locked", "unlocked"), {"status": "unlocked"}
+STATUSES = ("frozen", "locked", "unlocked")
 LOCKED_SECONDS = 60
 JOBS, QUICK_JOBS = 10_000, 500
 ROUNDS, QUICK_ROUNDS = 3, 1
@@ -36,7 +35,7 @@ MAJOR = 2**30
 LEAST_SUCCESS = 99.0
 CONFIRMED = re.compile(r'status="(200|304)"')
 # The figures of a storm, with their headings.
-MEASURED = {"answers_per_s": "answers/s", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "last_ms": "last ms"}
+MEASURED = {"responses_per_s": "responses/s", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "last_ms": "last ms"}
 MEASURED |= {"by_nginx": "by nginx alone %", "spread_ms": "last began after ms"}
 SHOWN = (OK, OVERLOADED, NO_RESPONSE)
 
@@ -49,41 +48,28 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
 
 def run(stage: Stage) -> Findings:
     """Run storms on the three tags in alternating order."""
-    jobs, scenario, storms = stage.options.jobs, stage.options.scenario, []
+    jobs, scenario, storms = stage.options.jobs, stage.options.scenario, Repetitions(("tag",))
+    tags = {status: f"storm-{status}-{scenario}" for status in STATUSES}
     allow_files(jobs)
     with stage.serving(scenarios=(scenario,), CDB_LOCKED_MAX_AGE_SECONDS=str(LOCKED_SECONDS)):
-        tags = _make_tags(stage, scenario)
-        for number in range(1, (QUICK_ROUNDS if stage.quick else ROUNDS) + 1):
-            # A new moment in each round, which no earlier round or run has put into the cache.
-            moment = {"major": MAJOR, "minor": int(time.time())}
-            for status in STATUSES[:: 1 if number % 2 else -1]:
-                given = {"jobs": jobs, "scenario": scenario, "global-tag": tags[status], **moment}
-                settings = {"start-jobs": "all at once"} | {name: str(value) for name, value in given.items()}
-                record = partial(burst.run, stage.url, options=given)
-                done = stage.watched(f"{status}, round {number}", record, settings, detailed=number == 1)
-                storms.append(_row(status, jobs, done))
-                time.sleep(PAUSE_SECONDS)
-    return _findings(stage, storms)
+        stage.say(f"cloning {scenario}")
+        clone_with_statuses(stage.client(), scenario, tags)
+        for number, status in in_turns(STATUSES, QUICK_ROUNDS if stage.quick else ROUNDS):
+            # A new moment in each storm, which no earlier storm or run has put into the cache.
+            given = {"jobs": jobs, "scenario": scenario, "global-tag": tags[status]}
+            given |= {"major": MAJOR, "minor": int(time.time())}
+            settings = {"start-jobs": "all at once"} | {name: str(value) for name, value in given.items()}
+            record = partial(burst.run, stage.url, options=given)
+            done = stage.watched(f"{status}, round {number}", record, settings, detailed=number == 1)
+            storms.add((status,), _figures_of(done, jobs))
+            time.sleep(PAUSE_SECONDS)
+    return _findings(stage.runs, storms, jobs)
 
 
-def _make_tags(stage: Stage, scenario: str) -> dict[str, str]:
-    """Create a clone of the scenario for each status; clones of an earlier run are used as they are."""
-    tags, client = {status: f"storm-{status}-{scenario}" for status in STATUSES}, stage.client()
-    there = {tag["name"]: tag for tag in client.call("GET", "globalTags").json}
-    for status, tag in tags.items():
-        if tag not in there:
-            stage.say(f"cloning {scenario} as {tag}")
-            client.call("POST", f"cloneGlobalTag/{scenario}/{tag}")
-        # An earlier run may have been interrupted between cloning and changing the status.
-        if there.get(tag, UNLOCKED)["status"] != status:
-            client.call("PUT", f"gt_change_status/{tag}/{status}")
-    return tags
+def _figures_of(run: Run, jobs: int) -> dict[str, float | None]:
+    """The figures of a storm, from its recording and counters, and the number of jobs by outcome.
 
-
-def _row(status: str, jobs: int, run: Run) -> dict[str, Any]:
-    """The figures of a storm, from its recording and counters.
-
-    `answers_per_s` are correct responses per second until the last one; `p50_ms`, `p99_ms` and `last_ms` are
+    `responses_per_s` are correct responses per second until the last one; `p50_ms`, `p99_ms` and `last_ms` are
     measured from the begin of the storm. `by_nginx` is the percentage of jobs that nginx served from its cache
     (None without counters), `spread_ms` the time from the begin of the first job to that of the last one.
     """
@@ -96,54 +82,39 @@ def _row(status: str, jobs: int, run: Run) -> dict[str, Any]:
         for name, value in run.counters.items()
         if name.startswith("cdb_requests_total{") and "/payloadiovs" in name and CONFIRMED.search(name)
     )
-    good = outcomes[OK]
     return {
-        "status": status,
-        "jobs": jobs,
-        "outcomes": outcomes,
-        "answers_per_s": good / (times["max_ms"] / 1000),
+        "responses_per_s": outcomes[OK] / (times["max_ms"] / 1000),
         "p50_ms": times["p50_ms"],
         "p99_ms": times["p99_ms"],
         "last_ms": times["max_ms"],
-        "by_nginx": 100 * max(0.0, good - served) / jobs if run.counters else None,
+        "by_nginx": 100 * max(0.0, outcomes[OK] - served) / jobs if run.counters else None,
         "spread_ms": float(requests.begin.max() - requests.begin.min()) * 1000,
+        "other": jobs - sum(outcomes[name] for name in SHOWN),
+        **outcomes,
     }
 
 
-def _findings(stage: Stage, storms: list[dict[str, Any]]) -> Findings:
-    jobs, rates = storms[0]["jobs"], spreads(storms, "status", "answers_per_s")
-    rows = [row | {name: row["outcomes"][name] for name in SHOWN} for row in storms]
-    for row in rows:
-        row["other"] = jobs - sum(row[name] for name in SHOWN)
+def _findings(runs: list[Run], storms: Repetitions, jobs: int) -> Findings:
+    rates, rows = storms.spreads("responses_per_s"), storms.rows()
     unanswered, other = (sum(row[name] for row in rows) for name in (NO_RESPONSE, "other"))
-    least = min(100 * row[OK] / jobs for row in rows if row["status"] == "frozen")
-    said = ", ".join(f"{rate.median:,.0f} on the {status} tag" for status, rate in rates.items())
-    medians = {key: spreads(storms, "status", key) for key in MEASURED}
-    cells = [(name, *(str(medians[key].get(name)) if medians[key] else None for key in MEASURED)) for name in STATUSES]
+    least = 100 * min(storms.values(OK, "frozen")) / jobs
+    medians = ", ".join(f"{rate.median:,.0f} on the {status} tag" for status, rate in rates.items())
+    columns = {name: name for name in ("tag", "repetition", *SHOWN, "other")}
     return Findings(
-        summary=f"Responses per second to {jobs:,} simultaneous jobs: {said}; {unanswered:,} jobs of {len(storms)} storms had no "
-        "response",
+        summary=f"Responses per second to {jobs:,} simultaneous jobs: {medians}; {unanswered:,} jobs of {len(runs)} storms "
+        "had no response",
         targets=[
             Target("jobs without a response, all storms", unanswered, 0, at_most=True),
             Target("responses that are neither correct nor 504 (retry later)", other, 0, at_most=True),
             Target("correct responses in the worst storm on the frozen tag", least, LEAST_SUCCESS, False, unit="%"),
         ],
         tables=[
-            Table("Median (least–most) of the storms", ("tag", *MEASURED.values()), cells),
-            Table.of(
-                "Each storm, in the order they came",
-                rows,
-                {"status": "tag"} | {name: name for name in (*SHOWN, "other")} | MEASURED,
-            ),
+            storms.table("Median (least–most) of the storms", MEASURED),
+            Table.of("Each storm", rows, columns | MEASURED),
         ],
-        plots=[plots.bars(f"Answers a second, {jobs:,} jobs at once", rates, x="answers/s")],
-        runs=stage.runs,
-        notes=notes("storm-cache", spread=max(row["spread_ms"] for row in storms)),
-        figures={
-            f"{status}: {heading}": [row[key] for row in storms if row["status"] == status]
-            for status in STATUSES
-            for key, heading in MEASURED.items()
-            if medians[key]
-        },
-        raw=[row | {"outcomes": json.dumps(row["outcomes"])} for row in storms],
+        plots=[plots.bars(f"Responses per second, {jobs:,} jobs at once", rates, x="responses/s")],
+        runs=runs,
+        notes=notes("storm-cache", spread=max(row["spread_ms"] for row in rows)),
+        figures=storms.figures(MEASURED),
+        raw=rows,
     )

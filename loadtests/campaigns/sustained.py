@@ -66,7 +66,7 @@ def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) ->
         return Step(origin, origin, ("the generator was so late that no job was due in the window",), was_late=True)
     sent = jobs.where(jobs.outcomes != NOT_SENT)
     ended = whole.where((whole.end >= begin) & (whole.end < end) & (whole.outcomes == OK))
-    failures = int((requests.outcomes != OK).sum()) + whole.counts[NOT_SENT]
+    failures = requests.failures + whole.counts[NOT_SENT]
     p50, _, p95, p99, *_ = percentiles_of(sent.milliseconds).values()
     late = percentiles_of((sent.begin - sent.due) * 1000)["p99_ms"] or 0.0
     mean, growth = in_progress(whole, begin, end)

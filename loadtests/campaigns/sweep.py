@@ -3,28 +3,27 @@
 import itertools
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadtests.campaigns.locusts import Load
+from loadtests.campaigns.repetitions import Repetitions
 from loadtests.campaigns.stage import Stage
 from loadtests.client import Client, lookup_path
 from loadtests.content.moments import drawing
 from loadtests.content.starts import Starts
 from loadtests.content.tags import scenario_of
-from loadtests.recording.outcome import OK
+from loadtests.harness import in_turns
 from loadtests.reporting import plots, summaries
-from loadtests.reporting.figures import Spread
-from loadtests.reporting.result import Findings, Plot, Run, Table, Target
-from loadtests.rig import in_turns
+from loadtests.reporting.result import Findings, Plot, Run, Table, Target, all_correct
 
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 0.2, 16
 WARM_UP_TIMEOUT_SECONDS = 120
 # The columns of tables, by the names of `figures_of`.
 COLUMNS = {"count": "lookups", "rate": "lookups/s", "peak": "busiest second", "p50": "p50 ms", "p95": "p95 ms"}
-COLUMNS |= {"p99": "p99 ms", "rows": "rows per answer", "failed": "failed requests", "cores": "generator, cores"}
+COLUMNS |= {"p99": "p99 ms", "rows": "rows per response", "failed": "failed requests", "cores": "generator, cores"}
 # The values of repetitions are added; those of other columns are shown with their spread.
 COUNTS = ("count", "failed")
 
@@ -47,16 +46,14 @@ class Point:
 
 
 @dataclass
-class Sweep:
+class Sweep(Repetitions):
     """The runs at all measured points, by the parts of the points, and their figures.
 
-    `label` and `figure_label` are formats of the parts: for the labels of runs, and for the names of figures, if different.
+    `label` is the format of the labels of runs, `figure_label` that of the names of figures, if different.
     """
 
-    label: str = "{}"
     figure_label: str = ""
-    runs: dict[tuple, list[Run]] = field(default_factory=dict)
-    measured: dict[tuple, list[dict[str, float | None]]] = field(default_factory=dict)
+    runs: dict[tuple, list[Run]] = field(default_factory=dict, init=False)
 
     def measure(self, stage: Stage, points: Sequence[Point], repetitions: int, command: str = "serve") -> None:
         """Measure all points in turns of alternating order, each after a second of other lookups.
@@ -70,35 +67,16 @@ class Sweep:
                 for turn, point in group:
                     warm_up(stage, point)
                     label, detailed = f"{self.label.format(*point.parts)}, {turn}", point.detailed and turn == 1
-                    self.add(point.parts, stage.load(label, point.load, detailed=detailed))
+                    self.add_run(point.parts, stage.load(label, point.load, detailed=detailed))
 
-    def add(self, parts: tuple, run: Run) -> None:
+    def add_run(self, parts: tuple, run: Run) -> None:
         """Add a repetition of a point."""
         self.runs.setdefault(parts, []).append(run)
-        self.measured.setdefault(parts, []).append(figures_of(run))
+        self.add(parts, figures_of(run))
 
-    def values(self, name: str, *parts: Any) -> list[float]:
-        """The values of a figure in all repetitions of a point that have it."""
-        return [one[name] for one in self.measured[parts] if one[name] is not None]
-
-    def median(self, name: str, *parts: Any) -> float | None:
-        """The median of a figure at a point; None without values."""
-        values = self.values(name, *parts)
-        return Spread.of(values).median if values else None
-
-    def spreads(self, name: str) -> dict[str, Spread]:
-        """The spread of a figure at all points, by their labels."""
-        return {self.label.format(*parts): Spread.of(self.values(name, *parts)) for parts in self.runs}
-
-    def table(self, title: str, heads: Sequence[str], cells: Mapping[tuple, tuple] | None = None) -> Table:
-        """A table with a row for each point; `cells` are the first ones of each row (default: the parts)."""
-        rows = []
-        for parts in self.runs:
-            values = {name: self.values(name, *parts) for name in COLUMNS}
-            shown = {name: str(Spread.of(found)) if found else None for name, found in values.items()}
-            shown |= {name: int(sum(values[name])) for name in COUNTS}
-            rows.append((*(cells[parts] if cells else parts), *shown.values()))
-        return Table(f"{title}: median (least–most) of repetitions", (*heads, *COLUMNS.values()), rows)
+    def table_of(self, title: str, **more: Callable[..., Any]) -> Table:
+        """A table with a row for each point; `more` are further columns, with functions of the parts."""
+        return self.table(f"{title}: median (least–most) of repetitions", COLUMNS, sums=COUNTS, more=more)
 
     def surface(self, title: str, name: str, rows: Sequence, columns: Sequence, **labels: str) -> Plot:
         """A heat map of the medians of a figure at the points (row, column); `labels` are those of `plots.surface`."""
@@ -112,41 +90,27 @@ class Sweep:
         plots: Iterable[Plot],
         notes: Sequence[str],
         *,
-        parts: Sequence[str],
         figures: Sequence[str],
         empty: Sequence[tuple] = (),
     ) -> Findings:
         """The findings of the campaign.
 
-        `parts` are the columns of the parts of a point in the CSV file, `figures` the figures that `compare` compares.
-        Lookups must return rows except at the points `empty`.
+        `figures` are those that `compare` compares. Lookups must return rows except at the points `empty`.
         """
-        outcomes = [run.recording.requests.outcomes for runs in self.runs.values() for run in runs]
-        right = sum(int((found == OK).sum()) for found in outcomes) / max(1, sum(map(len, outcomes)))
+        runs = [run for repetitions in self.runs.values() for run in repetitions]
         fewest = min((min(self.values("rows", *point)) for point in self.runs if point not in empty), default=None)
-        units = {"rate": "lookups/s"}
         return Findings(
             summary=summary,
             targets=[
-                Target("correct responses", right * 100, 100, at_most=False, unit="%"),
+                all_correct(runs),
                 Target("fewest rows per response, where rows are expected", fewest, 1, at_most=False),
             ],
             tables=tables,
             plots=list(plots),
-            runs=[run for runs in self.runs.values() for run in runs],
+            runs=runs,
             notes=list(notes),
-            figures={
-                f"{(self.figure_label or self.label).format(*point)}: {units.get(name, f'{name} ms')}": self.values(
-                    name, *point
-                )
-                for point in self.runs
-                for name in figures
-            },
-            raw=[
-                dict(zip(parts, point, strict=True)) | {"repetition": number} | one
-                for point, repetitions in self.measured.items()
-                for number, one in enumerate(repetitions, 1)
-            ],
+            figures=self.figures({name: COLUMNS[name] for name in figures}, self.figure_label),
+            raw=self.rows(),
         )
 
 
@@ -164,7 +128,7 @@ def figures_of(run: Run) -> dict[str, float | None]:
     peak = float(of["peak_rate"]) if of["seconds"] > 2 else None
     found = {"count": of["requests"], "rate": of["ok_rate"] or 0.0, "peak": peak}
     found |= {name: of[f"{name}_ms"] or 0.0 for name in ("p50", "p95", "p99")}
-    found |= {"rows": of["rows_per_answer"] or 0.0, "failed": int((requests.outcomes != OK).sum())}
+    found |= {"rows": of["rows_per_response"] or 0.0, "failed": requests.failures}
     return found | {"cores": max((sample.cpu for sample in run.recording.samples), default=None)}
 
 

@@ -16,9 +16,10 @@ import psutil
 import psycopg2
 
 from loadtests import wrk
-from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, ClientProcesses, Loop, leave, read_nested
+from loadtests.chaos.clients import ClientProcesses, Loop, leave, read_nested
+from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG
 from loadtests.chaos.stage import Fault, SkippedError, Stage
-from loadtests.service import ServiceError, kill
+from loadtests.service import ServiceError, frozen, kill
 
 KILLS = 3
 FLOOD_CONNECTIONS = 4000
@@ -69,16 +70,8 @@ def _database_is_back(stage: Stage) -> float:
 
 def freeze_postgresql(stage: Stage) -> float:
     """Freeze PostgreSQL: the kernel accepts connections, but nothing responds, as with a broken network."""
-    processes = stage.databases()
-    try:
-        for process in processes:
-            process.suspend()
-        time.sleep(stage.seconds)
-    finally:
-        returned = time.monotonic()
-        for process in processes:
-            process.resume()
-    return returned
+    with frozen(stage.databases()):
+        return nothing(stage)
 
 
 def restart_pgbouncer(stage: Stage) -> float:

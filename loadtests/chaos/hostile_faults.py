@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from loadtests.chaos.clients import ANSWERED, DROPPED, TIMEOUT_SECONDS, WRONG, ClientProcesses, Log, Loop, Scene
+from loadtests.chaos.clients import TIMEOUT_SECONDS, ClientProcesses, Loop, Scene
 from loadtests.chaos.faults import kill_workers
+from loadtests.chaos.log import ANSWERED, DROPPED, WRONG, Log
 from loadtests.chaos.stage import Fault, Stage
-from loadtests.client import Client, DroppedError
+from loadtests.client import Client, DroppedError, lookup_path
 from loadtests.service import PREFIX
 
 ATTACKERS = 4
@@ -36,7 +37,7 @@ CONDITIONS += [
 def attack_by_conditions(scene: Scene, log: Log, number: int, pause: float) -> None:
     """Send conditional reads of cached responses, some 50 per second each, beside incomplete writes."""
     name = scene.written.name if number % 2 else scene.frozen.name
-    paths = [f"payloadiovs/?gtName={name}&majorIOV=1&minorIOV=0", f"globalTag/{name}", f"gtPayloadLists/{name}"]
+    paths = [lookup_path(name, (1, 0)), f"globalTag/{name}", f"gtPayloadLists/{name}"]
     with _opened(scene, OPEN_WRITES, lambda _: _write("Content-Length: 1000\r\n") + b"{"):
         while not scene.over.is_set():
             path, condition = random.choice([*paths, "globalTags"]), random.choice(CONDITIONS)

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from loadtests.client import Response
+from loadtests.client import Response, lookup_path
 
 OPEN = 2**63 - 1
 # The members of a row of a nested document, in the order of a lookup.
@@ -30,7 +30,7 @@ class FrozenTag:
         """The path of a lookup at the start of a random row, and its moment; in time every row is requested."""
         _, starts, _ = random.choice(self._lists)
         moment = random.choice(starts)
-        return f"payloadiovs/?gtName={self.name}&majorIOV={moment[0]}&minorIOV={moment[1]}", moment
+        return lookup_path(self.name, moment), moment
 
     def check(self, path: str, moment: tuple[int, int], response: Response) -> str | None:
         """Compare a response with the document, and its bytes with those of the first response."""
@@ -75,7 +75,7 @@ class WrittenTag:
 
     def path(self, major: int) -> str:
         """The path of the lookup at (major, 0)."""
-        return f"payloadiovs/?gtName={self.name}&majorIOV={major}&minorIOV=0"
+        return lookup_path(self.name, (major, 0))
 
     def check(self, major: int, oldest: Sequence[int], response: Response) -> str | None:
         """Check that each writer's row is between that acknowledged before (`oldest`) and that attempted by now."""

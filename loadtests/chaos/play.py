@@ -5,7 +5,8 @@ from collections import Counter
 
 from loadtests import metrics
 from loadtests.chaos import clients
-from loadtests.chaos.clients import PROCESSES, ClientProcesses, Log, Scene
+from loadtests.chaos.clients import PROCESSES, ClientProcesses, Scene
+from loadtests.chaos.log import Log
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.report import Played, Row, judge
 from loadtests.chaos.stage import Fault, SkippedError, Stage

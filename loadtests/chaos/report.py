@@ -1,6 +1,5 @@
 """The report of `make chaos`: one row for each fault, computed from the logs of the clients, and a plot."""
 
-import csv
 import json
 import math
 import time
@@ -13,9 +12,9 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from loadtests.chaos.clients import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
+from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
 from loadtests.reporting.plots import COLOURS, drawn
-from loadtests.reporting.report import markdown_table
+from loadtests.reporting.report import markdown_table, write_csv
 from loadtests.reporting.result import Table
 
 RECOVERY_SECONDS = 2.0
@@ -136,10 +135,7 @@ def write(directory: Path, played: list[Played], seconds: float) -> None:
     if not played:
         return
     rows = [one.row.cells() for one in played]
-    with (directory / "chaos.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(directory / "chaos.csv", rows)
     (directory / "chaos.json").write_text(json.dumps(rows, indent=2) + "\n")
     since = "\n".join(
         f"- {one.row.fault}: {one.row.what}; recovery counts from: {one.row.since}."

@@ -12,7 +12,8 @@ import psutil
 import psycopg2
 
 from loadtests import usage
-from loadtests.chaos.clients import Log, Scene
+from loadtests.chaos.clients import Scene
+from loadtests.chaos.log import Log
 from loadtests.service import Service, ServiceError, becomes_true, start
 from loadtests.standby import Standby
 

@@ -8,7 +8,7 @@ SIZED = re.compile(r"[a-z]+-(\d+)x(\d+)")
 
 
 def sized_tag(prefix: str, types: int, iovs_per_type: int) -> str:
-    """The name of a tag with so many payload types and IOVs of each type; the prefix consists of lower-case letters."""
+    """The name of a tag with `types` payload types and `iovs_per_type` IOVs of each; `prefix` consists of a-z."""
     return f"{prefix}-{types}x{iovs_per_type}"
 
 

@@ -2,7 +2,7 @@
 
 OK = "success"
 # The status and form were correct, the content was not.
-WRONG = "wrong answer"
+WRONG = "wrong response"
 NO_RESPONSE = "no response"
 NOT_FOUND = "404"
 CLIENT_ERROR = "4xx"
@@ -12,12 +12,12 @@ SERVER_ERROR = "5xx"
 # The generator had too many requests in progress to start this one.
 NOT_SENT = "not sent"
 # An unexpected exception in the generator itself.
-RIG_ERROR = "rig error"
+GENERATOR_ERROR = "generator error"
 
 # The largest number of characters in the description of a failure.
 DETAIL_LENGTH = 600
 
-OUTCOMES = (OK, WRONG, NO_RESPONSE, NOT_FOUND, CLIENT_ERROR, OVERLOADED, SERVER_ERROR, NOT_SENT, RIG_ERROR)
+OUTCOMES = (OK, WRONG, NO_RESPONSE, NOT_FOUND, CLIENT_ERROR, OVERLOADED, SERVER_ERROR, NOT_SENT, GENERATOR_ERROR)
 OF_STATUS = {0: NO_RESPONSE, 404: NOT_FOUND, 504: OVERLOADED}
 OF_CLASS = {4: CLIENT_ERROR, 5: SERVER_ERROR}
 
@@ -30,6 +30,6 @@ def of_response(status: int, body: bytes) -> str:
 def of_status(status: int, expected: int) -> str:
     """The outcome by the HTTP status (0: no response).
 
-    A status that is neither expected nor an error is a wrong answer.
+    A status that is neither expected nor an error is a wrong response.
     """
     return OK if status == expected else OF_STATUS.get(status, OF_CLASS.get(status // 100, WRONG))

@@ -84,6 +84,16 @@ class Recording:
         return self.where(self.methods == JOB)
 
     @property
+    def answered(self) -> "Recording":
+        """The requests that got a response, with any outcome."""
+        return self.where(self.statuses > 0)
+
+    @property
+    def failures(self) -> int:
+        """The number of rows with another outcome than success."""
+        return int((self.outcomes != OK).sum())
+
+    @property
     def milliseconds(self) -> numpy.ndarray:
         """Response times from when each request was due, so that delays of a late generator are included."""
         return (self.end - self.due) * 1000

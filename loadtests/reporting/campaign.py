@@ -29,9 +29,9 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
         seen[result.part] += 1
         result.part = f"run-{result.part}" + (f"-{seen[result.part]}" if seen[result.part] > 1 else "")
         results.append(result)
-    said = {"question": findings.question, "headline": findings.summary, "too_small": findings.too_small}
+    texts = {"question": findings.question, "headline": findings.summary, "too_small": findings.too_small}
     passed = findings.passed if findings.targets else None
-    path = Report(title, facts, results, passed=passed, **said).write(directory)
+    path = Report(title, facts, results, passed=passed, **texts).write(directory)
     rows = [
         {"figure": figure, "repetition": number, "value": value}
         for figure, values in findings.figures.items()

@@ -22,8 +22,8 @@ VERDICTS = ("slower", "faster", "more", "less", UNCHANGED, UNKNOWN, ONLY_BEFORE,
 COLUMNS = ("figure", "A", "B", "B / A", "interval", "verdict")
 # Units of time: a smaller value is faster.
 TIMES = ("ms", "s", "seconds", "min")
-# A percentile needs so many values above it: otherwise it changes by chance, to an unknown degree. The maximum
-# always does.
+# The least number of values above a percentile. With fewer it changes by chance, to an unknown degree, as the
+# maximum always does.
 LEAST_BEYOND = 10
 # The least share of the blocks of a run in which requests are due. Resampling the single filled block of a
 # storm has no meaning.

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,11 @@ def spreads(rows: Iterable[dict[str, Any]], key: str, column: str) -> dict[Any, 
     """The spread of the values of a column by the value of a key; rows without a value are left out."""
     known = (row for row in rows if row.get(column) is not None)
     return {name: Spread.of([row[column] for row in group]) for name, group in grouped(known, key).items()}
+
+
+def ratios_to(found: Mapping[str, Spread], base: str) -> dict[str, float | None]:
+    """The median of each spread ÷ that of the one with the name `base`."""
+    return {name: ratio(one.median, found[base].median) for name, one in found.items()}
 
 
 def curves(rows: Iterable[dict[str, Any]], key: str, *columns: str) -> dict[Any, list[tuple]]:

@@ -46,7 +46,7 @@ PANELS = {
     "pgbouncer.": ("PgBouncer", 1),
     "in_progress.": ("in progress", 1),
     "queue_ms.": ("wait for a\nthread, ms", 1),
-    "answers.": ("answers/s", 1),
+    "responses.": ("responses/s", 1),
     "lookups.": ("lookups/s", 1),
     "errors.": (ERRORS, 1),
     "refusals.": ("refused/s", 1),

@@ -1,6 +1,6 @@
 """The elements of a report, and the data that parts of the bench and campaigns pass to it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +70,7 @@ class Signals:
     Processes: `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes (private resident
     memory; pages that a process shares with its parent count for each; PostgreSQL's shared memory counts once),
     `files.<program>`, `threads.<program>`, `processes.<program>`. The programs are nginx, gunicorn-lookups,
-    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, generator, rig (the harness), and for CPU
+    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, generator, harness (the harness), and for CPU
     also other, which is the rest.
 
     Machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes per
@@ -79,7 +79,7 @@ class Signals:
     PostgreSQL: `connections.<state>`; active ones by wait event, `waits.<type>:<event>`, or `waits.none`
     without a wait.
 
-    Service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, the rates per second `answers.<status>`,
+    Service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, the rates per second `responses.<status>`,
     `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started`, `.finished`, and the others of
     `loadtests/signals/sources.py`.
 
@@ -111,12 +111,20 @@ class Run:
     settings: dict[str, str] = field(default_factory=dict)
 
 
+def all_correct(runs: Sequence[Run]) -> Target:
+    """The target that all requests of some runs got the correct response; 0 % without requests."""
+    requests = [run.recording.requests for run in runs]
+    count = sum(map(len, requests))
+    share = 1 - sum(one.failures for one in requests) / count if count else 0.0
+    return Target("correct responses", share * 100, 100, at_most=False, unit="%")
+
+
 @dataclass
 class Findings:
     """The findings of a campaign.
 
     `summary` is one sentence with the main number. `figures` are those that `compare` compares: the values of
-    all repetitions by name with unit, such as "tiny, random: answers/s". `targets` decide whether the campaign
+    all repetitions by name with unit, such as "tiny, random: responses/s". `targets` decide whether the campaign
     passed, unless the run is too small for verdicts: then `too_small` is the option that made it so.
     """
 

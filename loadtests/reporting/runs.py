@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy
 
 from loadtests import metrics
-from loadtests.recording.outcome import NOT_SENT, OK, RIG_ERROR
+from loadtests.recording.outcome import GENERATOR_ERROR, NOT_SENT, OK
 from loadtests.recording.reading import Recording
 from loadtests.reporting import resources, summaries, timelines
 from loadtests.reporting.figures import number
 from loadtests.reporting.result import Result, Run, Table
 
 OVERVIEW = {"label": "run", "requests": "requests", "jobs": "jobs", "seconds": "duration, s"}
-OVERVIEW |= {"mean_rate": "mean frequency, requests/s", "ok_rate": "right answers/s"}
+OVERVIEW |= {"mean_rate": "mean frequency, requests/s", "ok_rate": "correct responses/s"}
 OVERVIEW |= {"peak_rate": "peak frequency, requests/s", "p50_ms": "p50, ms", "p95_ms": "p95, ms", "p99_ms": "p99, ms"}
-OVERVIEW |= {"right": "right, %", "rows_per_answer": "rows per answer"}
+OVERVIEW |= {"right": "right, %", "rows_per_response": "rows per response"}
 PERCENTILES = {"name": "request", "count": "count", "p50_ms": "p50", "p90_ms": "p90", "p95_ms": "p95", "p99_ms": "p99"}
 PERCENTILES |= {"p999_ms": "p99.9", "max_ms": "max"}
 MODEL = {
@@ -82,7 +82,15 @@ def table_of(runs: Sequence[Run], title: str = "Runs") -> Table:
 
 
 def _responses(recording: Recording) -> Table:
-    columns = ("request", "right answers", "rows in all", "rows per answer", "MB in all", "bytes per answer", "MB/s")
+    columns = (
+        "request",
+        "correct responses",
+        "rows in all",
+        "rows per response",
+        "MB in all",
+        "bytes per response",
+        "MB/s",
+    )
     rows = []
     seconds = summaries.summary_of(recording)["seconds"]
     for name, one in summaries.by_name(recording):
@@ -131,7 +139,7 @@ class Generator:
         cores = max((sample.cpu for sample in recording.samples), default=None)
         lag = max((sample.lag_ms for sample in recording.samples), default=None)
         high = float(numpy.percentile(late, 99, method="inverted_cdf"))
-        return cls(cores, lag, float(late.max()), high, recording.counts[NOT_SENT], recording.counts[RIG_ERROR])
+        return cls(cores, lag, float(late.max()), high, recording.counts[NOT_SENT], recording.counts[GENERATOR_ERROR])
 
     @property
     def faults(self) -> list[str]:
@@ -168,7 +176,7 @@ def sentences(run: Run) -> list[str]:
 
 
 def _counts(run: Run) -> str:
-    answered, counters = int((run.recording.requests.statuses > 0).sum()), run.counters
+    answered, counters = len(run.recording.answered), run.counters
     application = round(_served(run, "cdb_requests_total"))
     # Without the requests for /metrics; 0 if the count is unknown.
     readings = REQUESTS_BY_READING * metrics.total(counters, "cdb_requests_total", of=METRICS_ROUTE)

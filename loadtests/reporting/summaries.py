@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 
-from loadtests.recording.outcome import NOT_SENT, OK, OVERLOADED, RIG_ERROR
+from loadtests.recording.outcome import GENERATOR_ERROR, NOT_SENT, OK, OVERLOADED
 from loadtests.recording.reading import Recording
 from loadtests.reporting.figures import place_of
 
@@ -37,7 +37,7 @@ def summary_of(recording: Recording) -> dict[str, Any]:
     time, `peak_rate` the largest number of requests that ended within any one second. `p50_ms` … `max_ms` are
     times of all requests, including failed ones, from when each was due. `ok_share` is the fraction of correct
     responses among all requests and jobs that could not be started; `failures` counts the failed ones of both
-    by outcome. `rows_per_answer` is the mean of correct responses that have rows, `bytes_per_answer` that of
+    by outcome. `rows_per_response` is the mean of correct responses that have rows, `bytes_per_response` that of
     all correct responses.
     """
     requests = recording.requests
@@ -57,8 +57,8 @@ def summary_of(recording: Recording) -> dict[str, Any]:
         **percentiles_of(requests.milliseconds),
         "ok_share": right / (tried + unsent) if tried + unsent else None,
         "failures": failures,
-        "rows_per_answer": _mean(requests.rows[good & (requests.rows >= 0)]),
-        "bytes_per_answer": _mean(requests.bytes[good]),
+        "rows_per_response": _mean(requests.rows[good & (requests.rows >= 0)]),
+        "bytes_per_response": _mean(requests.bytes[good]),
     }
 
 
@@ -90,7 +90,7 @@ def faults_of(recording: Recording) -> int:
     Responses with 504 and jobs that were not started do not count.
     """
     failed = sum(count for outcome, count in failures_of(recording).items() if outcome not in (OVERLOADED, NOT_SENT))
-    return failed + recording.jobs.counts[RIG_ERROR]
+    return failed + recording.jobs.counts[GENERATOR_ERROR]
 
 
 def _mean(values: numpy.ndarray) -> float | None:

@@ -90,9 +90,9 @@ class Ramp(Plan):
         self.failures += seen.failures
         step = int(seconds / self._options.step_seconds)
         if self.failures > self._options.failing_percent / 100 * self.requests:
-            self.over = f"broke at {seen.users} users: {self.failures} of {self.requests} requests failed"
+            self.over = f"failed at {seen.users} users: {self.failures} of {self.requests} requests failed"
         elif seen.p95 is not None and seen.p95 > self._options.slow_milliseconds:
-            self.over = f"broke at {seen.users} users: 95 % of the responses took up to {seen.p95:.0f} ms"
+            self.over = f"failed at {seen.users} users: 95 % of the responses took up to {seen.p95:.0f} ms"
         elif step >= RAMP_STEPS:
             self.over = f"held {self.users} users"
         if self.over:

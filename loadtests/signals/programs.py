@@ -11,7 +11,7 @@ PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 # Names of the root processes; descendants without a name of their own have the name of their root.
-SERVE, RIG, POSTGRES, GENERATOR = "serve", "rig", "postgres", "generator"
+SERVE, HARNESS, POSTGRES, GENERATOR = "serve", "harness", "postgres", "generator"
 MASTER = "cdb.serving.gunicorn_master"
 
 
@@ -77,7 +77,7 @@ class Programs:
     """Columns by program.
 
     The programs are nginx, gunicorn-lookups, gunicorn-others (gunicorn with `manage.py run`), pgbouncer,
-    postgres, serve (the supervisor), generator (the locust processes) and rig (this harness). `roots` has the
+    postgres, serve (the supervisor), generator (the locust processes) and harness (this harness). `roots` has the
     program of each root process by pid. A descendant belongs to the program that its command line shows, or
     else to that of its root.
     """
@@ -143,7 +143,7 @@ class Programs:
         these are checked again each time.
         """
         known = self._known.get((stat.pid, stat.born))
-        if known and known not in (SERVE, RIG):
+        if known and known not in (SERVE, HARNESS):
             return known
         place: Stat | None = stat
         while place is not None and place.pid not in self._roots:
@@ -157,7 +157,7 @@ class Programs:
 
 def _program_of(stat: Stat, root: str) -> str:
     """The program of a descendant of `root`, by its name and command line."""
-    if root not in (SERVE, RIG):
+    if root not in (SERVE, HARNESS):
         return root
     if root == SERVE and stat.name in ("nginx", "pgbouncer"):
         return stat.name
@@ -169,4 +169,4 @@ def _program_of(stat: Stat, root: str) -> str:
         return f"gunicorn-{words[words.index(MASTER) + 1]}"
     if root == SERVE and any("gunicorn" in word for word in words):
         return "gunicorn"
-    return GENERATOR if root == RIG and "locust" in words else root
+    return GENERATOR if root == HARNESS and "locust" in words else root

@@ -46,7 +46,7 @@ def sampled(url: str, service: Service | None, database: Database | None) -> Ite
 
 
 def _of_machine(service: Service | None) -> Read:
-    roots = {os.getpid(): programs.RIG}
+    roots = {os.getpid(): programs.HARNESS}
     if service is None:
         return Programs(roots).read
     roots[service.process.pid] = programs.SERVE

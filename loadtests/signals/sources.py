@@ -27,7 +27,7 @@ GAUGES = (
     ("pgbouncer.servers", "cdb_pgbouncer_servers", "state"),
 )
 COUNTERS = (
-    ("answers", "cdb_requests_total", "status"),
+    ("responses", "cdb_requests_total", "status"),
     ("errors", "cdb_errors_total", "code"),
     ("refusals", "cdb_queue_timeouts_total", "pool"),
     ("lookups.reached", "cdb_lookups_received_total", None),
@@ -93,7 +93,7 @@ class Counts:
         Gauges: `in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`,
         `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`, `nginx.connections`.
 
-        Rates: `answers.<status>` (responses, except those of the routes `metrics.WATCHING`), `errors.<code>`,
+        Rates: `responses.<status>` (responses, except those of the routes `metrics.WATCHING`), `errors.<code>`,
         `refusals.<pool>`, `lookups.reached`, `lookups.started`, `lookups.finished`, `nginx.requests`, `nginx.dropped`.
 
         `queue_ms.<pool>` is the mean time in milliseconds that requests waited for a thread since the last successful

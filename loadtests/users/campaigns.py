@@ -14,10 +14,12 @@ from cdb_rest.domain.moment import Moment
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests import schedule
+from loadtests.client import lookup_path
 from loadtests.content.blocks import Content, row_to_insert, start_of
 from loadtests.content.expected import Expected
 from loadtests.recording.rows import now
-from loadtests.users.base import Calls, CheckedUser
+from loadtests.users.base import CheckedUser
+from loadtests.users.calls import Calls
 from loadtests.users.readers import Reader
 from loadtests.users.reply import Check, Reply
 
@@ -81,17 +83,16 @@ class ReadBack(_Numbered):
 
     def job(self, calls: Calls) -> None:
         """Look up one IOV."""
-        major, minor = start_of(next(self.numbers))
-        expected = self.content.at(major, minor)
+        moment = start_of(next(self.numbers))
+        expected = self.content.at(*moment)
 
         def same(reply: Reply) -> str | None:
             if reply.json == expected:
                 return None
             unexpected = [row for row in reply.json if row not in expected]
-            return f"at {major}, {minor} not what was inserted: {unexpected[:1]}"
+            return f"at {moment} not the inserted rows: {unexpected[:1]}"
 
-        path = f"payloadiovs/?gtName={self._tag}&majorIOV={major}&minorIOV={minor}"
-        calls.request("GET", path, name="lookup", check=same)
+        calls.request("GET", lookup_path(self._tag, moment), name="lookup", check=same)
 
 
 class StudyLookup(CheckedUser):
@@ -115,7 +116,7 @@ class StudyLookup(CheckedUser):
             reply.rows = len(reply.json)
             return self.expected.fault(moment, reply.body)
 
-        path = f"{options.route}?gtName={options.lookup_tag}&majorIOV={moment.major}&minorIOV={moment.minor}"
+        path = lookup_path(options.lookup_tag, moment, options.route)
         calls.request("GET", path, name="lookup", check=check)
 
 

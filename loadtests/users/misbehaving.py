@@ -3,7 +3,8 @@
 import random
 from typing import NamedTuple
 
-from loadtests.users.base import Calls, CheckedUser
+from loadtests.users.base import CheckedUser
+from loadtests.users.calls import Calls
 from loadtests.users.reply import Reply
 
 LOOKUP = "payloadiovs/?gtName=tiny"

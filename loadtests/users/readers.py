@@ -5,7 +5,8 @@ from typing import Any
 from urllib.parse import quote
 
 from cdb_rest.domain.moment import Moment
-from loadtests.users.base import Calls, CheckedUser
+from loadtests.users.base import CheckedUser
+from loadtests.users.calls import Calls
 from loadtests.users.reply import Reply
 from loadtests.users.subject import subject_of
 

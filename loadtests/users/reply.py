@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from locust.contrib.fasthttp import FastResponse
 
 NO_STATUS = -1
-# Failures are counted together by so many characters of their description.
+# Failures are counted together if their descriptions begin with this number of equal characters.
 KIND_LENGTH = 80
 
 # Returns a description of what is wrong with a response, or None. It may raise any exception for an unexpected form.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
 import gevent
 from gevent.lock import Semaphore
@@ -10,6 +9,7 @@ from gevent.lock import Semaphore
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup.model import COLUMNS
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
+from loadtests.client import lookup_path
 from loadtests.content.expected import Expected
 from loadtests.content.moments import drawing
 from loadtests.users.options import UNKNOWN
@@ -26,7 +26,6 @@ class Subject:
         """
         seeded = options.scenario != UNKNOWN
         self.tag: str = options.global_tag or options.scenario
-        self._query = f"payloadiovs/?gtName={quote(self.tag)}"
         mode = Mode(options.iov_mode)
         self._expected = (
             Expected(options.scenario, options.layout, options.seed, mode, tag=self.tag) if seeded else None
@@ -39,7 +38,7 @@ class Subject:
 
     def path(self, moment: Moment, *, as_objects: bool = False) -> str:
         """The path of the lookup at a moment; `as_objects` adds shape=dict."""
-        return f"{self._query}&majorIOV={moment.major}&minorIOV={moment.minor}{'&shape=dict' if as_objects else ''}"
+        return f"{lookup_path(self.tag, moment)}{'&shape=dict' if as_objects else ''}"
 
     def check(self, moment: Moment, *, as_objects: bool = False) -> Check:
         """A check that compares the response of a lookup with the expected rows."""

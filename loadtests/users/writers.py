@@ -11,7 +11,9 @@ import gevent
 from gevent.lock import Semaphore
 
 from cdb_rest.domain.moment import END_OF_TIME
-from loadtests.users.base import Calls, CheckedUser, JobEndedError
+from loadtests.client import lookup_path
+from loadtests.users.base import CheckedUser
+from loadtests.users.calls import Calls, JobEndedError
 from loadtests.users.iterations import Iterations
 from loadtests.users.reply import Check, Reply
 
@@ -135,8 +137,7 @@ class Expert(WritingUser):
         urls = [f"{kind}/{earlier:06d}" for kind in self._types]
 
         def read(major: int, check: Check) -> None:
-            path = f"payloadiovs/?gtName={tag}&majorIOV={major}&minorIOV=5"
-            calls.request("GET", path, name="read back", check=check)
+            calls.request("GET", lookup_path(tag, (major, 5)), name="read back", check=check)
 
         read(number, lambda reply: _is(reply.json, rows))
         read(earlier, lambda reply: _is([row[1] for row in reply.json], urls))

@@ -18,10 +18,12 @@ REPLACED = {
     r"\bcopied_out\b|\bhang(s|ing)?[_ ]up\b": "stream_copy, close",
     r"(?<![a-z])([Ww]hoever|[Ss]omebody|[Nn]obody|[Aa]nybody)(?![a-z])": "the actor: client, worker, operator",
     r"\bbefell\b": "what happened to",
+    r"(?<![a-z])[Rr]ig(?![a-z])": "test harness",
+    r"\b(right|wrong) answers?\b|answers_per_s\b|per_answer|\banswers/s": "response",
 }
 # Names in the database, and the Unix user `nobody`.
 ALLOWED = re.compile(r'"KeptAnswer"|kept_answer_(key|created)|KeptAnswer_id_seq|user `?nobody`?|getpwnam\("nobody"\)')
-PLACES = ("cdb", "cdb_rest", "deploy", "sql", "tests", "README.md", "CONTRIBUTING.md", "Makefile", "docs")
+PLACES = ("cdb", "cdb_rest", "deploy", "loadtests", "sql", "tests", "README.md", "CONTRIBUTING.md", "Makefile", "docs")
 SUFFIXES = (".py", ".sql", ".md", ".conf", ".ini", ".yaml", ".yml", ".sh", "")
 
 
@@ -29,8 +31,8 @@ def texts():
     for place in PLACES:
         path = ROOT / place
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            # Migrations are frozen. Load tests are not covered.
-            left_out = {"migrations", "loadtests", "test_language.py"} & {*file.relative_to(ROOT).parts}
+            # Migrations are frozen.
+            left_out = {"migrations", "test_language.py"} & {*file.relative_to(ROOT).parts}
             if file.is_file() and file.suffix in SUFFIXES and not left_out:
                 yield file.relative_to(ROOT), file.read_text()
 

@@ -1,4 +1,4 @@
-"""A web server that counts for itself what the load generator says it asked."""
+"""A web server that counts its requests, and fixtures of services for the load tests."""
 
 import shutil
 import tempfile
@@ -16,7 +16,7 @@ BODY = b"[]"
 
 
 class CountingServer(ThreadingHTTPServer):
-    """Answers with the status that the path names, as in /404, and counts what it was asked."""
+    """Responds with the status that the path names, as in /404, and records the paths."""
 
     daemon_threads = True
 
@@ -30,7 +30,7 @@ class CountingServer(ThreadingHTTPServer):
         return Counter(int(path[1:4]) for path in self.paths)
 
     def handle_error(self, *_):
-        """The load generator drops its connections when its time is over."""
+        """Ignore errors: the load generator drops its connections at the end of its run."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -39,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.paths.append(self.path)
         head = f"HTTP/1.1 {self.path[1:4]} X\r\nContent-Length: {len(BODY)}\r\n\r\n"
-        # In one piece, so that no delayed acknowledgement comes in between.
+        # In a single write, because two writes may wait for a delayed acknowledgement.
         self.wfile.write(head.encode() + BODY)
 
     def log_message(self, *_):
@@ -59,13 +59,13 @@ def server():
 
 @pytest.fixture(scope="session")
 def needs_packages():
-    """Skips where nginx or PgBouncer is missing."""
+    """Skip the test if nginx or PgBouncer is not installed."""
     require("nginx", "pgbouncer")
 
 
 @pytest.fixture(scope="module")
 def open_directory():
-    """Outside of pytest's own, which each start of pytest closes to other accounts, nginx's and the database's among them."""
+    """A directory that the accounts of nginx and PostgreSQL can read, unlike the directories of pytest."""
     directory = Path(tempfile.mkdtemp(prefix="cdb-load-"))
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
@@ -74,7 +74,7 @@ def open_directory():
 @pytest.fixture(scope="session")
 def load_service():
     """`manage.py run` with its example tag, for all tests of users and of the web UI."""
-    # pytest's own directories are closed to other accounts, the database server's among them.
+    # The account of PostgreSQL cannot read the directories of pytest.
     directory = tempfile.TemporaryDirectory(prefix="cdb-load-", ignore_cleanup_errors=True)
     with directory as path, Service(Path(path) / "data").running() as service:
         yield service

@@ -1,8 +1,8 @@
-"""A service with known delays and faults, which writes down for itself what it was asked and did.
+"""A service with known delays and faults, which logs its requests and its faults.
 
-`python -m tests.loadtests.fake_server LOG FAULT [--every N] …` prints its port, and answers `globalTags` and `payloadiovs/` from
-the rows of the scenario tiny, except where the fault says otherwise. LOG gets a line of JSON for each request when it came
-(`number`, `path`, `came`), and one when it was done with (`number`, `went`, `did`).
+`python -m tests.loadtests.fake_server LOG FAULT [--every N] …` prints its port, and responds to `globalTags` and
+`payloadiovs/` with the rows of the scenario tiny, unless the fault applies. LOG gets a line of JSON when a request
+is received (`number`, `path`, `came`), and one when the response was sent (`number`, `went`, `did`).
 """
 
 import argparse
@@ -33,7 +33,7 @@ PIECES = 5
 
 
 def lookup(moment):
-    """What a lookup answers, by looking at every row."""
+    """The response to a lookup, computed from all rows."""
     found = []
     for name, rows in sorted(ROWS.items()):
         earlier = [row for row in rows if row.start <= moment]
@@ -46,7 +46,7 @@ def lookup(moment):
 
 
 class Fake:
-    """Serves until it is killed."""
+    """The server; it runs until it is killed."""
 
     def __init__(self, options):
         self.options = options
@@ -74,12 +74,12 @@ class Fake:
             # Connections may be kept open.
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                await self.answer(head.split(b" ", 2)[1].decode(), writer)
+                await self.respond(head.split(b" ", 2)[1].decode(), writer)
                 if writer.is_closing() or b"connection: close" in head.lower():
                     break
         writer.close()
 
-    async def answer(self, path, writer):
+    async def respond(self, path, writer):
         self.count += 1
         number, came = self.count, time.time()
         if self.first is None:
@@ -100,7 +100,7 @@ class Fake:
         return lookup(Moment(int(query["majorIOV"][0]), int(query["minorIOV"][0])))
 
     async def refuse(self):
-        """Take no connections for a while."""
+        """Refuse connections for a while."""
         await asyncio.sleep(self.options.since)
         self.server.close()
         await asyncio.sleep(self.options.seconds)
@@ -131,7 +131,7 @@ async def error(fake, body, writer):
 
 
 async def slow_error(fake, body, writer):
-    """The head of an error first, and its text later."""
+    """Send the head of an error first, and its text later."""
     text = json.dumps({"detail": "broken on purpose", "code": "fake"}).encode()
     writer.write(head(len(text), fake.options.status))
     await asyncio.sleep(fake.options.seconds)
@@ -139,7 +139,7 @@ async def slow_error(fake, body, writer):
 
 
 async def stall(fake, body, writer):
-    """All that come in a window wait for its end."""
+    """Delay all requests of a window until its end."""
     since = fake.first + fake.options.since
     if since <= time.time() < since + fake.options.seconds:
         await asyncio.sleep(since + fake.options.seconds - time.time())
@@ -166,7 +166,7 @@ async def slow_body(fake, body, writer):
 
 
 async def truncated(fake, body, writer):
-    """A body that is good JSON, and shorter than was announced."""
+    """Send a valid JSON body that is shorter than its Content-Length."""
     text = json.dumps(body).encode()
     writer.write(head(len(text) + 1) + text)
     await writer.drain()
@@ -174,7 +174,7 @@ async def truncated(fake, body, writer):
 
 
 async def wrong_value(fake, body, writer):
-    """One checksum is another one."""
+    """Change one checksum, or the name of the tag."""
     if isinstance(body[0], list):
         body[0][2] = body[0][2][::-1]
     else:
@@ -195,7 +195,7 @@ async def html(fake, body, writer):
 
 
 async def silent(fake, body, writer):
-    """Never answers."""
+    """Send no response."""
     await asyncio.sleep(3600)
 
 
@@ -210,7 +210,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("log", type=Path)
     parser.add_argument("fault", choices=[*FAULTS, "refuse"])
-    parser.add_argument("--every", type=int, default=1, help="only each so-manieth request")
+    parser.add_argument("--every", type=int, default=1, help="apply the fault to every N-th request")
     parser.add_argument("--status", type=int, default=500)
     parser.add_argument("--since", type=float, default=0.0, help="seconds from the first request to the window")
     parser.add_argument("--seconds", type=float, default=0.05, help="a delay, or the length of the window")

@@ -16,7 +16,7 @@ JSON = b"Content-Type: application/json\r\n"
 
 
 class SmallService(ThreadingHTTPServer):
-    """A service of two tags that keeps rows in memory, and lies, forgets, breaks off or refuses as its `fault` says."""
+    """A service of two tags that keeps rows in memory, and responds to every fifth request with its `fault`."""
 
     daemon_threads = True
 
@@ -27,7 +27,7 @@ class SmallService(ThreadingHTTPServer):
         self.requests = 0
 
     def handle_error(self, *_):
-        """Connections end as they like here."""
+        """Ignore errors: the faults close connections."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         numbers = self.server.rows.setdefault(row["payload_type"], [])
         if row["size"] not in numbers and not (self.server.fault == "forgets" and row["size"] % 5 == 4):
             numbers.append(row["size"])
-        self.answer({"rows": [{"added": {"payload_url": row["payload_url"]}}]})
+        self.respond({"rows": [{"added": {"payload_url": row["payload_url"]}}]})
 
     def do_GET(self):
         self.server.requests += 1
@@ -56,14 +56,14 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\n\r\n<html>")
             return
         if kind == "refuses":
-            self.answer({"detail": "later", "code": "overloaded"}, "504 Gateway Timeout", b"Retry-After: 5\r\n")
+            self.respond({"detail": "later", "code": "overloaded"}, "504 Gateway Timeout", b"Retry-After: 5\r\n")
             return
         if kind == "fails":
-            self.answer({"detail": "bug", "code": "internal_error"}, "500 Internal Server Error")
+            self.respond({"detail": "bug", "code": "internal_error"}, "500 Internal Server Error")
             return
         if "globalTags" in self.path:
             written = sum(len(numbers) for numbers in self.server.rows.values())
-            self.answer(
+            self.respond(
                 [
                     {"name": "frozen", "status": "frozen", "payload_lists_count": 1, "payload_iov_count": 3},
                     {"name": "written", "status": "unlocked", "payload_iov_count": written},
@@ -71,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
             )
         elif "gtName=frozen" in self.path:
             major = int(self.path.split("majorIOV=")[1].split("&")[0])
-            self.answer([["Gain", f"u{major + (kind == 'lies')}", "", major, major, 0, 9, 0, None]])
+            self.respond([["Gain", f"u{major + (kind == 'lies')}", "", major, major, 0, 9, 0, None]])
         else:
             major = int(self.path.split("majorIOV=")[1].split("&")[0])
             tag = WrittenTag("written", [], [])
@@ -80,9 +80,9 @@ class Handler(BaseHTTPRequestHandler):
                 for name, numbers in sorted(self.server.rows.items())
             ]
             old = 3 if kind == "is_stale" else 0
-            self.answer([tag.expected_row(writer, number - old) for writer, number in latest if number - old >= 0])
+            self.respond([tag.expected_row(writer, number - old) for writer, number in latest if number - old >= 0])
 
-    def answer(self, said, status="200 OK", more=b""):
+    def respond(self, said, status="200 OK", more=b""):
         body = json.dumps(said).encode()
         head = b"HTTP/1.1 %s\r\n%s%sContent-Length: %d\r\n\r\n" % (status.encode(), JSON, more, len(body))
         self.wfile.write(head + body)

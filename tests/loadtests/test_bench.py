@@ -1,4 +1,4 @@
-"""The whole command, as small as it gets."""
+"""The command of the bench in its smallest size."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ def start(directory, *arguments):
 
 
 def left_over(directory):
-    """Processes that work in the directory or have it among their settings."""
+    """Processes whose working directory or settings name the directory."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -38,7 +38,7 @@ def left_over(directory):
 
 
 def children_of(process):
-    """The command lines of a process's children, without those that end while they are asked."""
+    """The command lines of a process's children, without those that end meanwhile."""
     commands = []
     for child in psutil.Process(process.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -52,7 +52,7 @@ def directory(tmp_path):
     return tmp_path / "bench"
 
 
-def test_one_part_makes_one_report_and_leaves_no_process(directory):
+def test_bench_writes_report_of_one_part_and_leaves_no_process(directory):
     process = start(directory, "--only", "floor")
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
@@ -80,7 +80,7 @@ def test_one_part_makes_one_report_and_leaves_no_process(directory):
     # While the database starts; when the service is up and under load.
     [("initdb", signal.SIGTERM), (" http://127.0.0.1", signal.SIGINT), (" http://127.0.0.1", signal.SIGTERM)],
 )
-def test_an_interrupted_run_leaves_no_process(directory, child, number):
+def test_interrupted_bench_leaves_no_process(directory, child, number):
     process = start(directory, "--only", "workers")
     deadline = time.monotonic() + 60
     while not any(child in command for command in children_of(process)):
@@ -93,21 +93,21 @@ def test_an_interrupted_run_leaves_no_process(directory, child, number):
     assert left_over(directory) == []
 
 
-def test_the_list_names_all_parts(capsys):
+def test_bench_list_names_all_parts(capsys):
     assert main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(PARTS)
     assert all(len(line.split()) > 3 for line in lines)
 
 
-def test_every_part_and_option_is_documented():
+def test_docs_have_every_part_and_option_of_bench():
     text = (ROOT / "docs" / "performance.md").read_text()
     assert all(f"| `{name}` |" in text for name in PARTS)
     options = {option for action in _parser()._actions for option in action.option_strings} - {"-h", "--help"}
     assert all(f"| `{option}" in text for option in options)
 
 
-def test_a_missing_program_is_one_line(monkeypatch, capsys):
+def test_bench_reports_missing_program_in_one_line(monkeypatch, capsys):
     monkeypatch.setenv("PATH", "")
     assert main(["--quick"]) == 1
     assert capsys.readouterr().err == "bench: wrk was not found. On Debian or Ubuntu: apt-get install wrk\n"

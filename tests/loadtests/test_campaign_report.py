@@ -27,7 +27,7 @@ def a_run(directory, requests, of_generator=(), **more):
 def mixed():
     """A thousand lookups of 1, 2, …, 1,000 ms, ten a second, of which six failed; two jobs that were not started."""
     times = random.Random(1).sample(range(1, 1001), 1000)
-    outcomes = {100: "504", 200: "504", 300: "504", 400: "no response", 500: "no response", 600: "wrong answer"}
+    outcomes = {100: "504", 200: "504", 300: "504", 400: "no response", 500: "no response", 600: "wrong response"}
     requests = [
         request(place / 10, time, outcome=outcomes.get(place, "success"), rows=place % 3)
         for place, time in enumerate(times)
@@ -54,22 +54,22 @@ def written_report(tmp_path_factory):
     findings = Findings(
         summary="99.20 % right, at 9.91 requests a second",
         question="Is <this> a question?",
-        targets=[Target("right answers", 99.2, 99, at_most=False, unit="%"), Target("p99", 990, 500, at_most=True, unit="ms")],
+        targets=[Target("correct", 99.2, 99, at_most=False, unit="%"), Target("p99", 990, 500, at_most=True, unit="ms")],
         tables=[Table("Own table", ("threads", "rate"), [(1, 100.0), (50, 700.5)])],
         plots=[
-            plots.scaling("Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="answers/s"),
+            plots.scaling("Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="responses/s"),
             plots.surface("Surface", [10, 100], [1, 2], [[1, None], [30, 400.0]], x="IOVs", y="types", unit="ms"),
         ],
         runs=[whole, short],
         notes=["A note."],
-        figures={"tiny: answers/s": [100.0, 90.0], "p99: ms": [990.0]},
+        figures={"tiny: responses/s": [100.0, 90.0], "p99: ms": [990.0]},
         raw=[{"threads": 1, "rate": 100.0}],
     )  # fmt: skip
     facts = Table("Environment", ("", ""), [("cores", "2")])
     return campaign.write(directory / "out", "threads", "Load test: Threads", findings, facts)
 
 
-def test_known_percentiles_and_rates(tmp_path):
+def test_summary_has_known_percentiles_and_rates(tmp_path):
     found = summaries.summary_of(a_run(tmp_path, mixed()).recording)
     expected = {"p50_ms": 500, "p90_ms": 900, "p95_ms": 950, "p99_ms": 990, "p999_ms": 999, "max_ms": 1000}
     for name, value in expected.items():
@@ -78,27 +78,27 @@ def test_known_percentiles_and_rates(tmp_path):
     assert found["mean_rate"] == pytest.approx(1000 / found["seconds"])
     assert 99.9 < found["seconds"] <= 100.9
     assert found["ok_share"] == 994 / 1002
-    assert found["failures"] == {"wrong answer": 1, "no response": 2, "504": 3, NOT_SENT: 2}
-    assert found["bytes_per_answer"] == 1000
+    assert found["failures"] == {"wrong response": 1, "no response": 2, "504": 3, NOT_SENT: 2}
+    assert found["bytes_per_response"] == 1000
 
 
-def test_the_busiest_second_is_that_in_which_most_requests_ended(tmp_path):
+def test_summary_counts_most_requests_that_ended_within_one_second(tmp_path):
     regular = [request(second + 0.1 * place, 10) for second in range(10) for place in range(5)]
-    # Due in second 3 and answered in second 4, seven times.
+    # Seven requests are due in second 3, and their responses arrive in second 4.
     found = summaries.summary_of(a_run(tmp_path, [*regular, *(request(3.9, 150) for _ in range(7))]).recording)
     assert found["peak_rate"] == 12
     assert found["seconds"] == pytest.approx(9.41, abs=1e-5)
     assert found["mean_rate"] == pytest.approx(57 / 9.41)
 
 
-def test_a_recording_of_nothing_but_jobs_that_were_not_started(tmp_path):
+def test_summary_of_jobs_that_were_not_started_has_no_times(tmp_path):
     run = a_run(tmp_path, [job(0, 0, NOT_SENT)])
     found = summaries.summary_of(run.recording)
     assert (found["requests"], found["mean_rate"], found["p50_ms"], found["ok_share"]) == (0, None, None, 0.0)
     assert "1 jobs were not started" in " ".join(runs.result_of(run).notes)
 
 
-def test_the_page_is_whole_and_needs_nothing_else(written_report):
+def test_campaign_page_is_complete_and_self_contained(written_report):
     page = written_report.read_text()
     checker = Checker()
     checker.feed(page)
@@ -108,13 +108,13 @@ def test_the_page_is_whole_and_needs_nothing_else(written_report):
     assert checker.seen.count("svg") == 2 + 4
     text = " ".join(checker.text)
     for expected in (
-        "99.20 % right, at 9.91 requests a second. Failed.", "Is <this> a question?", "what <504> was like",
-        "what <no response> was like", "what <wrong answer> was like", "short one", "A note.", "coordinated omission",
+        "99.20 % right, at 9.91 requests a second. Failed.", "Is <this> a question?", "details of <504>",
+        "details of <no response>", "details of <wrong response>", "short one", "A note.", "coordinated omission",
     ):  # fmt: skip
         assert expected in text
 
 
-def test_markdown_tells_the_same(written_report):
+def test_campaign_markdown_has_same_content_as_page(written_report):
     markdown = (written_report.parent / "report.md").read_text()
     checker = Checker()
     checker.feed(written_report.read_text())
@@ -129,7 +129,7 @@ def test_markdown_tells_the_same(written_report):
         assert (written_report.parent / file).exists()
 
 
-def test_pictures_and_tables_are_files_too(written_report):
+def test_campaign_report_writes_plots_and_tables_to_files(written_report):
     directory = written_report.parent
     kinds = [file.suffix for file in (directory / "plots").iterdir()]
     assert (kinds.count(".png"), kinds.count(".svg"), len(kinds)) == (6, 6, 12)
@@ -137,15 +137,15 @@ def test_pictures_and_tables_are_files_too(written_report):
         assert list(csv.reader(file)) == [["threads", "rate"], ["1", "100.0"], ["50", "700.5"]]
     with (directory / "figures.csv").open(newline="") as file:
         assert [tuple(row.values()) for row in csv.DictReader(file)] == [
-            ("tiny: answers/s", "1", "100.0"), ("tiny: answers/s", "2", "90.0"), ("p99: ms", "1", "990.0"),
+            ("tiny: responses/s", "1", "100.0"), ("tiny: responses/s", "2", "90.0"), ("p99: ms", "1", "990.0"),
         ]  # fmt: skip
     assert (directory / "threads.csv").exists()
 
 
-def test_what_programs_read(written_report):
+def test_findings_file_has_values_of_campaign(written_report):
     found = json.loads((written_report.parent / campaign.FILE).read_text())
     assert (found["campaign"], found["passed"], found["facts"]) == ("threads", False, {"cores": "2"})
-    assert found["figures"]["tiny: answers/s"] == [100.0, 90.0]
+    assert found["figures"]["tiny: responses/s"] == [100.0, 90.0]
     whole, short = found["runs"]
     assert whole["requests"]["lookup"]["p99_ms"] == pytest.approx(990, abs=0.001)
     assert sum(sum(block["counts"]) for block in whole["requests"]["lookup"]["blocks"]) == 1000
@@ -166,12 +166,12 @@ def test_what_programs_read(written_report):
         (0.41, 8, 0.3, "may have been the bottleneck: one start in a hundred was 300 ms late"),
     ],
 )
-def test_who_was_the_bottleneck(tmp_path, cpu, lag, late, expected):
+def test_report_says_whether_generator_was_bottleneck(tmp_path, cpu, lag, late, expected):
     run = a_run(tmp_path, [request(place, 400, late=late) for place in range(5)], samples(5, cpu, lag))
     assert expected in runs.sentences(run)[0]
 
 
-def test_the_counts_of_both_sides(tmp_path):
+def test_report_compares_counts_of_clients_and_service(tmp_path):
     recording = read(tmp_path / "run", [request(place / 100, 12) for place in range(1000)])
     route = 'route="/payloadiovs/"'
     counters = {
@@ -180,7 +180,7 @@ def test_the_counts_of_both_sides(tmp_path):
         'cdb_requests_total{method="GET",route="/metrics",status="200"}': 800.0,
         f"cdb_request_duration_seconds_sum{{{route}}}": 1.2,
         f"cdb_request_duration_seconds_count{{{route}}}": 400.0,
-        # Two for each time that somebody looked at the metrics.
+        # Including two requests for each reading of /metrics.
         "cdb_nginx_requests_total": 2603.0,
     }
     _, counts, times = runs.sentences(Run("cached", recording, counters=counters))
@@ -194,19 +194,19 @@ def test_the_counts_of_both_sides(tmp_path):
     assert counts.startswith("Warning: the clients counted 1,000 responses and the application counted 400")
 
 
-def test_empty_answers_are_not_passed_over(tmp_path):
+def test_report_warns_of_empty_responses(tmp_path):
     empty = [request(place, 5, rows=0) for place in range(5)]
     assert "Warning: all 5 responses to lookup were empty: these figures are of empty responses." in (
         runs.notes_of(a_run(tmp_path, [*empty, request(1, 5, name="globalTags", rows=3)]))
     )
 
 
-def test_many_requests_make_no_large_plot(tmp_path):
+def test_plot_of_many_requests_is_small(tmp_path):
     result = runs.result_of(a_run(tmp_path, steady(1, rate=1000, seconds=20)))
     assert sum(len(plot.svg) for plot in result.plots) < 1_000_000
 
 
-def test_a_recording_of_several_processes_one_of_which_was_killed(tmp_path):
+def test_recording_of_killed_process_is_read_without_its_incomplete_row(tmp_path):
     directory = written(tmp_path / "run", [request(1, 5, outcome="504"), request(3, 5)])
     text = (directory / "requests-host-1.csv").read_text()
     first = written(tmp_path / "other", [request(0, 5), request(2, 5, outcome="504")]) / "requests-host-1.csv"
@@ -215,10 +215,10 @@ def test_a_recording_of_several_processes_one_of_which_was_killed(tmp_path):
     assert recording.due.tolist() == [0, 1, 2, 3]
     assert recording.statuses.tolist() == [200, 504, 504, 200]
     assert recording.origin == START
-    assert recording.examples == {"504": ("lookup", "what <504> was like")}
+    assert recording.examples == {"504": ("lookup", "details of <504>")}
 
 
-def test_recordings_of_two_runs_are_none(tmp_path):
+def test_recordings_of_two_runs_in_one_directory_are_rejected(tmp_path):
     directory = written(tmp_path / "run", [request(1, 5), request(50, 5)])
     written(tmp_path / "other", [request(40, 5)])
     (tmp_path / "other" / "requests-host-1.csv").rename(directory / "requests-host-2.csv")

@@ -1,4 +1,4 @@
-"""`make chaos`: that its clients notice what is wrong, and what the service does under a few of its faults."""
+"""`make chaos`: its clients detect wrong responses, and the service survives some faults."""
 
 import json
 import os
@@ -15,18 +15,8 @@ import psutil
 import pytest
 
 from cdb.env import ROOT
-from loadtests.chaos.clients import (
-    ANSWERED,
-    DROPPED,
-    REFUSED,
-    WRONG,
-    Log,
-    Record,
-    Scene,
-    read_kept_connection,
-    read_new_connections,
-    write,
-)
+from loadtests.chaos.clients import Scene, read_kept_connection, read_new_connections, write
+from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.report import Row, judge, table
 from loadtests.client import Client, DroppedError, Response
@@ -39,7 +29,7 @@ def response(said, status=200, **headers):
 
 
 def play(fault, seconds=1.5):
-    """What two readers and a writer meet, and what is lost."""
+    """The row of the report after two readers and a writer sent requests to a service with a fault."""
     with SmallService(fault) as server:
         threading.Thread(target=server.serve_forever).start()
         written = WrittenTag("written", [-1], [-1])
@@ -70,21 +60,21 @@ def play(fault, seconds=1.5):
         ("resets", "dropped"), ("cuts", "dropped"), ("page", "dropped"), ("refuses", "504"), (None, None),
     ],
 )  # fmt: skip
-def test_clients_notice_a_service_that(fault, column):
+def test_chaos_clients_detect_service_that(fault, column):
     cells = play(fault).cells()
     for name in ("wrong", "lost", "dropped", "504"):
-        # What is missing from a list is wrong in the next answer, too.
+        # A row that is missing at the end is missing in responses, too.
         assert (cells[name] > 0) == (name == column) or (fault == "forgets" and name == "wrong"), (name, cells)
 
 
-def test_nobody_there_is_dropped_as_well():
+def test_refused_connection_counts_as_dropped():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         with pytest.raises(DroppedError):
             Client(f"http://127.0.0.1:{probe.getsockname()[1]}", keep_alive=False).request("GET", "globalTags")
 
 
-def test_an_idle_connection_that_was_closed_is_no_fault():
+def test_client_reconnects_after_server_closed_idle_connection():
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve():
@@ -102,14 +92,14 @@ def test_an_idle_connection_that_was_closed_is_no_fault():
         assert client.reconnected == 2
 
 
-def test_a_504_counts_as_one_only_if_it_is_one_that_clients_can_try_again():
+def test_504_is_refusal_only_if_client_can_retry():
     assert response({"detail": "", "code": ""}, 504, **{"retry-after": "5"}).is_refusal
     assert not response({"detail": "", "code": ""}, 504).is_refusal
     assert not response({"detail": ""}, 504, **{"retry-after": "5"}).is_refusal
     assert not response({"detail": "", "code": ""}, 503, **{"retry-after": "5"}).is_refusal
 
 
-def test_acknowledged_rows_have_to_be_there_once_and_others_must_not():
+def test_oracle_finds_lost_repeated_and_unknown_rows():
     def lost(*numbers):
         rows = [{"payload_url": f"written-00/{number}"} for number in numbers]
         return WrittenTag("written", [3], [2]).lost(
@@ -122,7 +112,7 @@ def test_acknowledged_rows_have_to_be_there_once_and_others_must_not():
     assert lost(0, 1, 2, 4) == ["written-00/4 was never sent"]
 
 
-def test_a_row_of_the_table_says_what_was_met():
+def test_chaos_row_has_outcomes_and_times_of_requests():
     records = [
         Record(1, 1.5, ANSWERED), Record(2, 2.1, REFUSED), Record(11.0, 14.0, REFUSED), Record(12, 12.1, ANSWERED),
         Record(11.5, 90, DROPPED), Record(3, 3.1, WRONG),
@@ -138,8 +128,8 @@ def test_a_row_of_the_table_says_what_was_met():
 
 
 @needs("nginx", "pgbouncer")
-def test_a_few_faults_in_the_real_service():
-    # Outside of pytest's own directories, which are closed to PostgreSQL's account.
+def test_service_survives_some_faults():
+    # The account of PostgreSQL cannot read the directories of pytest.
     directory = Path(tempfile.mkdtemp(prefix="cdb-chaos-"))
     names = ["postgresql-kill", "postgresql-freeze", "worker-kill"]
     try:
@@ -152,7 +142,7 @@ def test_a_few_faults_in_the_real_service():
         assert [row["fault"] for row in rows] == names
         for row in rows:
             assert row["answered"] > 100, row
-            # How long it took is not judged here, where other tests run at the same time.
+            # Times are not tested, because other tests run at the same time.
             assert (row["dropped"], row["wrong"], row["lost"]) == (0, 0, 0), played.stdout
             assert row["recovery"] < 20, row
         assert rows[0]["504"] > 0

@@ -1,4 +1,4 @@
-"""Campaigns of closed loops, as small as they get, on one real service; and the arithmetic behind their tables."""
+"""The campaigns with closed loops in their smallest size, on one service."""
 
 import subprocess
 import sys
@@ -13,9 +13,9 @@ from loadtests.campaigns.sweep import Sweep
 from loadtests.client import Client
 from loadtests.content import blocks
 from loadtests.content.tags import scenario_of, sized_tag
+from loadtests.harness import GOOD_TAG
 from loadtests.recording.outcome import WRONG
 from loadtests.recording.reading import Recording
-from loadtests.rig import GOOD_TAG
 from loadtests.service import ServiceError, running
 from tests.loadtests.options import options
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("closed-campaigns")
 
 @pytest.fixture(scope="module")
 def stage(open_directory):
-    """With a database in which the tags are that quick campaigns ask about."""
+    """A stage whose database has the tags of quick campaigns."""
     stage = Stage(open_directory / "data", quick=True)
     stage.data.mkdir()
     with stage.running_database():
@@ -41,7 +41,7 @@ def url(stage):
 
 @pytest.fixture
 def on_service(stage, url, tmp_path):
-    """Makes the stage of a campaign that is pointed at a running service, with options."""
+    """A function that creates the stage of a campaign on the running service, with options."""
 
     def on_service(campaign, *words):
         own = options(campaign, *words, quick=True)
@@ -56,11 +56,11 @@ def shown(findings, title):
     return [row[place] for row in findings.tables[0].rows]
 
 
-def test_scenarios_tell_rows_of_each_pattern(on_service):
+def test_scenarios_campaign_counts_rows_of_each_pattern(on_service):
     findings = closed.scenarios(on_service("scenarios", "--scenarios", "tiny"))
     assert findings.passed, findings.targets
     assert shown(findings, "moments") == ["first", "random", "last"]
-    assert shown(findings, "rows per answer")[::2] == ["0 (0–0)", "10.0 (10.0–10.0)"]
+    assert shown(findings, "rows per response")[::2] == ["0 (0–0)", "10.0 (10.0–10.0)"]
     assert shown(findings, "remark") == ["nothing is valid yet", "", ""]
     threads, calls, repetitions = closed.QUICK_SCENARIOS_SIZE
     assert shown(findings, "lookups") == [threads * calls] * 3
@@ -68,7 +68,7 @@ def test_scenarios_tell_rows_of_each_pattern(on_service):
     assert len(findings.plots) == 3
 
 
-def test_threads_share_the_calls(on_service, monkeypatch):
+def test_threads_campaign_shares_calls_between_threads(on_service, monkeypatch):
     monkeypatch.setattr(closed, "QUICK_THREADS", (1, 8))
     findings = closed.threads(on_service("threads"))
     assert findings.passed, findings.targets
@@ -77,7 +77,7 @@ def test_threads_share_the_calls(on_service, monkeypatch):
     assert findings.figures["8 threads: p99 ms"][0] > 0
 
 
-def test_every_number_of_processes_is_a_service_of_its_own(stage, tmp_path, monkeypatch):
+def test_workers_campaign_starts_service_for_each_number_of_processes(stage, tmp_path, monkeypatch):
     monkeypatch.setattr(closed, "QUICK_CLIENTS", (4,))
     findings = closed.workers(Stage(stage.data, output=tmp_path, quick=True, options=options("workers", quick=True)))
     assert findings.passed, findings.targets
@@ -85,27 +85,27 @@ def test_every_number_of_processes_is_a_service_of_its_own(stage, tmp_path, monk
     assert shown(findings, "lookups") == [4 * closed.QUICK_LOOKUPS] * 2
 
 
-def test_somebody_elses_service_is_not_started_anew(on_service):
+def test_workers_campaign_refuses_remote_deployment(on_service):
     with pytest.raises(NeedsOwnServiceError):
         closed.workers(on_service("workers"))
 
 
-def test_types_and_iovs_are_a_surface(on_service):
+def test_types_iovs_campaign_plots_surface(on_service):
     findings = closed.types_iovs(on_service("types-iovs", "--iovs", "10"))
     assert findings.passed, findings.targets
     assert shown(findings, "IOVs") == [10, 100]
     assert [plot.title for plot in findings.plots][:2] == ["Response time, p50", "Frequency"]
-    assert 8 < float(shown(findings, "rows per answer")[1].split()[0]) <= 10
+    assert 8 < float(shown(findings, "rows per response")[1].split()[0]) <= 10
 
 
-def test_endpoints_answer_alike(on_service):
+def test_endpoints_campaign_gets_correct_responses_from_each_route(on_service):
     findings = closed.endpoints(on_service("endpoints", "--scenario", "tiny", "--strategies", "orm_max"))
     assert findings.passed, findings.targets
     assert shown(findings, "route") == ["payloadiovs", "payloadiovs_orm_max"]
     assert findings.figures["payloadiovs_orm_max: lookups/s"][0] > 0
 
 
-def test_growth_reads_back_what_it_inserted_and_leaves_no_tag(on_service):
+def test_growth_campaign_reads_its_inserts_and_deletes_its_tag(on_service):
     stage = on_service("growth", "--block", "80")
     findings = growth.run(stage)
     assert findings.passed, findings.targets
@@ -116,7 +116,7 @@ def test_growth_reads_back_what_it_inserted_and_leaves_no_tag(on_service):
     assert not [kind["name"] for kind in stage.client().call("GET", "pt").json if kind["name"] == blocks.type_of(0)]
 
 
-def test_growth_leaves_somebody_elses_tag_alone(on_service):
+def test_growth_campaign_keeps_tag_of_another_client(on_service):
     stage = on_service("growth")
     stage.client().call("POST", "gt", {"name": growth.TAG, "status": "unlocked"})
     try:
@@ -127,19 +127,19 @@ def test_growth_leaves_somebody_elses_tag_alone(on_service):
         stage.client().call("DELETE", f"deleteGlobalTag/{growth.TAG}")
 
 
-def test_what_was_not_inserted_is_missed(on_service):
+def test_read_back_user_detects_missing_inserts(on_service):
     load = Load(
         {"ReadBack": 1}, count=2, campaign_users=True, options={"jobs-per-user": 3, "numbers-from": 0, "global-tag": "tiny"}
     )  # fmt: skip
     run = on_service("growth").load("nothing was inserted", load)
     assert list(run.recording.requests.outcomes) == [WRONG] * 6
-    sweep = Sweep()
-    sweep.add(("point",), run)
-    findings = sweep.findings("", [], [], [], parts=("name",), figures=())
+    sweep = Sweep(("name",))
+    sweep.add_run(("point",), run)
+    findings = sweep.findings("", [], [], [], figures=())
     assert not any(target.met for target in findings.targets if target.name == "correct responses")
 
 
-def test_a_generator_that_starts_slowly_does_not_stop_early(url, tmp_path):
+def test_slowly_started_generator_uses_whole_run_time(url, tmp_path):
     (tmp_path / "slow.py").write_text("import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: pass\n")
     load = Load({"ReconstructionJob": 1}, count=1, seconds=2, options={"global-tag": "tiny"})
     words = load.arguments(url, tmp_path)
@@ -151,13 +151,13 @@ def test_a_generator_that_starts_slowly_does_not_stop_early(url, tmp_path):
     assert recording.end.max() > 1, done.stderr
 
 
-def test_a_refused_request_is_one_error(url):
+def test_client_call_raises_for_unexpected_status(url):
     with pytest.raises(ServiceError, match="GET gtPayloadLists/none: status 404"):
         Client(url).call("GET", "gtPayloadLists/none")
     assert Client(url).call("DELETE", "deleteGlobalTag/none", also=(404,)).json["code"]
 
 
-def test_sized_tags_have_the_rows_that_their_names_say(stage):
+def test_seeded_sized_tags_have_rows_of_their_names(stage):
     stage.seed("sized-2x30")
     assert scenario_of("sized-2x30").iovs == 60
     assert stage.database.value(GOOD_TAG, ("sized-2x30", 2)) == 60

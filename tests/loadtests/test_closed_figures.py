@@ -1,4 +1,4 @@
-"""What the campaigns with closed loops make of recordings, and what they put into tags, without a service."""
+"""The figures of the campaigns with closed loops, and the content of their tags, without a service."""
 
 import contextlib
 import itertools
@@ -13,20 +13,20 @@ from loadtests.campaigns import closed, sweep
 from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sweep import COLUMNS, Sweep, figures_of
 from loadtests.content import blocks
+from loadtests.harness import in_turns
 from loadtests.recording.outcome import OK, WRONG
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import Sample
 from loadtests.reporting.result import Run
-from loadtests.rig import in_turns
 from tests.loadtests.options import options
 
 
-def test_turns_alternate():
+def test_in_turns_reverses_every_second_repetition():
     assert list(in_turns("ab", 3)) == [(1, "a"), (1, "b"), (2, "b"), (2, "a"), (3, "a"), (3, "b")]
 
 
 def recorded(seconds, rows, outcomes, cores=()):
-    """Lookups that take `seconds` each, one after the other, and a list of tags that fails besides."""
+    """Sequential lookups that take `seconds` each, and a failed request for the list of tags."""
     ends = numpy.cumsum(seconds)
     begins, count = ends - seconds, len(seconds) + 1
     return Recording(
@@ -37,7 +37,7 @@ def recorded(seconds, rows, outcomes, cores=()):
     )  # fmt: skip
 
 
-def test_figures_are_of_lookups_alone_and_failures_of_all():
+def test_sweep_figures_are_of_lookups_and_failures_of_all_requests():
     told = figures_of(
         Run("one", recorded([0.1, 0.1, 0.1, 0.7, 1.0], [10, 20, 0, 10, 10], [OK, OK, WRONG, OK, OK], [0.2, 0.9]))
     )
@@ -45,29 +45,29 @@ def test_figures_are_of_lookups_alone_and_failures_of_all():
     assert told["rate"] == pytest.approx(2.0)
     assert told["peak"] is None
     assert (told["p50"], told["p95"], told["p99"]) == pytest.approx((100, 1000, 1000))
-    # The empty answer was a wrong one.
+    # The empty response was wrong.
     assert told["rows"] == 12.5
     assert told["failed"] == 2
     assert told["cores"] == 0.9
 
 
-def test_the_busiest_second_is_one_of_several():
+def test_sweep_counts_lookups_of_busiest_second():
     told = figures_of(Run("one", recorded([0.4, 0.4, 0.4, 0.4, 0.1, 0.1, 0.1, 0.9], [1] * 8, [OK] * 8)))
     assert told["peak"] == 5
     assert told["rate"] == pytest.approx(8 / 2.8)
 
 
-def test_a_row_has_the_spread_of_the_repetitions():
-    found = Sweep()
-    found.add(("a",), Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
-    found.add(("a",), Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
-    [row] = found.table("Title", ("point",)).rows
+def test_sweep_table_shows_spread_of_repetitions():
+    found = Sweep(("point",))
+    found.add_run(("a",), Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
+    found.add_run(("a",), Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
+    [row] = found.table_of("Title").rows
     cells = dict(zip(("point", *COLUMNS.values()), row, strict=True))
     assert (cells["point"], cells["lookups"]) == ("a", 4)
     assert cells["lookups/s"] == "7.50 (5.00–10.0)"
     assert cells["p50 ms"] == "150 (100–200)"
     assert cells["generator, cores"] is None
-    findings = found.findings("", [], [], [], parts=("point",), figures=("rate",))
+    findings = found.findings("", [], [], [], figures=("rate",))
     assert [(one["point"], one["repetition"], one["count"]) for one in findings.raw] == [("a", 1, 2), ("a", 2, 2)]
     assert findings.figures == {"a: lookups/s": [pytest.approx(10.0), pytest.approx(5.0)]}
     right, rows = findings.targets
@@ -76,14 +76,14 @@ def test_a_row_has_the_spread_of_the_repetitions():
     assert rows.met
 
 
-def test_no_rows_miss_the_target():
-    found = Sweep()
-    found.add(("a",), Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
-    assert not found.findings("", [], [], [], parts=("point",), figures=()).targets[1].met
+def test_sweep_without_rows_misses_target():
+    found = Sweep(("point",))
+    found.add_run(("a",), Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
+    assert not found.findings("", [], [], [], figures=()).targets[1].met
 
 
 class Silent(Stage):
-    """A service that answers nothing."""
+    """A service that sends no response."""
 
     url = "http://127.0.0.1:9"
 
@@ -95,10 +95,10 @@ class Silent(Stage):
         return Run(label, recorded([], [], []))
 
 
-# Axes for what is always more than nothing complain.
+# Logarithmic axes warn if there are no positive values.
 @pytest.mark.filterwarnings("ignore:Data has no positive values")
 @pytest.mark.parametrize("campaign", ["scenarios", "threads", "workers", "types-iovs", "endpoints"])
-def test_a_service_that_answers_nothing_is_reported(tmp_path, monkeypatch, campaign):
+def test_closed_campaign_reports_service_without_responses(tmp_path, monkeypatch, campaign):
     listed = SimpleNamespace(call=lambda *_: SimpleNamespace(json=[{"name": "orm_max"}]))
     monkeypatch.setattr(Silent, "client", lambda _: listed)
     monkeypatch.setattr(sweep, "warm_up", lambda *_: None)
@@ -108,7 +108,7 @@ def test_a_service_that_answers_nothing_is_reported(tmp_path, monkeypatch, campa
     assert findings.plots
 
 
-def test_content_is_what_a_naive_model_says():
+def test_growth_content_equals_naive_model():
     count = 60
     content = blocks.Content(count)
     assert content.at(0, 0) == [[*row(0), 0, 0, *END_OF_TIME, "1"]]
@@ -121,12 +121,12 @@ def test_content_is_what_a_naive_model_says():
 
 
 def row(number):
-    """What a row of an answer begins with, as it was inserted."""
+    """The first columns of a row of a response, as they were inserted."""
     sent = blocks.row_to_insert("any", number)
     return [sent[name] for name in ("payload_type", "payload_url", "checksum", "size")]
 
 
-def test_numbers_have_places_of_their_own_everywhere():
+def test_growth_starts_differ_and_are_spread_evenly():
     majors = [blocks.start_of(number)[0] for number in range(1000)]
     gaps = [after - before for before, after in itertools.pairwise(sorted(majors))]
     assert min(gaps) > 0

@@ -1,22 +1,22 @@
-"""Two reports side by side: real changes are found, and noise is left alone."""
+"""The comparison of two reports: it finds real changes and ignores noise."""
 
 import json
 
 import pytest
 
 from loadtests.__main__ import main
-from loadtests.recording.outcome import RIG_ERROR
+from loadtests.recording.outcome import GENERATOR_ERROR
 from loadtests.reporting import campaign, compare, noise
 from loadtests.reporting.result import Findings, Run, Table
 from tests.loadtests.recorded import job, read, request, steady
 from tests.loadtests.test_report import Checker
 
-FIGURES = {"tiny: answers/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
-SLOWER = {"tiny: answers/s": [100.2, 99.5, 100.8, 101], "tiny: ms": [11.0, 11.2, 10.9, 11.1], "new: ms": [1.0]}
+FIGURES = {"tiny: responses/s": [100.0, 101, 99, 100.5], "tiny: ms": [10.0, 10.2, 9.9, 10.1], "gone: ms": [1.0]}
+SLOWER = {"tiny: responses/s": [100.2, 99.5, 100.8, 101], "tiny: ms": [11.0, 11.2, 10.9, 11.1], "new: ms": [1.0]}
 
 
 def document(directory, seed, factor=1.0, figures=None, facts=(), settings=None, name="threads"):
-    """What a campaign would have left in a directory."""
+    """Write the findings file of a campaign, and return its directory."""
     run = Run("steady", read(directory / "run", steady(seed, factor)), settings=settings or {})
     findings = Findings(summary="All is well", runs=[run], figures=figures or {})
     table = Table("Facts", ("", ""), [("date", str(seed)), ("cores", "2"), *facts])
@@ -41,7 +41,7 @@ def verdicts(reports, before, after):
     return {row.name: row.verdict for row in rows}
 
 
-def test_what_did_not_change_is_left_alone(reports):
+def test_compare_reports_no_change_of_equal_service(reports):
     for after in ("before", "again"):
         found = verdicts(reports, "before", after)
         assert len(found) == 3 + 8
@@ -53,9 +53,9 @@ def test_what_did_not_change_is_left_alone(reports):
         )
 
 
-def test_a_tenth_is_found(reports):
+def test_compare_finds_change_of_ten_percent(reports):
     found = verdicts(reports, "before", "slower")
-    assert found["tiny: answers/s"] == found["steady, lookup: requests/s"] == compare.UNCHANGED
+    assert found["tiny: responses/s"] == found["steady, lookup: requests/s"] == compare.UNCHANGED
     for name in ("tiny: ms", "steady, lookup, p50: ms", "steady, lookup, p90: ms", "steady, lookup, p95: ms"):
         assert found[name] == "slower", name
         assert verdicts(reports, "slower", "before")[name] == "faster", name
@@ -79,23 +79,23 @@ def test_a_tenth_is_found(reports):
         ([0, 0], [5, 5], None),
     ],
 )
-def test_repetitions(before, after, real):
+def test_compare_judges_repetitions(before, after, real):
     assert noise.of_repetitions(before, after).real is real
 
 
 @pytest.mark.parametrize(
     ("failed", "real"), [((0, 0), False), ((0, 3), False), ((0, 100), True), ((100, 110), False), ((100, 10), True)]
 )
-def test_shares_of_failures(failed, real):
+def test_compare_judges_shares_of_failures(failed, real):
     assert noise.of_shares(failed, (10_000, 10_000)).real is real
 
 
-def test_of_shares_a_little_is_much():
+def test_compare_reports_small_change_of_share():
     assert noise.of_repetitions([100, 100, 100, 100], [98, 98.1, 98, 97.9]).real is False
     assert noise.of_repetitions([100, 100, 100, 100], [98, 98.1, 98, 97.9], least=0).real is True
 
 
-def test_ranks():
+def test_rank_test_has_known_p_values():
     assert noise.rank_test([1, 2, 3, 4], [5, 6, 7, 8]) == pytest.approx(2 / 70)
     assert noise.rank_test([1, 1, 1, 1], [1, 1, 1, 1]) == 1
     many = list(range(50))
@@ -104,8 +104,8 @@ def test_ranks():
 
 
 @pytest.mark.filterwarnings("error")
-def test_one_storm_tells_nothing_about_the_next(tmp_path):
-    """All of its requests are due at once, in one of the blocks of its time."""
+def test_compare_gives_no_verdict_on_single_storms(tmp_path):
+    """All requests of a storm are due at once, in a single block of time."""
     pair = []
     for name, factor in (("before", 1.0), ("after", 1.1)):
         times = (one.end - one.due for one in steady(1, factor, seconds=3))
@@ -122,16 +122,16 @@ def test_one_storm_tells_nothing_about_the_next(tmp_path):
     [
         ("frozen: p50 ms", "slower"),
         ("tiny: p95 of jobs at that rate, ms", "slower"),
-        ("frozen: answers/s", "faster"),
+        ("frozen: responses/s", "faster"),
         ("frozen: by nginx alone %", "more"),
         ("rows", "more"),
     ],
 )
-def test_the_unit_decides_what_more_means(name, verdict):
+def test_verdict_depends_on_unit(name, verdict):
     assert compare._verdict(name, noise.Change(1.5, real=True)) == verdict
 
 
-def test_the_files_and_the_terminal(reports, tmp_path, capsys):
+def test_compare_writes_files_and_prints_table(reports, tmp_path, capsys):
     assert main(["compare", str(reports["before"]), str(reports["slower"]), "--output", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert "steady, lookup, p50: ms" in told
@@ -163,7 +163,7 @@ def test_the_files_and_the_terminal(reports, tmp_path, capsys):
         ("[]", "was not written by this version"),
     ],
 )
-def test_what_cannot_be_compared_is_said_in_one_line(reports, tmp_path, capsys, content, expected):
+def test_compare_rejects_unreadable_report_in_one_line(reports, tmp_path, capsys, content, expected):
     if content:
         (tmp_path / campaign.FILE).write_text(content)
     assert main(["compare", str(reports["before"]), str(tmp_path)]) == 1
@@ -172,12 +172,12 @@ def test_what_cannot_be_compared_is_said_in_one_line(reports, tmp_path, capsys, 
     assert error.count("\n") == 1
 
 
-def test_campaigns_that_ask_different_questions(reports, capsys):
+def test_compare_rejects_reports_of_different_campaigns(reports, capsys):
     assert main(["compare", str(reports["before"]), str(reports["hammer"])]) == 1
     assert capsys.readouterr().err == "load: reports of different campaigns cannot be compared: threads and hammer\n"
 
 
-def test_a_campaign_that_failed_is_told():
+def test_compare_warns_of_failed_campaign():
     good = {"facts": {}, "runs": [], "passed": True}
     assert compare._differences(good, good) == []
     [warning] = compare._differences(good, good | {"passed": False})
@@ -186,9 +186,9 @@ def test_a_campaign_that_failed_is_told():
     assert warning.startswith("Warning: the campaign of A was too small for verdicts")
 
 
-def test_a_run_without_a_request_can_be_compared(tmp_path):
-    """The generator failed before it could ask."""
-    recording = read(tmp_path / "run", [job(0, 0, outcome=RIG_ERROR)])
+def test_compare_accepts_run_without_requests(tmp_path):
+    """The generator failed before its first request."""
+    recording = read(tmp_path / "run", [job(0, 0, outcome=GENERATOR_ERROR)])
     table = Table("", ("", ""), [])
     told = json.loads(json.dumps(campaign.document("smoke", "", Findings(runs=[Run("run", recording)]), table)))
     assert {row.verdict for row in compare.rows_of(told, told)} <= {compare.UNCHANGED, compare.UNKNOWN}

@@ -1,4 +1,4 @@
-"""What lookups have to answer, without asking: held against the real service."""
+"""The expected responses to lookups, compared with those of the service."""
 
 import importlib
 import json
@@ -34,7 +34,7 @@ def expect(tmp_path):
 
 
 def moments(expected, layout):
-    """At the edges, exactly at starts and ends, one before them, and anywhere."""
+    """Moments at the edges, at starts and ends, one before them, and at random places."""
     rows = [
         row for name, *_ in expected._types[:3] for row in rows_of_type(SCENARIOS["tiny"], name, layout=layout, seed=7)
     ]
@@ -47,7 +47,7 @@ def moments(expected, layout):
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 @pytest.mark.django_db
-def test_the_service_says_the_same_to_the_byte(expect, settings, layout, mode):
+def test_expected_response_equals_response_of_service(expect, settings, layout, mode):
     settings.CDB_IOV_MODE = mode.value
     expected = expect("tiny", layout, 7, mode)
     write(SCENARIOS["tiny"], tag="told", layout=layout, seed=7, progress=lambda count: None)
@@ -62,12 +62,12 @@ def test_the_service_says_the_same_to_the_byte(expect, settings, layout, mode):
     assert rows > 100
 
 
-def test_wrong_answers_are_told_in_words(expect):
+def test_expected_describes_first_difference(expect):
     expected = expect("tiny", "realistic", 1)
     moment = Moment(30, 0)
     rows = expected.rows(moment)
     assert len(rows) == 10
-    # Another way to write the same is none.
+    # Another format of the same JSON is no difference.
     assert expected.fault(moment, json.dumps(rows, indent=1).encode()) is None
     told = f"{expected.mismatch}. In detail: at (30, 0) "
     changed = [*rows[:3], [*rows[3][:2], "0", *rows[3][3:]], *rows[4:]]
@@ -95,8 +95,8 @@ def test_wrong_answers_are_told_in_words(expect):
         ("sized-2x5", "", "python -m loadtests.content.write_sized sized-2x5"),
     ],
 )  # fmt: skip
-def test_a_tag_that_was_changed_after_seeding_is_told_with_what_to_do(expect, layout, scenario, tag, command):
-    """Where failures are counted together, too, whatever differs from one to the next."""
+def test_expected_names_command_that_seeds_changed_tag(expect, layout, scenario, tag, command):
+    """The command is in the part of the description by which locust groups failures."""
     expected = expect(scenario, layout, 3, tag=tag)
     told = {kind_of(expected.fault(Moment(major, 0), b"[0]")) for major in (2**31, 2**31 + 1)}
     assert told == {
@@ -114,23 +114,23 @@ def test_a_tag_that_was_changed_after_seeding_is_told_with_what_to_do(expect, la
         (b"x" * 200, f"status 500: {'x' * 67}…"),
     ],
 )
-def test_what_is_said_of_an_error_is_cut_where_one_sees_it(body, kind):
+def test_kind_of_failure_is_shortened_with_ellipsis(body, kind):
     assert kind_of(of_response(500, body)) == kind
 
 
-def test_what_was_drawn_is_kept_until_the_code_that_draws_changes(expect, tmp_path, monkeypatch):
+def test_file_of_starts_is_used_until_generator_code_changes(expect, tmp_path, monkeypatch):
     body = expect("tiny", "random", 1).body(Moment(2**30, 0), False)
-    [kept] = tmp_path.glob("*.bin")
-    written = kept.stat().st_mtime_ns
+    [old] = tmp_path.glob("*.bin")
+    written = old.stat().st_mtime_ns
     assert expect("tiny", "random", 1).body(Moment(2**30, 0), False) == body
-    assert kept.stat().st_mtime_ns == written
+    assert old.stat().st_mtime_ns == written
     monkeypatch.setattr(starts, "DRAWN_BY", (*starts.DRAWN_BY, importlib.import_module("cdb_rest.domain.moment")))
     expect("tiny", "random", 1)
-    [anew] = tmp_path.glob("*.bin")
-    assert anew != kept
+    [new] = tmp_path.glob("*.bin")
+    assert new != old
 
 
-def test_processes_that_begin_together_draw_once(tmp_path):
+def test_concurrent_processes_generate_starts_once(tmp_path):
     code = (
         "import sys; from pathlib import Path; from loadtests.content.expected import Expected; "
         "Expected('moderate', 'random', 3, directory=Path(sys.argv[1])); "
@@ -141,13 +141,13 @@ def test_processes_that_begin_together_draw_once(tmp_path):
     ]
     assert [process.communicate()[0] for process in processes] == ["False\n"] * 3
     assert len(list(tmp_path.glob("*.bin"))) == 1
-    # One to lock, and nothing half-finished.
+    # The other file is the lock; no unfinished file is left.
     assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_patterns_ask_where_there_is_something(expect, pattern, layout):
+def test_patterns_draw_moments_with_data(expect, pattern, layout):
     random.seed(1)
     expected = expect("tiny", layout, 1)
     draw = drawing(pattern, layout, expected.starts.last_major, fixed=Moment(7, 3), seed=1)

@@ -1,4 +1,4 @@
-"""The campaigns hammer and storm-cache as small as they get, on a service of their own, and the storm against known faults."""
+"""The campaigns hammer and storm-cache in their smallest size, and the storm against known faults."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from loadtests.campaigns import hammer, storm_cache
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
 from loadtests.service import ServiceError
+from tests.loadtests.harness_runs import fake, noted
 from tests.loadtests.options import options
-from tests.loadtests.rig_runs import fake, noted
 
 pytestmark = pytest.mark.xdist_group("hard campaigns")
 
@@ -24,7 +24,7 @@ def stage(needs_packages, open_directory):
         yield stage
 
 
-def test_the_hammer_tells_what_became_of_each_cell(stage, monkeypatch):
+def test_hammer_reports_outcomes_of_each_cell(stage, monkeypatch):
     monkeypatch.setattr(hammer, "QUICK_COUNTS", (4, 8, 16))
     stage.options = options("hammer", "--scenario", "tiny", "--scale", "0.01", quick=True)
     findings = hammer.run(stage)
@@ -43,7 +43,7 @@ def test_the_hammer_tells_what_became_of_each_cell(stage, monkeypatch):
             assert sum(row[1] for row in table.rows) == 420
     way = {row[0]: row[1:] for row in tables["On the way"].rows}
     assert way["lookup"][0] == 140
-    # Equal questions may be answered by nginx; what reaches the view goes all the way.
+    # nginx may respond to equal lookups from its cache; all others reach the database.
     assert 0 < way["lookup"][1] <= 140
     assert way["lookup"][1] == way["lookup"][2] == way["lookup"][3]
     assert "times the study's rate" in findings.notes[0]
@@ -51,7 +51,7 @@ def test_the_hammer_tells_what_became_of_each_cell(stage, monkeypatch):
     assert sum(row[outcome.OK] for row in findings.raw) == 420
 
 
-def test_requests_that_never_came_are_no_success(stage):
+def test_hammer_counts_missing_requests_as_other(stage):
     requests = stage.runs[0].recording.requests
     cell = hammer.Cell("lookup", 4, 50)
     assert hammer.outcomes_of(requests, [cell])[outcome.OK] == 100
@@ -60,7 +60,7 @@ def test_requests_that_never_came_are_no_success(stage):
     assert (found["requests"], found[outcome.OK], found["other"]) == (4, 0, 100)
 
 
-def test_a_storm_tells_what_nginx_answered_alone(stage):
+def test_storm_cache_reports_share_served_by_nginx(stage):
     stage.options = options("storm-cache", "--scenario", "tiny", "--jobs", str(JOBS), quick=True)
     stage.runs.clear()
     findings = storm_cache.run(stage)
@@ -74,7 +74,7 @@ def test_a_storm_tells_what_nginx_answered_alone(stage):
 
 
 @pytest.mark.parametrize(
-    ("fault", "called"),
+    ("fault", "expected"),
     [
         ("none", outcome.OK),
         ("error --status 504", outcome.OVERLOADED),
@@ -83,25 +83,25 @@ def test_a_storm_tells_what_nginx_answered_alone(stage):
         ("wrong-value", outcome.WRONG),
     ],
 )
-def test_a_storm_tells_faults_by_their_names(tmp_path, fault, called):
+def test_burst_records_outcome_of_each_fault(tmp_path, fault, expected):
     given = {"jobs": JOBS, "scenario": "tiny", "global-tag": "tiny", "patience": 20, **MOMENT}
     with fake(f"{fault} --every 10", tmp_path / "fake") as (url, log):
         recording = burst.run(url, tmp_path / "recording", given)
         server = noted(log)
     assert len(server) == JOBS == len(recording.requests)
     found = recording.requests.outcomes.tolist()
-    assert found.count(called) >= JOBS // 10
-    assert found.count(outcome.OK) == (JOBS if called == outcome.OK else JOBS - JOBS // 10)
+    assert found.count(expected) >= JOBS // 10
+    assert found.count(outcome.OK) == (JOBS if expected == outcome.OK else JOBS - JOBS // 10)
     assert recording.samples[0].cpu > 0
 
 
-def test_a_storm_of_nobody_is_told_as_that(tmp_path):
+def test_burst_records_no_response_of_absent_server(tmp_path):
     given = {"jobs": 3, "scenario": "tiny", "global-tag": "tiny", "patience": 20, **MOMENT}
     recording = burst.run("http://127.0.0.1:9", tmp_path, given)
     assert recording.requests.outcomes.tolist() == [outcome.NO_RESPONSE] * 3
 
 
-def test_too_many_files_are_one_line():
-    # More than any kernel allows, root included.
+def test_storm_of_too_many_files_is_rejected_in_one_line():
+    # More than any kernel allows, even for root.
     with pytest.raises(ServiceError, match=r"needs 4,294,967,296 open files.*ulimit -Hn"):
         storm.allow_files(2**32 - storm.SPARE_FILES)

@@ -1,4 +1,4 @@
-"""`python -m loadtests`: what its options say, what becomes of a campaign that fails, and one that runs."""
+"""The command `python -m loadtests`: its options, a campaign that fails, and one that succeeds."""
 
 import json
 import re
@@ -13,18 +13,18 @@ from loadtests.recording.outcome import NO_RESPONSE, OK, OVERLOADED, WRONG
 from loadtests.reporting import campaign
 from loadtests.reporting.result import Findings, Run, Target
 from loadtests.service import ServiceError, Settings, free_port, run_command
+from tests.loadtests.harness_runs import fake
 from tests.loadtests.recorded import read, request, steady, written
-from tests.loadtests.rig_runs import fake
 
 
 @pytest.fixture
 def reachable(monkeypatch):
-    """Whatever --host says."""
+    """Make every address of --host reachable."""
     monkeypatch.setattr(client, "check_reachable", lambda _: None)
 
 
 @pytest.mark.parametrize("name", command.CAMPAIGNS)
-def test_a_deployment_that_cannot_be_reached_ends_a_campaign_at_once(tmp_path, monkeypatch, capsys, name):
+def test_campaign_rejects_unreachable_deployment(tmp_path, monkeypatch, capsys, name):
     monkeypatch.setattr(command, "prepare_process", lambda: None)
     url, directory = f"http://127.0.0.1:{free_port()}", tmp_path / "load"
     assert command.main(["campaign", name, "--quick", "--host", url, "--directory", str(directory)]) == 1
@@ -43,7 +43,7 @@ def test_a_deployment_that_cannot_be_reached_ends_a_campaign_at_once(tmp_path, m
         ("close", ": Remote end closed connection without response"),
     ],
 )
-def test_what_is_no_service_ends_a_campaign_in_one_line(tmp_path, monkeypatch, fault, said):
+def test_campaign_rejects_server_that_is_not_cdb_in_one_line(tmp_path, monkeypatch, fault, said):
     monkeypatch.setattr(client, "CONNECT_SECONDS", 0.5)
     with fake(fault, tmp_path / "fake") as (url, _), pytest.raises(ServiceError) as raised:
         client.check_reachable(url)
@@ -61,8 +61,8 @@ def test_what_is_no_service_ends_a_campaign_in_one_line(tmp_path, monkeypatch, f
         (OSError("HTTP Error 504"), 1, "The campaign failed: HTTP Error 504. 1 runs are complete"),
     ],
 )  # fmt: skip
-def test_what_is_complete_is_reported_if_a_campaign_does_not_end(tmp_path, monkeypatch, capsys, error, code, expected):
-    """On somebody else's deployment, for which no database of ours is started."""
+def test_interrupted_campaign_reports_complete_runs(tmp_path, monkeypatch, capsys, error, code, expected):
+    """With a remote deployment, no local database is started."""
 
     def run(stage):
         assert (stage.options.offset, stage.url) == ([50, 100], "http://127.0.0.1:9")
@@ -89,7 +89,7 @@ def test_what_is_complete_is_reported_if_a_campaign_does_not_end(tmp_path, monke
 
 @pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize(("outcome", "code"), [(OK, 0), (OVERLOADED, 0), (WRONG, 1), (NO_RESPONSE, 1)])
-def test_a_quick_run_is_not_judged_but_fails_where_requests_do(tmp_path, monkeypatch, capsys, outcome, code):
+def test_quick_campaign_gives_no_verdict_and_fails_with_its_requests(tmp_path, monkeypatch, capsys, outcome, code):
     def run(_):
         rows = [request(0, 20), request(1, 20, outcome=outcome)]
         targets = [Target("fast", 2, 1, at_most=True), Target("right", 2, 1, at_most=False)]
@@ -108,7 +108,7 @@ def test_a_quick_run_is_not_judged_but_fails_where_requests_do(tmp_path, monkeyp
     assert (document["passed"], [target["met"] for target in document["targets"]]) == (None, [None, None])
 
 
-def test_the_page_of_a_recording(tmp_path, capsys):
+def test_report_command_writes_page_of_recording(tmp_path, capsys):
     directory = written(tmp_path / "recording", steady(1, seconds=3))
     assert command.main(["report", str(directory)]) == 0
     path = directory / "report.html"
@@ -118,7 +118,7 @@ def test_the_page_of_a_recording(tmp_path, capsys):
     assert capsys.readouterr().err == f"load: no request was recorded in {tmp_path / 'nowhere'}\n"
 
 
-def test_the_help_of_a_campaign_says_its_question_and_its_options(capsys):
+def test_campaign_help_has_question_and_options(capsys):
     for name, one in command.CAMPAIGNS.items():
         with pytest.raises(SystemExit) as ended:
             command.main(["campaign", name, "--help"])
@@ -131,7 +131,7 @@ def test_the_help_of_a_campaign_says_its_question_and_its_options(capsys):
 @pytest.mark.parametrize(
     "host", ["cdb.example.org", "ftp://cdb.example.org", "http://", "https://cdb.example.org/?page=1"]
 )
-def test_what_is_no_address_of_a_deployment(capsys, host):
+def test_host_option_rejects_invalid_address(capsys, host):
     with pytest.raises(SystemExit) as ended:
         command.main(["campaign", "smoke", "--host", host])
     assert ended.value.code == 2
@@ -147,7 +147,7 @@ def test_what_is_no_address_of_a_deployment(capsys, host):
         (["hammer", "--scale", "inf"], "error: --scale must be a number (got inf)"),
     ],
 )
-def test_numbers_with_which_nothing_can_be_measured(capsys, arguments, said):
+def test_campaign_options_reject_invalid_numbers(capsys, arguments, said):
     with pytest.raises(SystemExit) as ended:
         command.main(["campaign", *arguments])
     assert ended.value.code == 2
@@ -156,7 +156,7 @@ def test_numbers_with_which_nothing_can_be_measured(capsys, arguments, said):
 
 @pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize("name", ["smoke", "hammer", "saturation", "peak"])
-def test_what_is_in_the_tag_of_a_deployment_reaches_the_generator(tmp_path, monkeypatch, name):
+def test_campaign_passes_content_options_to_locust(tmp_path, monkeypatch, name):
     class Enough(Exception):  # noqa: N818 -- no error
         pass
 
@@ -178,7 +178,7 @@ def test_what_is_in_the_tag_of_a_deployment_reaches_the_generator(tmp_path, monk
     assert [given[word] for word in words[::2]] == words[1::2]
 
 
-def test_the_command_by_itself_starts_a_service_loads_it_and_reports(needs_packages, open_directory):
+def test_load_command_starts_service_and_writes_report(needs_packages, open_directory):
     words = ("campaign", "smoke", "--quick", "--directory", str(open_directory))
     done = run_command(Settings(open_directory, {}), "-m", "loadtests", *words)
     assert (done.code, "Not judged: a run with --quick is too small" in done.output) == (0, True), done.output

@@ -1,4 +1,4 @@
-"""Campaigns in which jobs do not wait for each other, as small as they get, on a real service, and on one that is a formula."""
+"""The campaigns with open loops in their smallest size, on a service and on a model of a service."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ def directory(needs_packages, open_directory):
 
 @pytest.fixture(scope="module")
 def database(directory):
-    """Keeps the server up from one campaign to the next."""
+    """Keep the database server running between campaigns."""
     stage = Stage(directory / "data")
     stage.data.mkdir()
     with stage.running_database():
@@ -48,9 +48,9 @@ def target(findings, words):
     return found
 
 
-def test_saturation_ends_with_a_rate_that_held(stage):
+def test_saturation_finds_sustained_rate(stage):
     findings = saturation.run(stage("saturation", "--at-least", "5"))
-    # Whether other programs were in the way is not judged here, where other tests run at the same time.
+    # The verdict may be void, because other tests run at the same time.
     assert [one.name for one in findings.targets if not one.met] in ([], ["tiny: void verdicts"]), findings.targets
     [held] = findings.figures["tiny: sustained jobs/s"]
     assert held == pytest.approx(target(findings, "rate that held").value)
@@ -64,27 +64,30 @@ def test_saturation_ends_with_a_rate_that_held(stage):
     assert sum(run.detailed for run in findings.runs) == 1
 
 
-def test_all_accounts_of_a_peak_agree(stage):
+def test_peak_counts_of_client_nginx_and_gunicorn_agree(stage):
     findings = peak.run(stage("peak", "--jobs", str(JOBS), "--together", str(TOGETHER)))
     assert findings.passed, findings.targets
     [run] = findings.runs
     jobs = run.recording.jobs
     assert len(jobs) == JOBS
-    # All that may begin together do, before the first of them is answered.
+    # All jobs that may run together begin before the first of the others.
     assert numpy.sort(jobs.begin)[TOGETHER - 1] < numpy.sort(jobs.begin)[TOGETHER]
     counts = findings.tables[1].rows[0]
     assert counts[1:] == (2 * JOBS,) * 5
     shares, client, nginx, gunicorn = zip(*(row[1:5] for row in findings.tables[2].rows), strict=True)
     assert shares[-1] == "100 %"
-    # nginx rounds to milliseconds, and looks at its clock now and then.
+    # nginx rounds to milliseconds, and updates its clock only now and then.
     for early, late in ((gunicorn, nginx), (nginx, client)):
         assert all(inside <= around + 5 for inside, around in zip(early, late, strict=True))
     assert sum(row["jobs ended"] for row in findings.raw) == JOBS
 
 
 class Formula(Stage):
-    """A service that answers `capacity` jobs a second, one after the other, with 5 ms beside its own; its processors are in use
-    by as much. The generator takes so many cores for each job, other programs so many all the time."""
+    """A model of a service that processes `capacity` jobs per second, one after the other, with 5 ms of latency.
+
+    Its processors are used in proportion. The generator uses `cores_for_a_job` for each job per second, and other programs
+    use `others` cores.
+    """
 
     capacity, cores_for_a_job, others, failing = 333.0, 0.001, 0.0, False
 
@@ -117,19 +120,19 @@ class Formula(Stage):
         return Run(label, recording, Signals([{"time": recorded.START + second, **used} for second in range(seconds)]))
 
 
-def test_the_capacity_of_a_service_that_is_known_is_found(tmp_path):
+def test_saturation_finds_known_capacity(tmp_path):
     formula = Formula.of(tmp_path, "--hold", "20", "--repetitions", "3")
     findings = saturation.run(formula)
     assert findings.passed, findings.targets
     rates = findings.figures["tiny: sustained jobs/s"]
     assert len(rates) == 3
     assert all(0.94 * formula.capacity < rate <= 1.01 * formula.capacity for rate in rates)
-    assert "what ran out is the machine's processors, most of it postgres" in findings.summary
-    # The first held rate and the one that broke are shown whole.
+    assert "the exhausted resource is the machine's processors, most of it postgres" in findings.summary
+    # The steps at the rate that held and at the one that failed are detailed.
     assert sum(run.detailed for run in findings.runs) == 2
 
 
-def test_a_generator_that_is_full_gets_help_and_then_the_verdict_is_void(tmp_path):
+def test_saturation_with_full_generator_is_void(tmp_path):
     formula = Formula.of(tmp_path, "--repetitions", "1", "--hold", "15")
     formula.capacity, formula.cores_for_a_job = 300.0, 0.02
     findings = saturation.run(formula)
@@ -141,13 +144,13 @@ def test_a_generator_that_is_full_gets_help_and_then_the_verdict_is_void(tmp_pat
 @pytest.mark.parametrize(
     ("service", "is_void", "said"),
     [
-        ({"capacity": 1e4}, False, "sustained, and nothing ran out at up to 50.0 jobs/s"),
+        ({"capacity": 1e4}, False, "sustained, and nothing was exhausted at up to 50.0 jobs/s"),
         ({"capacity": 1e4, "others": 0.6}, True, "void because of other programs on this machine"),
         ({"capacity": 1e4, "cores_for_a_job": 0.04}, True, "void because of the generator, not the service"),
-        ({"capacity": 54.0}, False, "no rate broke at up to 50.0 jobs/s, but what ran out there is the machine's processors"),
+        ({"capacity": 54.0}, False, "at up to 50.0 jobs/s, but the exhausted resource there is the machine's processors"),
     ],
 )  # fmt: skip
-def test_limits_that_were_reached_are_told_also_where_no_rate_broke(tmp_path, monkeypatch, service, is_void, said):
+def test_saturation_names_exhausted_resource_if_all_rates_were_sustained(tmp_path, monkeypatch, service, is_void, said):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     formula = Formula.of(tmp_path, "--most", "60", "--hold", "20", "--repetitions", "1")
     vars(formula).update(service)
@@ -156,11 +159,11 @@ def test_limits_that_were_reached_are_told_also_where_no_rate_broke(tmp_path, mo
     assert target(findings, "void").value == is_void
     assert findings.passed is not is_void
     marks = {row[0]: row[4] for row in findings.tables[1].rows}
-    assert list(marks.values()).count("ran out") == ("nothing ran out" not in said)
+    assert list(marks.values()).count("exhausted") == ("nothing was exhausted" not in said)
 
 
 @pytest.mark.parametrize("failing", [True, False])
-def test_where_no_rate_holds_the_campaign_fails(tmp_path, failing):
+def test_saturation_fails_without_sustained_rate(tmp_path, failing):
     formula = Formula.of(tmp_path, "--bound", "1000" if failing else "4")
     formula.failing = failing
     findings = saturation.run(formula)
@@ -181,7 +184,7 @@ def log(tmp_path):
     return path
 
 
-def test_the_log_is_read_from_a_place_on_and_without_its_unfinished_line(log):
+def test_access_log_is_read_from_offset_without_incomplete_line(log):
     offset = size_of(log)
     with log.open("ab") as file:
         file.write(line(2, 0.5) + line(3, 0.1, uri="/metrics") + line(4, 20.0, status=504, upstream="-"))
@@ -193,12 +196,12 @@ def test_the_log_is_read_from_a_place_on_and_without_its_unfinished_line(log):
     assert found.passed_on.tolist() == pytest.approx([0.01, 0.6])
 
 
-def test_a_log_that_is_not_there(tmp_path):
+def test_missing_access_log_is_empty(tmp_path):
     assert size_of(tmp_path / "access.log") == 0
     assert len(AccessLog.read(tmp_path / "access.log")) == 0
 
 
-def test_what_the_accounts_do_not_agree_about_is_a_failed_campaign(tmp_path, log):
+def test_peak_fails_if_counts_differ(tmp_path, log):
     rows = [recorded.job(0, 900), recorded.request(0, 400), recorded.request(0.4, 500, outcome=OVERLOADED)]
     run = Run("burst", recorded.read(tmp_path / "run", rows), counters={'cdb_requests_total{status="200"}': 3.0})
     burst = Burst(run, AccessLog.read(log))

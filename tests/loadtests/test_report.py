@@ -1,4 +1,4 @@
-"""The report from sample rows."""
+"""A report with sample rows."""
 
 import csv
 import re
@@ -22,8 +22,8 @@ def report():
     drawn = [
         plots.lines("Lines & more", {"a": [(1, 2), (10, 3)], "b": [(1, 1)]}, x="n", y="ms", log_x=True, log_y=True),
         plots.lines("Bands", {"a": POINTS}, x="n", y="ms", log_x=True, log_y=False),
-        plots.bars("Bars", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="answers/s"),
-        plots.bars("Dots", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="answers/s", log_x=True),
+        plots.bars("Bars", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="responses/s"),
+        plots.bars("Dots", {"<a>": Spread(5, 4, 6), "b": Spread(500, 400, 600)}, x="responses/s", log_x=True),
         plots.percentiles("Percentiles", {"a": (1, 2, 3), "b": (10, 200, 3000)}, x="ms"),
     ]
     result = Result(
@@ -43,7 +43,7 @@ def report():
 
 
 class Checker(HTMLParser):
-    """Collects tags, and what is fetched from elsewhere."""
+    """A parser that collects tags, text, and references to other files."""
 
     def __init__(self):
         super().__init__()
@@ -65,7 +65,7 @@ class Checker(HTMLParser):
         self.text.append(data)
 
 
-def test_the_page_is_whole_and_needs_nothing_else(report):
+def test_bench_page_is_complete_and_self_contained(report):
     checker = Checker()
     checker.feed(report.html())
     assert checker.open == []
@@ -76,7 +76,7 @@ def test_the_page_is_whole_and_needs_nothing_else(report):
         assert expected in text
 
 
-def test_files(report, tmp_path):
+def test_report_writes_its_files(report, tmp_path):
     path = report.write(tmp_path / "run")
     assert path == tmp_path / "run" / "report.html"
     assert sorted(file.name for file in path.parent.iterdir()) == [
@@ -93,7 +93,7 @@ def test_files(report, tmp_path):
         ]
 
 
-def test_every_plot_is_a_png_and_an_svg_that_stands_alone(report, tmp_path):
+def test_report_writes_each_plot_as_png_and_svg(report, tmp_path):
     directory = report.write(tmp_path).parent / "plots"
     names = ("1-lines-more", "2-bands", "3-bars", "4-dots", "5-percentiles")
     expected = [f"sample-{name}.{kind}" for name in names for kind in ("png", "svg")]
@@ -106,7 +106,7 @@ def test_every_plot_is_a_png_and_an_svg_that_stands_alone(report, tmp_path):
         assert f"![{plot.title}](plots/sample-{name}.png)" in report.markdown()
 
 
-def test_markdown_has_the_same_tables(report):
+def test_report_markdown_has_tables_of_page(report):
     text = report.markdown()
     assert "| fast | 0.900 | ≥ 0.8 | met |  |" in text
     assert "| slow | 0.900 s | ≤ 0.8 s | missed |  |" in text
@@ -119,7 +119,7 @@ def test_markdown_has_the_same_tables(report):
 
 
 @pytest.mark.parametrize("headline", ["", "A sentence"])
-def test_a_run_that_is_too_small_is_not_judged(report, headline):
+def test_report_of_small_run_has_no_verdicts(report, headline):
     small = replace(report, headline=headline, passed=True, too_small="--tiny")
     said = "Not judged: a run with --tiny is too small for verdicts."
     page, text = small.html(), small.markdown()
@@ -131,23 +131,23 @@ def test_a_run_that_is_too_small_is_not_judged(report, headline):
     assert "| absent | – | ≤ 1 | not available | not there |" in text
 
 
-def test_the_same_rows_give_the_same_plot():
+def test_equal_rows_give_equal_plots():
     one, two = (plots.lines("x", {"a": [(1, 2), (10, 3)]}, x="n", y="ms") for _ in range(2))
     assert one == two
     assert one.svg.startswith("<svg")
 
 
-def test_without_rows_there_is_no_file(tmp_path):
+def test_write_csv_writes_no_file_without_rows(tmp_path):
     write_csv(tmp_path / "empty.csv", [])
     assert not (tmp_path / "empty.csv").exists()
 
 
-def test_an_example_of_several_lines_is_one_row_of_markdown():
+def test_markdown_cell_joins_lines_of_example():
     table = Table("", ("outcome", "example"), [("5xx", "<html>\n<b>a|b</b>\n")])
     assert markdown_table(table).splitlines()[2:] == ["| 5xx | <html> <b>a\\|b</b> |"]
 
 
-def test_what_misses_its_bound_by_little_does_not_look_as_if_it_met_it():
-    result = Result("sample", "Sample", targets=[Target("right answers", 99.96, 100, at_most=False, unit="%")])
+def test_targets_table_shows_narrowly_missed_value_unrounded():
+    result = Result("sample", "Sample", targets=[Target("correct responses", 99.96, 100, at_most=False, unit="%")])
     [row] = Report("Bench", Table("Facts", ("", ""), []), [result]).targets_table.rows
     assert row[1] == "99.96 %"

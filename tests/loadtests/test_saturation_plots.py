@@ -1,19 +1,19 @@
-"""The plots of the campaign saturation, as they are drawn."""
+"""The plots of the campaign saturation."""
 
 from matplotlib import pyplot
 
-from loadtests.campaigns import saturation
+from loadtests.campaigns.saturation_findings import curves_of
 from loadtests.reporting import plots
 
 # (rate, ms): some rates were tried more than once.
 STEPS = [(50, 10.0), (60, 20.0), (60, 40.0), (60, 300.0), (70, 30.0), (70, 50.0)]
 
 
-def test_the_line_runs_through_its_points_and_whiskers_tell_the_other_steps(monkeypatch):
+def test_saturation_plot_has_medians_with_whiskers(monkeypatch):
     figures = []
     monkeypatch.setattr(plots, "drawn", lambda _, make: figures.append(make()))
     rows = [{"rate": rate, "took": took} for rate, took in STEPS]
-    saturation.curves_of("times", rows, {"p50": "took"}, "ms", lambda axes: axes.axvline(50, label="held"), log_y=True)
+    curves_of("times", rows, {"p50": "took"}, "ms", lambda axes: axes.axvline(50, label="held"), log_y=True)
     [axes] = figures[0].axes
     lines = [line for line in axes.get_lines() if line.get_color() == plots.COLOURS[0]]
     corners = {corner for line in lines if line.get_linestyle() == "-" for corner in zip(*line.get_data(), strict=True)}

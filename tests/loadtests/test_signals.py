@@ -1,4 +1,4 @@
-"""What is seen of processes, PostgreSQL and the service, against a real service under real load."""
+"""The signals of processes, PostgreSQL and /metrics, of a service under load."""
 
 import contextlib
 import http.server
@@ -21,7 +21,7 @@ from loadtests.signals.sources import Connections, Counts
 
 BURN = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\n"
 SECONDS = 5
-# On one worker of pytest, which has the service.
+# On one pytest worker, because the tests share the service.
 pytestmark = pytest.mark.xdist_group("signals")
 WORKERS = 2
 
@@ -53,7 +53,7 @@ def cpu(run, program):
     return mean(run, f"cpu.{program}.user") + mean(run, f"cpu.{program}.system")
 
 
-def test_there_is_a_row_for_each_second_and_nothing_is_negative(run):
+def test_signals_have_row_for_each_second_without_negative_values(run):
     times = run.signals.column("time")[0]
     assert SECONDS <= len(times) <= 4 * SECONDS
     apart = [late - early for early, late in itertools.pairwise(times)]
@@ -62,7 +62,7 @@ def test_there_is_a_row_for_each_second_and_nothing_is_negative(run):
     assert all(value >= 0 for row in run.signals.rows for value in row.values())
 
 
-def test_the_programs_that_work_are_seen_at_work(run):
+def test_signals_show_cpu_of_busy_programs(run):
     assert cpu(run, "gunicorn-lookups") > 0.05
     assert cpu(run, "generator") > 0.05
     assert cpu(run, "gunicorn-lookups") > cpu(run, "gunicorn-others")
@@ -71,44 +71,44 @@ def test_the_programs_that_work_are_seen_at_work(run):
     assert mean(run, "cpu.machine") >= cpu(run, "gunicorn-lookups")
 
 
-def test_processes_are_told_apart_and_counted(run):
+def test_signals_count_processes_by_program(run):
     assert most(run, "processes.gunicorn-lookups") == WORKERS + 1
     assert most(run, "processes.generator") == 1
     assert most(run, "processes.pgbouncer") == most(run, "processes.serve") == 1
     assert most(run, "processes.nginx") >= 3
-    # Of PostgreSQL there is a process for each connection beside its own.
+    # PostgreSQL has a process for each connection, and its own processes.
     assert most(run, "processes.postgres") > most(run, "connections.idle")
 
 
 @pytest.mark.parametrize(
     "program", ["nginx", "gunicorn-lookups", "gunicorn-others", "pgbouncer", "postgres", "generator"]
 )
-def test_memory_descriptors_and_threads_of_a_program(run, program):
+def test_signals_have_memory_files_and_threads_of_program(run, program):
     assert 0.5e6 < most(run, f"memory.{program}") < 4e9
     assert most(run, f"files.{program}") > 3
     assert most(run, f"threads.{program}") >= most(run, f"processes.{program}")
 
 
-def test_postgres_and_the_service_tell_what_they_do(run):
+def test_signals_have_connections_and_metrics(run):
     assert most(run, "connections.idle") + most(run, "connections.active") >= 2
     assert {"connections.active", "connections.idle_in_transaction", "waits.none"} <= set(run.signals.rows[1])
-    assert most(run, "in_progress.others") >= 1  # the question itself
+    assert most(run, "in_progress.others") >= 1  # the request for /metrics
     assert most(run, "in_progress.lookups") <= most(run, "thread_limit.lookups") == 4 * WORKERS
     assert {"errors.overloaded", "refusals.lookups", "pgbouncer.clients.waiting", "disk.read"} <= set(
         run.signals.rows[-1]
     )
 
 
-def test_rates_add_up_to_what_the_client_counted(run):
+def test_signal_rates_sum_to_count_of_client(run):
     lookups = int((run.recording.requests.names == "lookup").sum())
     for stage in ("reached", "started", "finished"):
         times, rates = run.signals.column(f"lookups.{stage}")
-        # The first seconds and the last ones are idle, so that little is lost at the edges.
+        # The first and last seconds are idle, so that few lookups are missed at the edges.
         assert sum(rates) * (times[-1] - times[0]) / (len(times) - 1) == pytest.approx(lookups, rel=0.35)
     assert metrics.total(run.counters, "cdb_lookups_finished_total") == lookups
 
 
-def test_who_waits_for_a_lock_is_seen(stage):
+def test_signals_show_sessions_that_wait_for_lock(stage):
     watching = Connections(stage.database.url)
     with (
         stage.database.connect(autocommit=False) as holder,
@@ -131,7 +131,7 @@ def test_who_waits_for_a_lock_is_seen(stage):
             waiting.join()
     assert seen["waits.Lock:relation"] >= 1
     assert seen["connections.idle_in_transaction"] >= 1
-    # The server notices a little later that its client has gone.
+    # PostgreSQL detects the closed connection of its client a little later.
     deadline = time.monotonic() + 10
     while (left := watching.read()["connections.idle_in_transaction"]) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -139,23 +139,23 @@ def test_who_waits_for_a_lock_is_seen(stage):
     watching.close()
 
 
-def test_a_backend_that_computes_is_postgres(stage):
+def test_signals_assign_busy_backend_to_postgres(stage):
     server = usage.postmaster(stage.data / "postgres" / "data").pid
-    programs = Programs({os.getpid(): "rig", stage.own.process.pid: "serve", server: "postgres"})
+    programs = Programs({os.getpid(): "harness", stage.own.process.pid: "serve", server: "postgres"})
     programs.read()
-    begin = looked = time.monotonic()
+    begin = sampled_at = time.monotonic()
     stage.database.value("SELECT count(*) FROM generate_series(1, 2000000) AS number WHERE number % 7 = 0")
     computed = 0.0
-    # The connection has gone when we look again. Its time counts once its parent has heard of its end.
+    # The backend has ended before the next sample. Its CPU time counts after its parent has waited for it.
     while computed <= 0.05:
         assert time.monotonic() - begin < 60
         time.sleep(0.05)
         now = time.monotonic()
-        computed += programs.read()["cpu.postgres.user"] * (now - looked)
-        looked = now
+        computed += programs.read()["cpu.postgres.user"] * (now - sampled_at)
+        sampled_at = now
 
 
-def test_a_connection_that_was_ended_is_opened_again(stage):
+def test_connections_source_reopens_closed_connection(stage):
     watching = Connections(stage.database.url)
     watching.read()
     stage.database.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cdb-load'")
@@ -165,7 +165,7 @@ def test_a_connection_that_was_ended_is_opened_again(stage):
     watching.close()
 
 
-def test_the_time_of_processes_that_come_and_go_is_counted_once():
+def test_cpu_of_short_lived_processes_is_counted_once():
     burn = f"import subprocess, sys\nfor _ in range(4): subprocess.run([sys.executable, '-c', {BURN!r}])\n"
     script = f"{burn}print(flush=True)\ninput()"
     process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -184,21 +184,21 @@ def test_the_time_of_processes_that_come_and_go_is_counted_once():
         process.returncode = 0
         process.stdout.close()
     assert used.ru_utime + used.ru_stime > 1.0
-    # Before the first look and after the last one there was a little.
+    # A little was used before the first sample and after the last one.
     assert seen == pytest.approx(used.ru_utime + used.ru_stime, abs=0.25)
 
 
-def test_what_is_away_is_left_out_and_ends_nothing():
+def test_sampling_continues_without_unreachable_sources():
     with sampled("http://127.0.0.1:1", None, None) as seen:
         time.sleep(1.5)
     assert len(seen.rows) == 2
-    assert "memory.rig" in seen.rows[1]
+    assert "memory.harness" in seen.rows[1]
     assert not [
-        name for row in seen.rows for name in row if name.startswith(("answers.", "connections.", "cpu.machine"))
+        name for row in seen.rows for name in row if name.startswith(("responses.", "connections.", "cpu.machine"))
     ]
 
 
-def test_counters_of_a_service_that_was_started_again(monkeypatch):
+def test_counts_of_restarted_service_are_not_negative(monkeypatch):
     told = [
         {'cdb_requests_total{method="GET",route="/x",status="200"}': 50.0},
         {
@@ -212,13 +212,13 @@ def test_counters_of_a_service_that_was_started_again(monkeypatch):
     counts = Counts("http://nowhere")
     assert counts.read() == {}
     columns = counts.read()
-    assert columns["answers.200"] == 0
-    assert columns["answers.504"] > 0
+    assert columns["responses.200"] == 0
+    assert columns["responses.504"] > 0
     assert counts.read() == {}
 
 
 @pytest.mark.parametrize("body", [b"<!doctype html><p>{Who} are you?</p>", b"\xff\xfe"])
-def test_a_page_in_place_of_the_metrics_tells_nothing(body):
+def test_metrics_of_server_with_html_page_are_empty(body):
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
@@ -233,7 +233,7 @@ def test_a_page_in_place_of_the_metrics_tells_nothing(body):
         assert metrics.read(f"http://127.0.0.1:{server.server_port}") == {}
 
 
-def test_of_counts_that_were_not_read_at_both_ends_no_rise_is_known():
+def test_difference_of_unread_metrics_is_empty():
     assert (
         metrics.difference({}, {"cdb_requests_total": 5.0}) == {} == metrics.difference({"cdb_requests_total": 5.0}, {})
     )

@@ -1,4 +1,4 @@
-"""What the bench reads from a service: the routes of its strategies, rows and database times."""
+"""Data that the bench reads from a service: routes of strategies, rows and database times."""
 
 import contextlib
 import json
@@ -13,16 +13,16 @@ from loadtests.client import Client, lookups
 
 
 @contextlib.contextmanager
-def served(answers):
-    """A service with these answers by route; any other is refused as the real one does it."""
+def served(responses):
+    """A service with these responses by route; other routes get the same 404 as from cdb."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self):
             route = self.path.removeprefix("/api/cdb_rest/").split("?")[0]
-            known = route in answers
-            body = json.dumps(answers[route] if known else {"detail": "…", "code": "route_not_found"}).encode()
+            known = route in responses
+            body = json.dumps(responses[route] if known else {"detail": "…", "code": "route_not_found"}).encode()
             timing = 'Server-Timing: db;dur=1.5;desc="1 query", total;dur=2.0\r\n'
             head = f"HTTP/1.1 {200 if known else 404} X\r\n{timing}Content-Length: {len(body)}\r\n\r\n"
             self.wfile.write(head.encode() + body)
@@ -41,7 +41,7 @@ def served(answers):
             thread.join()
 
 
-def test_listed_strategies_have_routes():
+def test_routes_have_all_listed_strategies():
     listed = [{"name": "sql_lateral", "meaning": "…"}, {"name": "sql_group", "meaning": "…"}]
     with served({"payloadiovs_strategies/": listed}) as service:
         assert routes(service) == {
@@ -49,10 +49,10 @@ def test_listed_strategies_have_routes():
         }  # fmt: skip
 
 
-def test_calls_in_a_row_are_bounded_by_number_and_time_but_three_at_least():
+def test_lookups_are_limited_by_number_and_time_with_minimum_of_three():
     with served({"payloadiovs/": [[1], [2]]}) as service, Client(service.host) as client:
         assert len(lookups(client, "x", "random", calls=5, seconds=60)) == 5
-        answers = lookups(client, "x", "random", calls=5, seconds=0)
-        assert [(answer.rows, answer.database) for answer in answers] == [(2, 1.5)] * 3
+        found = lookups(client, "x", "random", calls=5, seconds=0)
+        assert [(response.rows, response.database) for response in found] == [(2, 1.5)] * 3
         with pytest.raises(ValueError, match="status 404"):
             _ = client.request("GET", "nothing").rows

@@ -1,4 +1,4 @@
-"""What counts as sustained, how the highest such rate is searched, and which resource is said to have run out."""
+"""The definition of a sustained rate, the search for the highest one, and the rules of exhausted resources."""
 
 import itertools
 from dataclasses import dataclass
@@ -6,11 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtests.campaigns.resources import NOTHING, Watched, decide
-from loadtests.campaigns.saturation import UNSEEN, Outcome, Searches
+from loadtests.campaigns.resources import NOTHING, decide
+from loadtests.campaigns.saturation import Searches
+from loadtests.campaigns.saturation_findings import UNSEEN, Outcome
 from loadtests.campaigns.search import Found, Plan, search
 from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import judge
+from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import NOT_SENT, OVERLOADED, WRONG
 from loadtests.recording.rows import Sample
 from loadtests.reporting.result import Signals
@@ -21,7 +23,7 @@ RATE, SECONDS = 50, 10
 
 
 def jobs(milliseconds=20, late=0.0):
-    """One each 20 ms: `milliseconds` may depend on when it is due."""
+    """A job every 20 ms; `milliseconds` may be a function of its due time."""
     taken = milliseconds if callable(milliseconds) else lambda _: milliseconds
     for place in range(RATE * SECONDS):
         due = place / RATE
@@ -33,7 +35,7 @@ def judged(tmp_path, rows):
     return judge(recorded.read(tmp_path / "run", rows), begin=2.0, end=float(SECONDS), bound_ms=1_000)
 
 
-def test_a_service_that_keeps_up_sustains_the_rate(tmp_path):
+def test_judge_accepts_rate_of_fast_service(tmp_path):
     step = judged(tmp_path, jobs())
     assert step.sustained, step.faults
     assert (step.offered, step.answered) == (pytest.approx(RATE, rel=0.01), pytest.approx(RATE, rel=0.01))
@@ -44,41 +46,41 @@ def test_a_service_that_keeps_up_sustains_the_rate(tmp_path):
     assert step.begin == recorded.START + 2
 
 
-def test_a_queue_that_grows_is_not_sustained_though_all_is_answered_quickly_enough(tmp_path):
+def test_judge_rejects_growing_queue_with_fast_responses(tmp_path):
     step = judged(tmp_path, jobs(lambda due: 20 + due * 40))
     assert step.p95 < 500
     assert any("more jobs in progress" in fault for fault in step.faults)
     assert step.growth == pytest.approx(0.32 * RATE, rel=0.25)
 
 
-def test_answers_that_come_too_late_are_not_sustained(tmp_path):
+def test_judge_rejects_slow_responses(tmp_path):
     assert judged(tmp_path, jobs(1_500)).faults == ("p95 1500 ms",)
 
 
-def test_a_service_that_answers_less_than_is_due(tmp_path):
+def test_judge_rejects_fewer_responses_than_jobs_due(tmp_path):
     step = judged(tmp_path, jobs(lambda due: 20 if due < 2 else 20 + (due - 2) * 1_000))
     assert step.answered == pytest.approx(RATE / 2, rel=0.1)
     assert step.faults[0].startswith("answered 2")
 
 
 @pytest.mark.parametrize("outcome", [OVERLOADED, WRONG])
-def test_one_failure_is_one_too_many_also_in_the_first_seconds(tmp_path, outcome):
+def test_judge_rejects_single_failure_before_window(tmp_path, outcome):
     step = judged(tmp_path, [*jobs(), recorded.request(0.5, 10, outcome=outcome)])
     assert step.faults == ("1 failures",)
 
 
-def test_a_job_that_could_not_be_sent_is_a_failure(tmp_path):
+def test_judge_counts_unsent_job_as_failure(tmp_path):
     step = judged(tmp_path, [*jobs(), recorded.job(5.0, 0, outcome=NOT_SENT)])
     assert step.faults == ("1 failures",)
 
 
-def test_a_late_generator_is_no_proof(tmp_path):
+def test_judge_rejects_late_generator(tmp_path):
     step = judged(tmp_path, jobs(400, late=0.3))
     assert step.was_late
     assert step.faults == ("the generator was 300 ms late",)
 
 
-def test_a_step_that_was_over_before_its_window_is_no_proof(tmp_path):
+def test_judge_rejects_step_without_jobs_in_window(tmp_path):
     step = judge(recorded.read(tmp_path / "run", [recorded.job(0, 10)]), begin=2.0, end=10.0, bound_ms=1_000)
     assert step.was_late
     assert not step.sustained
@@ -93,48 +95,48 @@ PLAN = Plan(start=50, factor=1.4, most=5_000, precision=1.05, hold_seconds=60)
 
 
 def searched(sustains, plan=PLAN):
-    asked = []
+    tried = []
 
     def at(rate, purpose, seconds):
-        asked.append((rate, purpose, seconds))
+        tried.append((rate, purpose, seconds))
         return Result(sustains(rate, purpose))
 
-    return search(at, plan), asked
+    return search(at, plan), tried
 
 
 @pytest.mark.parametrize("capacity", [20, 51, 333, 1_000])
-def test_the_search_ends_within_its_precision_of_the_capacity(capacity):
-    found, asked = searched(lambda rate, _: rate <= capacity)
-    assert capacity / PLAN.precision <= found.held <= capacity < found.broke <= found.held * PLAN.precision
-    assert asked[-1] == (found.held, "holding", 60)
+def test_search_finds_capacity_within_precision(capacity):
+    found, tried = searched(lambda rate, _: rate <= capacity)
+    assert capacity / PLAN.precision <= found.held <= capacity < found.failed <= found.held * PLAN.precision
+    assert tried[-1] == (found.held, "holding", 60)
     assert found.last(found.held).sustained
-    assert not found.last(found.broke).sustained
+    assert not found.last(found.failed).sustained
 
 
-def test_a_rate_that_does_not_hold_is_lowered():
+def test_search_lowers_rate_that_does_not_hold():
     found, _ = searched(lambda rate, purpose: rate <= (300 if purpose == "holding" else 333))
     assert 300 * 0.95 <= found.held <= 300
 
 
-def test_one_hiccup_does_not_end_the_search():
+def test_search_continues_after_one_failed_step():
     hiccups = itertools.count()
     found, _ = searched(lambda rate, _: rate <= 333 and not (rate > 90 and next(hiccups) == 0))
     assert found.held > 317
-    assert found.broke > 333
+    assert found.failed > 333
 
 
-def test_a_service_that_can_do_nothing_ends_the_search():
-    found, asked = searched(lambda *_: False)
+def test_search_ends_without_sustained_rate():
+    found, tried = searched(lambda *_: False)
     assert found.held is None
-    assert len(asked) < 20
+    assert len(tried) < 20
 
 
-def test_the_highest_rate_that_is_tried_ends_the_search():
+def test_search_ends_at_highest_allowed_rate():
     found, _ = searched(lambda *_: True, Plan(start=10, factor=2, most=50, precision=1.05, hold_seconds=5))
-    assert (found.held, found.broke) == (40, None)
+    assert (found.held, found.failed) == (40, None)
 
 
-def test_a_full_generator_gets_more_processes_as_long_as_there_are_cores(monkeypatch, tmp_path):
+def test_searches_add_processes_to_full_generator_up_to_cores(monkeypatch, tmp_path):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     stage = Stage(tmp_path, options=options("saturation", "--pattern", "last"))
     searches, cores = Searches(stage, "tiny"), iter((0.5, 0.9, 0.85, 0.99))
@@ -180,23 +182,25 @@ def watched(changes=None, cpu=0.3, grow=None, columns=CALM):
         ({"connections.idle": 190.0}, "PostgreSQL's connections"),
         ({"in_progress.lookups": 12.0, "queue_ms.lookups": 900.0}, "gunicorn's threads"),
         ({"memory.machine": 15.8e9}, "memory"),
-        # Threads that are all at work while nobody waits for one have not run out.
+        # Busy threads are not exhausted while no request waits for one.
         ({"in_progress.lookups": 12.0}, NOTHING),
         ({}, NOTHING),
     ],
 )
-def test_the_resource_that_ran_out(changes, resource):
+def test_decide_names_exhausted_resource(changes, resource):
     verdict = decide(watched(changes))
     assert verdict.resource == resource
     assert not verdict.void
-    assert [one.resource for one in verdict.evidence if one.ran_out][:1] == ([] if resource == NOTHING else [resource])
+    assert [one.resource for one in verdict.evidence if one.is_exhausted][:1] == (
+        [] if resource == NOTHING else [resource]
+    )
 
 
-def test_causes_stand_before_what_follows_from_them():
+def test_decide_names_cause_before_its_effects():
     short = {"cpu.machine": 1.95, "cpu.postgres.user": 1.0, "in_progress.lookups": 12.0, "queue_ms.lookups": 2_000.0}
     verdict = decide(watched(short | {"pgbouncer.clients.waiting": 4.0}))
     assert verdict.resource.startswith("the machine's processors")
-    assert sum(one.ran_out for one in verdict.evidence) == 3
+    assert sum(one.is_exhausted for one in verdict.evidence) == 3
     assert "postgres 1.00" in verdict.remark
 
 
@@ -205,16 +209,16 @@ def test_causes_stand_before_what_follows_from_them():
     [
         (watched(cpu=0.97), "the generator, not the service"),
         (watched({"cpu.machine": 1.95, "cpu.other.user": 0.9}), "other programs on this machine"),
-        # Processors that are to spare on the mean were not when the others used them.
+        # The mean hides that other programs used a processor when the service needed it.
         (watched({"cpu.other.user": 0.8}), "other programs on this machine"),
     ],
 )
-def test_a_verdict_about_the_test_itself_is_void(seen, resource):
+def test_verdict_about_test_itself_is_void(seen, resource):
     verdict = decide(seen)
     assert (verdict.resource, verdict.void) == (resource, True)
 
 
-def test_a_generator_that_was_late_for_no_reason_makes_the_verdict_void():
+def test_verdict_of_late_generator_without_cause_is_void():
     assert decide(watched(), only_late=True).void
     assert not decide(watched({"disk.busy": 0.97}), only_late=True).void
 
@@ -223,11 +227,11 @@ def test_a_generator_that_was_late_for_no_reason_makes_the_verdict_void():
     ("grow", "resource"),
     [({"memory.nginx": 1e8}, "memory that grows"), ({"files.nginx": 200.0}, "descriptors that grow")],
 )
-def test_what_grows_without_end(grow, resource):
+def test_decide_names_resource_that_grows(grow, resource):
     assert decide(watched(grow=grow)).resource == resource
 
 
-def test_of_a_deployment_only_what_it_tells_is_known():
+def test_decide_uses_only_known_signals_of_deployment():
     told = {
         name: CALM[name]
         for name in CALM
@@ -241,11 +245,11 @@ def test_of_a_deployment_only_what_it_tells_is_known():
 
 
 @pytest.mark.parametrize(("columns", "is_sure"), [(CALM, True), ({"thread_limit.lookups": 12.0}, False)])
-def test_a_verdict_without_processors_says_so(columns, is_sure):
+def test_outcome_without_processor_usage_says_so(columns, is_sure):
     threads = {"in_progress.lookups": 12.0, "refusals.lookups": 3.0}
     tried = SimpleNamespace(rate=20.0, watched=watched(threads, columns=columns), step=SimpleNamespace(
         answered=10.0, requests=20.0, was_late=False, faults=("3 failures",)
     ))  # fmt: skip
-    outcome = Outcome("tiny", [Found([(10.0, tried), (20.0, tried)], held=10.0, broke=20.0)])
-    assert "what ran out is gunicorn's threads" in outcome.sentence()
+    outcome = Outcome("tiny", [Found([(10.0, tried), (20.0, tried)], held=10.0, failed=20.0)])
+    assert "the exhausted resource is gunicorn's threads" in outcome.sentence()
     assert outcome.sentence().endswith(UNSEEN) is not is_sure

@@ -1,4 +1,4 @@
-"""Every kind of user against the real service: all answers right, and wrong ones found."""
+"""Every kind of user against the service: they accept correct responses and detect wrong ones."""
 
 import contextlib
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("load-users")
 ALL = ("ReconstructionJob", "KeepAliveJob", "BelleJob", "Expert", "Indecisive", "Misbehaving")
 # What `manage.py run` seeds.
 TINY = {"global-tag": "tiny", "layout": "realistic"}
-# Twice, and all is as it was.
+# Executed twice, it restores the original checksums.
 CHANGE = 'UPDATE "PayloadIOV" SET checksum = reverse(checksum)'
 SPOIL = """
 CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.checksum := 'spoilt'; RETURN NEW; END $$;
@@ -26,7 +26,7 @@ CREATE TRIGGER spoil BEFORE INSERT ON "PayloadIOV" FOR EACH ROW EXECUTE FUNCTION
 
 @pytest.fixture
 def run(load_service, tmp_path):
-    """Puts load on the service and returns what was recorded."""
+    """A function that puts load on the service and returns the recording."""
 
     def run(users, count, seconds=None, *, fixed=None, shape=None, spawn_rate=None, processes=1, **options):
         told = TINY | {name.replace("_", "-"): value for name, value in options.items()}
@@ -46,7 +46,7 @@ def run(load_service, tmp_path):
 
 
 def outcomes(recording):
-    """The outcomes that each request of each user had."""
+    """The outcomes by user and name of request."""
     seen = recording.requests
     found = {}
     for user, name, outcome in zip(seen.users, seen.names, seen.outcomes, strict=True):
@@ -61,7 +61,7 @@ def database(service):
         yield cursor
 
 
-def test_all_kinds_are_answered_rightly_and_leave_nothing_behind(load_service, run):
+def test_all_users_get_correct_responses_and_delete_their_data(load_service, run):
     recording = run({}, 8, fixed=dict.fromkeys(ALL, 1) | {"Misbehaving": 3}, indecision=0.1, jobs_per_user=12)
     found = outcomes(recording)
     assert recording.examples == {} and set.union(*found.values()) == {OK}
@@ -85,7 +85,7 @@ def test_all_kinds_are_answered_rightly_and_leave_nothing_behind(load_service, r
     assert [kind["name"] for kind in client.get("pt") if kind["name"].startswith("load-")] == []
 
 
-def test_another_seed_is_told_plainly_with_what_to_do(run, tmp_path):
+def test_reader_describes_wrong_seed_option(run, tmp_path):
     recording = run({"ReconstructionJob": 1}, 1, seed=2, jobs_per_user=10)
     assert outcomes(recording) == {("ReconstructionJob", "globalTags"): {OK}, ("ReconstructionJob", "lookup"): {WRONG}}
     [(name, detail)] = recording.examples.values()
@@ -94,7 +94,7 @@ def test_another_seed_is_told_plainly_with_what_to_do(run, tmp_path):
         "not the rows of --scenario tiny --layout realistic --seed 2 --iov-mode continuous: if global tag"
     )
     assert "payload_url: expected '" in detail
-    # In locust's own report, which counts failures of one kind together, nothing is cut off.
+    # locust's own report counts failures of one kind together, and shows the whole description.
     log = (tmp_path / "recording" / "locust.log").read_text()
     [line] = [line for line in log.splitlines() if "GET lookup: FailedRequestError" in line]
     assert (
@@ -103,21 +103,21 @@ def test_another_seed_is_told_plainly_with_what_to_do(run, tmp_path):
     )
 
 
-def test_other_data_than_seeded_are_checked_for_their_form(run):
+def test_reader_checks_form_of_unknown_data(run):
     recording = run({"ReconstructionJob": 1, "BelleJob": 1}, 2, scenario="none", pattern="last", jobs_per_user=10)
     assert recording.examples == {}
     lookups = recording.where((recording.names == "lookup") | (recording.names == "lookup, shape=dict"))
     assert set(lookups.rows) == {10}
 
 
-def test_a_tag_that_is_not_there_is_a_failure(run):
+def test_reader_fails_without_its_tag(run):
     recording = run({"ReconstructionJob": 1}, 1, global_tag="tinny", scenario="tiny", jobs_per_user=10)
     assert outcomes(recording) == {("ReconstructionJob", "globalTags"): {WRONG}}
     assert recording.examples[WRONG] == ("globalTags", "no global tag tinny")
 
 
-def test_every_kind_finds_what_is_wrong(load_service, run):
-    """Rows that were changed behind the service's back, or are stored otherwise than sent, and a tag that was not to be."""
+def test_each_user_detects_wrong_response(load_service, run):
+    """Rows were changed in the database, or are stored differently from the request, and an unknown tag exists."""
     JobClient(load_service.port).call("POST", "gt", {"name": "no-such-tag", "status": "unlocked"})
     with database(load_service) as cursor:
         cursor.execute(CHANGE)
@@ -136,7 +136,7 @@ def test_every_kind_finds_what_is_wrong(load_service, run):
         ("ReconstructionJob", "lookup"), ("KeepAliveJob", "lookup, kept connection"), ("BelleJob", "lookup, shape=dict"),
         ("Expert", "read back"),
     } <= wrong  # fmt: skip
-    # Mistakes are drawn, and either of these is among 128 of them.
+    # Mistakes are drawn at random; at least one of these two is among 128 of them.
     assert wrong & {("Misbehaving", "mistake: unknown tag"), ("Misbehaving", "mistake: unknown tag, nested")}
     assert not wrong & {
         ("ReconstructionJob", "globalTags"),
@@ -145,16 +145,16 @@ def test_every_kind_finds_what_is_wrong(load_service, run):
     }
 
 
-def test_users_that_wait_for_each_other_begin_together(run):
+def test_start_together_releases_all_users_at_once(run):
     recording = run({"ReconstructionJob": 1}, 30, spawn_rate=15, start_together=True, jobs_per_user=1)
     assert recording.examples == {} and len(recording.jobs) == 30
-    # They came within two seconds.
+    # The users were spawned within two seconds.
     assert recording.jobs.begin.max() - recording.jobs.begin.min() < 0.7
-    # The one sample at least that was taken while they came.
+    # At least one sample was taken while they were spawned.
     assert 0 < max(sample.users for sample in recording.samples) <= 30
 
 
-def test_a_storm_of_two_processes_whose_iterations_are_shared(run):
+def test_two_processes_share_iterations(run):
     told = {"jobs_per_user": 4, "iterations": 10, "indecision": 0.1, "pattern": "run-storm"}
     recording = run({"ReconstructionJob": 1}, 44, fixed={"Indecisive": 4}, shape="storm", processes=2, **told)
     assert recording.examples == {}

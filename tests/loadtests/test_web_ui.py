@@ -21,7 +21,7 @@ FIELDS = (
     "Slow Milliseconds", "Failing Percent",
 )  # fmt: skip
 SHAPES = ("Endurance", "Ramp", "ReadersAndWriters", "Smoke", "Steady", "Storm")
-# A longer label is cut off where the field ends.
+# The field cuts off longer labels.
 LONGEST_LABEL = 95
 
 
@@ -51,7 +51,7 @@ def page(browser, address):  # noqa: F811
     tab.close()
 
 
-def test_the_fields_say_what_they_are(page):
+def test_web_ui_describes_its_fields(page):
     expect(page.get_by_role("checkbox")).not_to_have_count(0)
     page.get_by_text("Custom parameters").click()
     labels = [label.strip() for label in page.locator(".MuiAccordion-root").last.locator("label").all_inner_texts()]
@@ -62,7 +62,7 @@ def test_the_fields_say_what_they_are(page):
     assert set(offered) == {"Default", *SHAPES}
 
 
-def test_a_run_is_started_watched_and_stopped(page):
+def test_web_ui_starts_shows_and_stops_run(page):
     for name in ("Expert", "Indecisive", "Misbehaving", "BelleJob"):
         page.get_by_role("row", name=name).get_by_role("checkbox").uncheck()
     page.get_by_label("Number of users").fill("4")

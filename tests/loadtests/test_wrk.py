@@ -1,4 +1,4 @@
-"""What wrk counts is what a server counts that it asks."""
+"""The counts and response times of wrk, compared with the counts of a server."""
 
 import re
 import socket
@@ -12,7 +12,7 @@ from tests.programs import needs
 CONNECTIONS = 3
 
 
-def test_it_counts_what_was_asked_but_for_what_is_under_way_at_the_end(server):
+def test_wrk_counts_requests_that_server_received(server):
     load = wrk.run(f"{server.url}/200?gtName=x", seconds=1, connections=CONNECTIONS)
     assert 0 <= len(server.paths) - load.requests <= CONNECTIONS
     assert load.requests > 10
@@ -23,7 +23,7 @@ def test_it_counts_what_was_asked_but_for_what_is_under_way_at_the_end(server):
     assert 0 < load.client_share < 1
 
 
-def test_it_counts_answers_by_status(server):
+def test_wrk_counts_responses_by_status(server):
     load = wrk.run(
         f"{server.url}/200?gtName=x",
         other_url=f"{server.url}/503?gtName=y",
@@ -32,33 +32,33 @@ def test_it_counts_answers_by_status(server):
         count_statuses=True,
     )
     assert sum(load.statuses.values()) == load.requests
-    for status, asked in server.statuses.items():
-        assert 0 <= asked - load.statuses[status] <= CONNECTIONS
+    for status, received in server.statuses.items():
+        assert 0 <= received - load.statuses[status] <= CONNECTIONS
     assert load.refused == load.errors == load.statuses[503]
-    # Every tenth question is the other one.
+    # Every tenth request goes to the other URL.
     assert load.statuses[503] == pytest.approx(load.requests / 10, abs=CONNECTIONS)
 
 
-def test_refusals_are_errors_also_when_they_are_not_told_apart(server):
+def test_wrk_counts_error_statuses_without_count_statuses(server):
     load = wrk.run(f"{server.url}/404?gtName=x", seconds=1, connections=CONNECTIONS)
     assert load.refused == load.errors == load.requests > 0
 
 
 @needs("wrk")
-def test_nobody_there_is_no_silent_success():
+def test_wrk_fails_without_server():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         with pytest.raises(RuntimeError, match="wrk failed"):
             wrk.run(f"http://127.0.0.1:{closed.getsockname()[1]}/200?x", seconds=1, connections=1)
 
 
-def test_random_moments_are_spread_and_come_again_with_the_seed(server):
-    def asked(seed):
+def test_wrk_repeats_random_moments_of_same_seed(server):
+    def requested(seed):
         server.paths.clear()
         wrk.run(f"{server.url}/200?gtName=x", seconds=1, connections=1, seed=seed)
         return [re.findall(r"IOV=(\d+)", path) for path in server.paths]
 
-    first, again, other = asked(1), asked(1), asked(2)
+    first, again, other = requested(1), requested(1), requested(2)
     assert first[:10] == again[:10] != other[:10]
     majors = [int(major) for major, _ in first]
     assert all(0 <= int(number) < 2**31 for pair in first for number in pair)
@@ -73,18 +73,18 @@ def test_random_moments_are_spread_and_come_again_with_the_seed(server):
         ("fixed", ""),
     ],
 )
-def test_other_patterns(server, mode, query):
+def test_wrk_sends_moments_of_other_patterns(server, mode, query):
     wrk.run(f"{server.url}/200?gtName=x", seconds=1, connections=1, mode=mode)
     assert set(server.paths) == {f"/200?gtName=x{query}"}
 
 
-def test_a_missing_program_is_one_line_with_the_package(monkeypatch):
+def test_missing_wrk_is_reported_with_its_package(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(wrk.MissingProgramError, match=r"^wrk .*apt-get install wrk$"):
         wrk.run("http://127.0.0.1:1/", seconds=1, connections=1)
 
 
-def test_access_logs_are_counted_by_status(tmp_path):
+def test_statuses_in_access_log_are_counted(tmp_path):
     log = tmp_path / "access.log"
     log.write_text(
         '127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /api/cdb_rest/payloadiovs/?gtName=x HTTP/1.1" 200 12 "-" "-"\n'

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from loadtests import wrk
-from loadtests.bench.rig import Rig
+from loadtests.bench.harness import Harness
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import running
 
@@ -19,14 +19,14 @@ CONNECTIONS = 8
 TAG = "tiny"
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Run wrk once and compare its counts with the log."""
-    rig.seed(TAG)
-    log = rig.data / "access.log"
+    harness.seed(TAG)
+    log = harness.data / "access.log"
     log.unlink(missing_ok=True)
-    with running(rig.settings.with_database(rig.database.url), CDB_ACCESS_LOG=str(log)) as service:
+    with running(harness.settings.with_database(harness.database.url), CDB_ACCESS_LOG=str(log)) as service:
         other = service.lookup_url("not-there")
-        load = {"other_url": other, "seconds": rig.sizes.cross_check_seconds, "connections": CONNECTIONS}
+        load = {"other_url": other, "seconds": harness.sizes.cross_check_seconds, "connections": CONNECTIONS}
         found = wrk.run(service.lookup_url(TAG), count_statuses=True, **load)
     # The service has ended, so the file is complete.
     logged = statuses_in(log)

@@ -8,14 +8,13 @@ import shutil
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from cdb.embedded import postgres_binaries
 from cdb_rest import named_sql
 from loadtests import usage
-from loadtests.bench.rig import LOADED, Rig, columns
+from loadtests.bench.harness import Harness, columns
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
@@ -23,44 +22,43 @@ from loadtests.service import Finished, Service, run_to_end, running
 from loadtests.wrk import MissingProgramError
 
 TITLE = "Export"
-CONNECTIONS = 4
 PSQL = "psql COPY to a file"
 HTTP = {"csv": "over HTTP to a file, CSV", "jsonl": "over HTTP to a file, JSON lines"}
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Measure exports in rounds; then lookups during an export."""
     if shutil.which("curl") is None:
         raise MissingProgramError("curl is not installed (apt-get install curl)")
-    tag, file = rig.sizes.largest, rig.data / "export.file"
-    rig.seed(tag)
+    tag, file = harness.sizes.largest, harness.data / "export.file"
+    harness.seed(tag)
     try:
-        with running(rig.settings) as service:
-            rig.warm_up(service, tag)
-            for number in range(1, rig.sizes.clone_rounds + 1):
-                rig.say(f"export: {tag}, round {number} of {rig.sizes.clone_rounds}")
-                result.raw.append({"round": number, "what": PSQL, "seconds": _psql(rig, tag, file)})
+        with running(harness.settings) as service:
+            harness.warm_up(service, tag)
+            for number in range(1, harness.sizes.clone_rounds + 1):
+                harness.say(f"export: {tag}, round {number} of {harness.sizes.clone_rounds}")
+                result.raw.append({"round": number, "what": PSQL, "seconds": _psql(harness, tag, file)})
                 for form, what in HTTP.items():
                     result.raw.append({"round": number, "what": what, **_over_http(service, tag, form, file)})
             _show(result, tag)
-            _lookups_beside(rig, service, tag, result)
+            _lookups_beside(harness, service, tag, result)
     finally:
         file.unlink(missing_ok=True)
 
 
-def _psql(rig: Rig, tag: str, file: Path) -> float:
+def _psql(harness: Harness, tag: str, file: Path) -> float:
     """Export the rows with psql; returns seconds."""
-    tag_id = rig.database.value('SELECT id FROM "GlobalTag" WHERE name = %s', (tag,))
+    tag_id = harness.database.value('SELECT id FROM "GlobalTag" WHERE name = %s', (tag,))
     always = {"tag_id": tag_id, "payload_type_id": None, "since": 0, "since_major": 0, "since_minor": 0, "until": 2**63}
     rows = named_sql.load("export_csv").replace("{rows}", named_sql.load("export_rows"))
-    with rig.database.connect() as connection, connection.cursor() as cursor:
+    with harness.database.connect() as connection, connection.cursor() as cursor:
         settings = cursor.mogrify(named_sql.load("export_settings"), {"milliseconds": "0"}).decode()
         statement = cursor.mogrify(rows, always | {"inclusive": False}).decode()
     psql = [str(postgres_binaries.BINARIES / "psql"), "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(f"BEGIN;\n\\o /dev/null\n{settings};\n\\o {file}\n{statement};\n")
         script.flush()
-        return _run([*psql, "--file", script.name, rig.database.url], postgres_binaries.ENVIRONMENT).seconds
+        return _run([*psql, "--file", script.name, harness.database.url], postgres_binaries.ENVIRONMENT).seconds
 
 
 def _over_http(service: Service, tag: str, form: str, file: Path) -> dict[str, Any]:
@@ -88,18 +86,14 @@ def _run(command: list[str], environment: dict[str, str] | None = None) -> Finis
 
 
 def _show(result: Result, tag: str) -> None:
-    found = spreads(result.raw, "what", "seconds")
-    rows = []
+    found, rows = spreads(result.raw, "what", "seconds"), []
     for what, group in grouped(result.raw, "what").items():
-        latest = {
-            key: max(row.get(key, 0) for row in group) or None for key in ("first_byte_seconds", "worker_peak_mib")
-        }
-        rows.append(
-            {"what": what, **vars(found[what]), "ratio": ratio(found[PSQL].median, found[what].median), **latest}
-        )
-    heads = {"what": "what", "median": "median s", "low": "least s", "high": "most s", "ratio": "speed ÷ psql"}
-    heads |= {"first_byte_seconds": "latest first byte s", "worker_peak_mib": "peak memory MiB"}
-    result.tables.append(Table.of(tag, rows, heads))
+        row = {"what": what, **vars(found[what]), "ratio": ratio(found[PSQL].median, found[what].median)}
+        for key in ("first_byte_seconds", "worker_peak_mib"):
+            row[key] = max(one.get(key, 0) for one in group) or None
+        rows.append(row)
+    heads = {"ratio": "speed ÷ psql", "first_byte_seconds": "latest first byte s", "worker_peak_mib": "peak memory MiB"}
+    result.tables.append(Table.of(tag, rows, columns("what median low high") | heads))
     result.plots.append(plots.bars(f"Export of {tag}: seconds", found, x="seconds"))
     _, csv, _ = rows
     first, memory = (max(row[key] for row in rows[1:]) for key in ("first_byte_seconds", "worker_peak_mib"))
@@ -110,24 +104,13 @@ def _show(result: Result, tag: str) -> None:
     ]
 
 
-def _lookups_beside(rig: Rig, service: Service, tag: str, result: Result) -> None:
+def _lookups_beside(harness: Harness, service: Service, tag: str, result: Result) -> None:
     """Measure lookups without other load, and during a series of exports."""
-    rig.say(f"export: lookups in {tag} beside an export")
-    seconds, ended = rig.sizes.look_seconds, threading.Event()
-    load = {"url": service.lookup_url(tag), "connections": CONNECTIONS, "seconds": seconds}
-    rows = [{"export": "without", **rig.load(service, **load)}]
 
-    def export() -> None:
-        while not ended.is_set():
+    def export(over: threading.Event) -> None:
+        while not over.is_set():
             _curl(service, tag, "csv", Path("/dev/null"))
 
-    with ThreadPoolExecutor() as pool:
-        exporting = pool.submit(export)
-        try:
-            rows.append({"export": "with", **rig.load(service, **load)})
-        finally:
-            ended.set()
-        exporting.result()
-    shown = columns(f"export {LOADED} max_ms others_cpu_percent")
-    result.tables.append(Table.of(f"Lookups in {tag}, {CONNECTIONS} connections, {seconds} s", rows, shown))
-    result.raw += [{"what": f"lookups, {row['export']} an export", **row} for row in rows]
+    table, rows = harness.lookups_beside(service, tag, "exports", harness.sizes.look_seconds, export)
+    result.tables.append(table)
+    result.raw += rows

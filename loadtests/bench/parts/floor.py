@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from loadtests.bench.harness import COSTS, Harness, columns
 from loadtests.bench.parts import strategies
-from loadtests.bench.rig import COSTS, Rig, columns
 from loadtests.client import Client, lookups
 from loadtests.database import text_of
 from loadtests.reporting import plots
-from loadtests.reporting.figures import Spread, curves, ratio, spreads
+from loadtests.reporting.figures import curves, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
 
@@ -45,41 +45,41 @@ class Contender:
     def measured(self, clients: int, seconds: int, seed: int) -> dict[str, Any]:
         """The row of a run, with `clients` and `rate`."""
         row = self.run(clients, seconds, seed)
-        return row | {"clients": clients, "rate": row["answers_per_s"]}
+        return row | {"clients": clients, "rate": row["responses_per_s"]}
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Search for the best number of clients of each contender, then measure them in rounds."""
-    rig.seed(rig.sizes.largest)
-    _create_study_table(rig)
-    with running(rig.settings) as service:
-        rig.warm_up(service, rig.sizes.largest)
-        contenders = _contenders(rig, service)
-        best = {name: _search(rig, name, one, result) for name, one in contenders.items()}
-        for number, name in rig.rounds("floor", list(contenders)):
+    harness.seed(harness.sizes.largest)
+    _create_study_table(harness)
+    with running(harness.settings) as service:
+        harness.warm_up(service, harness.sizes.largest)
+        contenders = _contenders(harness, service)
+        best = {name: _search(harness, name, one, result) for name, one in contenders.items()}
+        for number, name in harness.rounds("floor", list(contenders)):
             row = contenders[name].measured(best[name], contenders[name].seconds, number)
             result.raw.append({"phase": "round", "round": number, "what": name, **row})
-    _show(rig, result, best)
+    _show(harness, result, best)
 
 
-def _create_study_table(rig: Rig) -> None:
+def _create_study_table(harness: Harness) -> None:
     """Copy the rows of the tag, unless an earlier copy has the same number of rows and ids of lists."""
-    there = rig.database.value("SELECT to_regclass('study.study_lookup') IS NOT NULL")
-    if not there or not rig.database.value(SAME_ROWS, (rig.sizes.largest,)):
-        rig.say("floor: copying the rows into the study's table")
-        rig.database.run(text_of("study_table"), {"tag": rig.sizes.largest})
-    rig.database.run('VACUUM (ANALYZE) study."PayloadIOV"')
+    there = harness.database.value("SELECT to_regclass('study.study_lookup') IS NOT NULL")
+    if not there or not harness.database.value(SAME_ROWS, (harness.sizes.largest,)):
+        harness.say("floor: copying the rows into the study's table")
+        harness.database.run(text_of("study_table"), {"tag": harness.sizes.largest})
+    harness.database.run('VACUUM (ANALYZE) study."PayloadIOV"')
 
 
-def _contenders(rig: Rig, service: Service) -> dict[str, Contender]:
-    sizes, found = rig.sizes, strategies.routes(service)
+def _contenders(harness: Harness, service: Service) -> dict[str, Contender]:
+    sizes, found = harness.sizes, strategies.routes(service)
     counts = HTTP_CONNECTIONS if sizes.name in ("full", "large") else sizes.client_counts
 
     def over_http(route: str, client_counts: tuple[int, ...] = counts, seconds: int = sizes.floor_seconds) -> Contender:
         url = service.lookup_url(sizes.largest, route)
 
         def run(clients: int, seconds: int, seed: int) -> dict[str, Any]:
-            return rig.load(service, url, connections=clients, seconds=seconds, seed=seed)
+            return harness.load(service, url, connections=clients, seconds=seconds, seed=seed)
 
         return Contender(run, client_counts, seconds)
 
@@ -87,7 +87,7 @@ def _contenders(rig: Rig, service: Service) -> dict[str, Contender]:
         text = text_of(script).replace("{tag}", sizes.largest)
 
         def run(clients: int, seconds: int, seed: int) -> dict[str, Any]:
-            return rig.transactions(text, clients=clients, seconds=seconds, mode=mode, seed=seed)
+            return harness.transactions(text, clients=clients, seconds=seconds, mode=mode, seed=seed)
 
         return Contender(run, sizes.client_counts, sizes.floor_seconds)
 
@@ -105,22 +105,22 @@ def _contenders(rig: Rig, service: Service) -> dict[str, Contender]:
     }
 
 
-def _search(rig: Rig, name: str, one: Contender, result: Result) -> int:
+def _search(harness: Harness, name: str, one: Contender, result: Result) -> int:
     """The number of clients at which a contender is fastest."""
     if len(one.client_counts) == 1:
         return one.client_counts[0]
-    rig.say(f"floor: best number of clients for {name}")
-    rows = [one.measured(clients, rig.sizes.search_seconds, 0) for clients in one.client_counts]
+    harness.say(f"floor: best number of clients for {name}")
+    rows = [one.measured(clients, harness.sizes.search_seconds, 0) for clients in one.client_counts]
     result.raw += [{"phase": "search", "what": name, **row} for row in rows]
     return max(rows, key=lambda row: row["rate"])["clients"]
 
 
-def _show(rig: Rig, result: Result, best: dict[str, int]) -> None:
-    tag, rounds = rig.sizes.largest, [row for row in result.raw if row["phase"] == "round"]
+def _show(harness: Harness, result: Result, best: dict[str, int]) -> None:
+    tag, rounds = harness.sizes.largest, [row for row in result.raw if row["phase"] == "round"]
     found = spreads(rounds, "what", "rate")
+    to_floor = ratios_to(found, FLOOR)
     rows = [
-        (name, best[name], rig.sizes.rounds, *vars(one).values(), _ratio(found, name, FLOOR))
-        for name, one in found.items()
+        (name, best[name], harness.sizes.rounds, *vars(one).values(), to_floor[name]) for name, one in found.items()
     ]
     shown = ("what", "clients", "rounds", "median responses/s", "slowest", "fastest", "÷ floor")
     result.tables += [
@@ -128,10 +128,10 @@ def _show(rig: Rig, result: Result, best: dict[str, int]) -> None:
         Table.of("What a response costs, by round", rounds, columns(f"what round {COSTS} p50_ms p99_ms errors")),
     ]
     result.targets += [
-        Target(f"HTTP ÷ floor ({tag})", _ratio(found, HTTP, FLOOR), 0.8, at_most=False),
-        Target(f"HTTP ÷ study, planned each time ({tag})", _ratio(found, HTTP, STUDY_SIMPLE), 1.15, at_most=False),
-        Target(f"HTTP ÷ study, prepared ({tag})", _ratio(found, HTTP, STUDY_PREPARED), 1.15, at_most=False),
-        Target(f"sql_lateral ÷ orm_orderby, over HTTP ({tag})", _ratio(found, LATERAL, ORDER_BY), 50, at_most=False),
+        Target(f"HTTP ÷ floor ({tag})", to_floor[HTTP], 0.8, at_most=False),
+        Target(f"HTTP ÷ study, planned each time ({tag})", ratios_to(found, STUDY_SIMPLE)[HTTP], 1.15, at_most=False),
+        Target(f"HTTP ÷ study, prepared ({tag})", ratios_to(found, STUDY_PREPARED)[HTTP], 1.15, at_most=False),
+        Target(f"sql_lateral ÷ orm_orderby, over HTTP ({tag})", ratios_to(found, ORDER_BY)[LATERAL], 50, at_most=False),
     ]
     # It is slower by orders of magnitude and would compress the others; the table has it.
     near = {name: spread for name, spread in found.items() if name != ORDER_BY}
@@ -141,8 +141,3 @@ def _show(rig: Rig, result: Result, best: dict[str, int]) -> None:
         ticks, series = sorted({row["clients"] for row in searched}), curves(searched, "what", "clients", "rate")
         title = "Search for the best number of clients"
         result.plots.append(plots.lines(title, series, x="clients", y="responses/s", ticks=ticks))
-
-
-def _ratio(found: dict[str, Spread], above: str, below: str) -> float | None:
-    """The ratio of two medians."""
-    return ratio(found[above].median, found[below].median)

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from loadtests import wrk
-from loadtests.bench.rig import Rig, columns
+from loadtests.bench.harness import Harness, columns
 from loadtests.client import Client, Response, lookups
 from loadtests.content.tags import sized_tag
 from loadtests.database import Database
+from loadtests.harness import write_sized
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, percentile, ratio
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.rig import write_sized
 from loadtests.service import Service, manage, running
 
 TITLE = "Growth"
@@ -40,23 +40,23 @@ SIZE = 'SELECT sum(iov_count)::bigint FROM "PayloadList"'
 VACUUM = 'VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"'
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Create the tags and measure at each size."""
-    database = rig.database.create_sibling(NAME)
-    settings = rig.settings.with_database(database.url)
+    database = harness.database.create_sibling(NAME)
+    settings = harness.settings.with_database(database.url)
     try:
         manage(settings, "migrate", "--verbosity", "0")
         with running(settings) as service:
-            empty = _row(EMPTY, None, _list_of_tags(rig, service, database))
+            empty = _row(EMPTY, None, _list_of_tags(harness, service, database))
             database.run("DELETE FROM \"GlobalTag\" WHERE name LIKE 'empty-%'")
-            for iovs in rig.sizes.growth:
-                rig.say(f"growth: seeding {TYPES * iovs:,} IOVs")
+            for iovs in harness.sizes.growth:
+                harness.say(f"growth: seeding {TYPES * iovs:,} IOVs")
                 write_sized(settings, _tag(iovs))
-                result.raw += _at_this_size(rig, service, database, iovs)
-            full = _row(FULL, None, _list_of_tags(rig, service, database))
-            result.raw += [*_side_by_side(rig, service, database), empty, full]
+                result.raw += _at_this_size(harness, service, database, iovs)
+            full = _row(FULL, None, _list_of_tags(harness, service, database))
+            result.raw += [*_side_by_side(harness, service, database), empty, full]
     finally:
-        rig.database.drop_sibling(NAME)
+        harness.database.drop_sibling(NAME)
     _show(result)
 
 
@@ -64,7 +64,7 @@ def _tag(iovs: int) -> str:
     return sized_tag("growth", TYPES, iovs)
 
 
-def _list_of_tags(rig: Rig, service: Service, database: Database) -> list[Response]:
+def _list_of_tags(harness: Harness, service: Service, database: Database) -> list[Response]:
     """Add empty tags up to `TAGS` tags, and request the list of all tags repeatedly."""
     there = database.value('SELECT count(*) FROM "GlobalTag"')
     database.run(
@@ -76,17 +76,19 @@ def _list_of_tags(rig: Rig, service: Service, database: Database) -> list[Respon
     # Every thread opens its connection before the measurement.
     wrk.run(service.url("globalTags"), seconds=1, connections=service.workers * 4, mode="fixed")
     with Client(service.host) as client:
-        return [client.request("GET", "globalTags") for _ in range(rig.sizes.growth_repeats)]
+        return [client.request("GET", "globalTags") for _ in range(harness.sizes.growth_repeats)]
 
 
-def _at_this_size(rig: Rig, service: Service, database: Database, iovs: int) -> Iterator[dict[str, Any]]:
-    tag, repeats, size = _tag(iovs), range(rig.sizes.growth_repeats), database.value(SIZE)
-    rig.say(f"growth: measuring at {size:,} IOVs")
-    rig.warm_up(service, tag)
+def _at_this_size(harness: Harness, service: Service, database: Database, iovs: int) -> Iterator[dict[str, Any]]:
+    tag, repeats, size = _tag(iovs), range(harness.sizes.growth_repeats), database.value(SIZE)
+    harness.say(f"growth: measuring at {size:,} IOVs")
+    harness.warm_up(service, tag)
     with Client(service.host) as client:
-        calls = rig.sizes.growth_repeats * 5
+        calls = harness.sizes.growth_repeats * 5
         yield _row(READS[0], size, lookups(client, tag, "random", calls=calls, seconds=5), iovs)
-        load = rig.load(service, service.lookup_url(tag), connections=CONNECTIONS, seconds=rig.sizes.wrk_seconds)
+        load = harness.load(
+            service, service.lookup_url(tag), connections=CONNECTIONS, seconds=harness.sizes.wrk_seconds
+        )
         yield {"what": READS[1], "iovs_in_database": size, "iovs_per_type": iovs, **load}
         yield _row(READS[2], size, [client.request("GET", "globalTags") for _ in repeats], iovs)
         writes = _Writes(client, tag, iovs)
@@ -98,14 +100,14 @@ def _at_this_size(rig: Rig, service: Service, database: Database, iovs: int) -> 
             database.run(VACUUM)
 
 
-def _side_by_side(rig: Rig, service: Service, database: Database) -> list[dict[str, Any]]:
-    responses: dict[int, list[Response]] = {iovs: [] for iovs in rig.sizes.growth}
+def _side_by_side(harness: Harness, service: Service, database: Database) -> list[dict[str, Any]]:
+    responses: dict[int, list[Response]] = {iovs: [] for iovs in harness.sizes.growth}
     # Cloning and deleting have displaced the data from memory.
-    rig.warm_up(service, *map(_tag, responses))
+    harness.warm_up(service, *map(_tag, responses))
     with Client(service.host) as client:
-        for number in range(rig.sizes.rounds):
+        for number in range(harness.sizes.rounds):
             for iovs, found in responses.items():
-                calls = rig.sizes.growth_repeats
+                calls = harness.sizes.growth_repeats
                 found += lookups(client, _tag(iovs), "random", calls=calls, seconds=5, seed=number)
     return [_row(BESIDE, database.value(SIZE), found, iovs) for iovs, found in responses.items()]
 
@@ -152,12 +154,12 @@ def _row(what: str, size: int | None, responses: list[Response], iovs: int | Non
         "what": what,
         "iovs_in_database": size,
         "iovs_per_type": iovs,
-        "answers": len(responses),
+        "responses": len(responses),
         "rows": percentile([response.rows for response in responses], 50) if what.startswith("lookup") else None,
         "p50_ms": percentile(walls, 50),
         "p95_ms": percentile(walls, 95),
         "db_p50_ms": percentile([response.database for response in responses], 50),
-        "bytes_per_answer": len(responses[-1].body),
+        "bytes_per_response": len(responses[-1].body),
         "errors": sum(response.status >= 400 for response in responses),
     }
 
@@ -174,8 +176,8 @@ def _show(result: Result) -> None:
     name = f"globalTags, {TAGS:,} tags, the largest of {max(times):,} IOVs ÷ all empty"
     empty, full = (row["p50_ms"] for row in result.raw[-2:])
     result.targets.append(Target(name, ratio(full, empty), 3, at_most=True))
-    keys = "what iovs_in_database iovs_per_type answers rows p50_ms p95_ms db_p50_ms errors"
-    shown = columns("iovs answers p50_ms p95_ms db_p50_ms", iovs="IOVs in the tag")
+    keys = "what iovs_in_database iovs_per_type responses rows p50_ms p95_ms db_p50_ms errors"
+    shown = columns("iovs responses p50_ms p95_ms db_p50_ms", iovs="IOVs in the tag")
     result.tables += [
         Table.of("Lookups in the full database, in turns", beside, shown),
         Table.of("By size", sorted(steps, key=lambda row: row["what"]), columns(keys)),

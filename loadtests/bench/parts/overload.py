@@ -11,7 +11,7 @@ from typing import Any
 
 from loadtests import usage, wrk
 from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
-from loadtests.bench.rig import Rig
+from loadtests.bench.harness import Harness
 from loadtests.reporting import plots
 from loadtests.reporting.figures import ratio
 from loadtests.reporting.result import Result, Table, Target
@@ -34,24 +34,24 @@ COLUMNS |= {"p50_ms": "p50 ms", "p99_ms": "p99 ms", "refused_p99_ms": "504: p99 
 COLUMNS |= {"worker_mib": "largest worker MiB", "client_cpu_percent": "client CPU %"}
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Measure the capacity, then every multiple of it."""
-    tag, seconds = rig.sizes.largest, rig.sizes.floor_seconds
-    rig.seed(tag)
-    with running(rig.settings, command="serve") as service:
-        rig.warm_up(service, tag)
+    tag, seconds = harness.sizes.largest, harness.sizes.floor_seconds
+    harness.seed(tag)
+    with running(harness.settings, command="serve") as service:
+        harness.warm_up(service, tag)
         url = service.lookup_url(tag)
         capacity = max(wrk.run(url, seconds=seconds, connections=64, seed=number).rate for number in (1, 2, 3))
-        rig.say(f"overload: capacity {capacity:.0f} responses per second")
+        harness.say(f"overload: capacity {capacity:.0f} responses per second")
         for factor in FACTORS:
-            rig.say(f"overload: {factor} × capacity")
-            result.raw.append(_offer(rig, service, url, factor, capacity))
+            harness.say(f"overload: {factor} × capacity")
+            result.raw.append(_offer(harness, service, url, factor, capacity))
             _wait_until_idle(service)
     _show(result, capacity)
 
 
-def _offer(rig: Rig, service: Service, url: str, factor: float, capacity: float) -> dict[str, Any]:
-    seconds, excess, path = rig.sizes.overload_seconds, factor - 1, rig.data / "serve" / "access.log"
+def _offer(harness: Harness, service: Service, url: str, factor: float, capacity: float) -> dict[str, Any]:
+    seconds, excess, path = harness.sizes.overload_seconds, factor - 1, harness.data / "serve" / "access.log"
     # Under overload, QUEUE clients wait in the queue, and the others offer the excess.
     clients = CLIENTS if excess <= 0 else QUEUE + CLIENTS
     pause = 1000 * CLIENTS / (capacity * (factor if excess <= 0 else excess))

@@ -7,9 +7,11 @@ primary is queried whether it has changed.
 """
 
 from loadtests import usage
-from loadtests.bench.parts.serving import FROZEN, make_tags, serving_load
-from loadtests.bench.rig import Rig, columns
-from loadtests.reporting.figures import ratio, spreads
+from loadtests.bench.harness import Harness, columns
+from loadtests.bench.parts.serving import FROZEN, TAGS, serving_load
+from loadtests.client import Client
+from loadtests.harness import clone_with_statuses
+from loadtests.reporting.figures import ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import running
 from loadtests.standby import Standby
@@ -18,29 +20,29 @@ TITLE = "Read replicas"
 WITH, WITHOUT = "primary and replica", "primary alone"
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Measure random lookups in both tags, with and without the replica."""
-    largest = rig.sizes.largest
-    rig.seed(largest)
-    with running(rig.settings) as alone:
-        make_tags(alone, rig.sizes.largest_clone)
-        rig.say("replicas: copying the database")
-        standby = Standby(rig.data, rig.data / "standby")
-        with standby.running(), running(rig.settings, DATABASE_REPLICA_URLS=standby.url) as replicated:
+    largest = harness.sizes.largest
+    harness.seed(largest)
+    with running(harness.settings) as alone:
+        clone_with_statuses(Client(alone.host), harness.sizes.largest_clone, TAGS)
+        harness.say("replicas: copying the database")
+        standby = Standby(harness.data, harness.data / "standby")
+        with standby.running(), running(harness.settings, DATABASE_REPLICA_URLS=standby.url) as replicated:
             standby.wait_until_caught_up()
             services = {WITH: replicated, WITHOUT: alone}
             for service in services.values():
-                rig.warm_up(service, largest, FROZEN)
+                harness.warm_up(service, largest, FROZEN)
             for tag in (largest, FROZEN):
-                for number, name in rig.rounds(f"replicas, {tag}", list(services)):
+                for number, name in harness.rounds(f"replicas, {tag}", list(services)):
                     with usage.measured(None, usage.postmaster(standby.data)) as used:
-                        row = serving_load(rig, services[name], tag, number)
+                        row = serving_load(harness, services[name], tag, number)
                     row["primary_cpu_ms"] = row.pop("postgres_cpu_ms")
-                    row["replica_cpu_ms"] = used.postgres * 1000 / max(1, row["answers"])
+                    row["replica_cpu_ms"] = used.postgres * 1000 / max(1, row["responses"])
                     result.raw.append({"tag": tag, "what": name, "round": number, **row})
-    keys = "tag what round answers_per_s p50_ms p99_ms errors primary_cpu_ms replica_cpu_ms gunicorn_cpu_ms"
+    keys = "tag what round responses_per_s p50_ms p99_ms errors primary_cpu_ms replica_cpu_ms gunicorn_cpu_ms"
     result.tables.append(Table.of("Lookups", result.raw, columns(keys)))
     for tag, most in ((largest, 0.25), (FROZEN, 0.05)):
         costs = spreads((row for row in result.raw if row["tag"] == tag), "what", "primary_cpu_ms")
         title = f"primary's CPU for a lookup in {tag}: with ÷ without a replica"
-        result.targets.append(Target(title, ratio(costs[WITH].median, costs[WITHOUT].median), most, at_most=True))
+        result.targets.append(Target(title, ratios_to(costs, WITHOUT)[WITH], most, at_most=True))

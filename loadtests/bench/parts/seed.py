@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadtests.bench.rig import Rig
+from loadtests.bench.harness import Harness
 from loadtests.database import Database
 from loadtests.reporting import plots
-from loadtests.reporting.figures import ratio, spreads
+from loadtests.reporting.figures import ratio, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import manage
 
@@ -25,27 +25,27 @@ VACUUM = "VACUUM (ANALYZE) after the COPY, which seed_scenario includes"
 MEMORY = "peak memory of the seeding process"
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Measure in rounds, each in a new database."""
-    for number in range(1, rig.sizes.seed_rounds + 1):
-        rig.say(f"seed: {rig.sizes.largest}, round {number} of {rig.sizes.seed_rounds}")
-        database, file = rig.database.create_sibling(NAME), rig.data / "seed.copy"
+    for number in range(1, harness.sizes.seed_rounds + 1):
+        harness.say(f"seed: {harness.sizes.largest}, round {number} of {harness.sizes.seed_rounds}")
+        database, file = harness.database.create_sibling(NAME), harness.data / "seed.copy"
         try:
             result.raw += [
-                {"round": number, "what": what, unit: value} for what, unit, value in _round(rig, database, file)
+                {"round": number, "what": what, unit: value} for what, unit, value in _round(harness, database, file)
             ]
         finally:
             file.unlink(missing_ok=True)
-            rig.database.drop_sibling(NAME)
-    _show(rig, result)
+            harness.database.drop_sibling(NAME)
+    _show(harness, result)
 
 
-def _round(rig: Rig, database: Database, file: Path) -> Iterator[tuple[str, str, float]]:
+def _round(harness: Harness, database: Database, file: Path) -> Iterator[tuple[str, str, float]]:
     """The measured values, with what they are and their units."""
-    settings = rig.settings.with_database(database.url)
+    settings = harness.settings.with_database(database.url)
     manage(settings, "migrate", "--verbosity", "0")
     database.run("CHECKPOINT")
-    seeded = manage(settings, "seed_scenario", rig.sizes.largest, "--layout", "random")
+    seeded = manage(settings, "seed_scenario", harness.sizes.largest, "--layout", "random")
     yield SEEDING, "seconds", seeded.seconds
     yield INSIDE, "seconds", float(re.search(r"created in ([\d.]+) s", seeded.output)[1])
     with database.connect() as connection, file.open("w") as target:
@@ -72,19 +72,18 @@ def _copy(database: Database, table: str, file: Path) -> float:
         return time.perf_counter() - begin
 
 
-def _show(rig: Rig, result: Result) -> None:
-    largest, found = rig.sizes.largest, spreads(result.raw, "what", "seconds")
-    copied = found[SAME].median
+def _show(harness: Harness, result: Result) -> None:
+    largest, found = harness.sizes.largest, spreads(result.raw, "what", "seconds")
+    ratios = ratios_to(found, SAME)
     peak = spreads(result.raw, "what", "megabytes")[MEMORY].high
-    value = ratio(found[SEEDING].median, copied)
     result.targets += [
-        Target(f"seeding {largest} ÷ COPY into the same table", value, 1.5, at_most=True),
+        Target(f"seeding {largest} ÷ COPY into the same table", ratios[SEEDING], 1.5, at_most=True),
         Target(MEMORY, peak, 300, at_most=True, unit="MB"),
     ]
-    rows = [(what, *vars(one).values(), ratio(one.median, copied)) for what, one in found.items()]
+    rows = [(what, *vars(one).values(), ratios[what]) for what, one in found.items()]
     shown = ("what", "median s", "least s", "most s", "÷ COPY into the same table")
     result.tables.append(Table(largest, shown, rows))
-    together = ratio(found[SEEDING].median, copied + found[VACUUM].median)
+    together = ratio(found[SEEDING].median, found[SAME].median + found[VACUUM].median)
     result.notes.append(
         f"seed_scenario also runs VACUUM and ANALYZE. With these on both sides the ratio is {together:.2f}; the target uses the "
         "stricter ratio."

@@ -10,90 +10,80 @@ import time
 from typing import Any
 
 from loadtests import storm
-from loadtests.bench.rig import COSTS, Rig, columns
+from loadtests.bench.harness import COSTS, Harness, columns
 from loadtests.client import Client
-from loadtests.reporting.figures import ratio, spreads
+from loadtests.harness import clone_with_statuses
+from loadtests.reporting.figures import ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
 
 TITLE = "Serving as in production"
 WITH, WITHOUT = "make serve: nginx, gunicorn, PgBouncer", "make run: gunicorn alone"
 FROZEN, UNLOCKED = "bench-frozen", "bench-unlocked"
+TAGS = {"frozen": FROZEN, "unlocked": UNLOCKED}
 MOMENT = "&majorIOV=1073741824&minorIOV=0"
 STORM_TIMEOUT_SECONDS = 120
 PAUSE_SECONDS = 2
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Measure random lookups, then storms."""
-    rig.seed(rig.sizes.largest)
-    with running(rig.settings) as alone, running(rig.settings, command="serve") as production:
+    harness.seed(harness.sizes.largest)
+    with running(harness.settings) as alone, running(harness.settings, command="serve") as production:
         services = {WITH: production, WITHOUT: alone}
-        make_tags(alone, rig.sizes.largest_clone)
-        _random(rig, result, services)
-        _storms(rig, result, services)
+        clone_with_statuses(Client(alone.host), harness.sizes.largest_clone, TAGS)
+        _random(harness, result, services)
+        _storms(harness, result, services)
 
 
-def make_tags(service: Service, source: str) -> None:
-    """Create a frozen and an unlocked clone of a tag, unless they exist from an earlier run."""
-    client = Client(service.host)
-    there = {tag["name"]: tag["status"] for tag in client.call("GET", "globalTags").json}
-    for name in {FROZEN, UNLOCKED} - set(there):
-        client.call("POST", f"cloneGlobalTag/{source}/{name}")
-    if there.get(FROZEN) != "frozen":
-        client.call("PUT", f"gt_change_status/{FROZEN}/frozen")
-
-
-def serving_load(rig: Rig, service: Service, tag: str, seed: int) -> dict[str, Any]:
+def serving_load(harness: Harness, service: Service, tag: str, seed: int) -> dict[str, Any]:
     """Measure lookups at random moments for the time and with the connections of this part."""
-    seconds, connections = rig.sizes.floor_seconds, rig.sizes.serving_connections
-    return rig.load(service, service.lookup_url(tag), connections=connections, seconds=seconds, seed=seed)
+    seconds, connections = harness.sizes.floor_seconds, harness.sizes.serving_connections
+    return harness.load(service, service.lookup_url(tag), connections=connections, seconds=seconds, seed=seed)
 
 
-def _random(rig: Rig, result: Result, services: dict[str, Service]) -> None:
-    tag = rig.sizes.largest
+def _random(harness: Harness, result: Result, services: dict[str, Service]) -> None:
+    tag = harness.sizes.largest
     for name, service in services.items():
-        rig.say(f"serving: warming up {name}")
-        rig.warm_up(service, tag)
-    for number, name in rig.rounds("serving", list(services)):
-        row = serving_load(rig, services[name], tag, number)
+        harness.say(f"serving: warming up {name}")
+        harness.warm_up(service, tag)
+    for number, name in harness.rounds("serving", list(services)):
+        row = serving_load(harness, services[name], tag, number)
         result.raw.append({"phase": "random", "what": name, "round": number, **row})
-    title = f"{tag}, random moments, {rig.sizes.serving_connections} connections"
-    shown = columns(f"what round answers_per_s p50_ms p99_ms errors {COSTS}")
+    title = f"{tag}, random moments, {harness.sizes.serving_connections} connections"
+    shown = columns(f"what round responses_per_s p50_ms p99_ms errors {COSTS}")
     result.tables.append(Table.of(title, result.raw, shown))
-    rates = spreads(result.raw, "what", "answers_per_s")
-    value = ratio(rates[WITH].median, rates[WITHOUT].median)
+    value = ratios_to(spreads(result.raw, "what", "responses_per_s"), WITHOUT)[WITH]
     result.targets.append(Target("random lookups: make serve ÷ make run", value, 0.8, at_most=False))
 
 
-def _storms(rig: Rig, result: Result, services: dict[str, Service]) -> None:
+def _storms(harness: Harness, result: Result, services: dict[str, Service]) -> None:
     rows: list[dict[str, Any]] = []
-    for number in range(1, rig.sizes.storm_rounds + 1):
+    for number in range(1, harness.sizes.storm_rounds + 1):
         for tag in (FROZEN, UNLOCKED):
             for name, service in services.items():
-                rig.say(f"serving: storm of {rig.sizes.jobs:,} on {tag}, {name}")
-                found = storm.run(service.lookup_url(tag) + MOMENT, jobs=rig.sizes.jobs, timeout=STORM_TIMEOUT_SECONDS)
+                harness.say(f"serving: storm of {harness.sizes.jobs:,} on {tag}, {name}")
+                found = storm.run(
+                    service.lookup_url(tag) + MOMENT, jobs=harness.sizes.jobs, timeout=STORM_TIMEOUT_SECONDS
+                )
                 good, dropped = found.statuses[200], found.statuses[0]
                 row = {
                     "phase": "storm",
                     "what": name,
                     "round": number,
                     "tag": tag,
-                    "jobs": rig.sizes.jobs,
+                    "jobs": harness.sizes.jobs,
                     "good": good,
                 }
-                row |= {
-                    "refused": rig.sizes.jobs - good - dropped,
-                    "dropped": dropped,
-                    "different_bodies": len(found.bodies),
-                }
-                row |= {"seconds": found.seconds, "answers_per_s": good / found.seconds, "p50_ms": found.time_of(50)}
+                row |= {"refused": harness.sizes.jobs - good - dropped, "dropped": dropped}
+                row |= {"different_bodies": len(found.bodies), "seconds": found.seconds}
+                row |= {"responses_per_s": good / found.seconds, "p50_ms": found.time_of(50)}
                 rows.append(row | {"p99_ms": found.time_of(99), "client_cpu_seconds": found.cpu_seconds})
                 # The kernel's queues must be empty before the next storm.
                 time.sleep(PAUSE_SECONDS)
     result.raw += rows
-    keys = "tag what round good refused dropped answers_per_s p50_ms p99_ms seconds client_cpu_seconds"
+    keys = "tag what round good refused dropped responses_per_s p50_ms p99_ms seconds client_cpu_seconds"
     heads = {"good": "responses", "refused": "504", "seconds": "last after s", "client_cpu_seconds": "client CPU s"}
-    result.tables.append(Table.of(f"Storms of {rig.sizes.jobs:,} jobs", rows, columns(keys, **heads)))
+    result.tables.append(Table.of(f"Storms of {harness.sizes.jobs:,} jobs", rows, columns(keys, **heads)))
     dropped = sum(row["dropped"] for row in rows if row["what"] == WITH)
     result.targets.append(Target("storms: jobs without a response (make serve)", dropped, 0, at_most=True))

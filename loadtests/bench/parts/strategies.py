@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.bench.rig import COSTS, Rig, columns
+from loadtests.bench.harness import COSTS, Harness, columns
 from loadtests.client import Client, Response, lookups
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, grouped, percentile
@@ -25,28 +25,28 @@ LARGE, SLOW_MILLISECONDS = 500_000, 100
 PATTERNS = ("first", "random", "last")
 VERDICT = "strategy scan index condition rows_read rows_removed heap_fetches buffers rows planning_ms execution_ms"
 KEYS = (
-    "strategy scenario pattern rows calls db_p50_ms db_p95_ms db_p99_ms wall_p50_ms connections answers_per_s p50_ms p95_ms "
-    "p99_ms bytes_per_answer errors"
+    "strategy scenario pattern rows calls db_p50_ms db_p95_ms db_p99_ms wall_p50_ms connections responses_per_s p50_ms p95_ms "
+    "p99_ms bytes_per_response errors"
 )
 
 
-def measure(rig: Rig, result: Result) -> None:
+def measure(harness: Harness, result: Result) -> None:
     """Measure every combination for a limited time."""
-    scenarios = rig.sizes.strategy_scenarios
-    rig.seed(*scenarios)
-    manage(rig.settings, "strategy_indexes", "create")
+    scenarios = harness.sizes.strategy_scenarios
+    harness.seed(*scenarios)
+    manage(harness.settings, "strategy_indexes", "create")
     try:
-        with running(rig.settings) as service:
-            rig.warm_up(service, *scenarios)
+        with running(harness.settings) as service:
+            harness.warm_up(service, *scenarios)
             for name, route in routes(service).items():
-                rig.say(f"strategies: {name}")
+                harness.say(f"strategies: {name}")
                 for scenario in scenarios:
                     for pattern in PATTERNS:
-                        row = _combination(rig, service, route, scenario, pattern)
+                        row = _combination(harness, service, route, scenario, pattern)
                         result.raw.append({"strategy": name, **row})
-        plans = manage(rig.settings, "explain_lookup", "--global-tag", rig.sizes.largest, "--json").output
+        plans = manage(harness.settings, "explain_lookup", "--global-tag", harness.sizes.largest, "--json").output
     finally:
-        manage(rig.settings, "strategy_indexes", "drop")
+        manage(harness.settings, "strategy_indexes", "drop")
     _show(result, plans)
 
 
@@ -57,23 +57,23 @@ def routes(service: Service) -> dict[str, str]:
     return {OWN: "payloadiovs/"} | {entry["name"]: f"payloadiovs_{entry['name']}/" for entry in listed}
 
 
-def _combination(rig: Rig, service: Service, route: str, scenario: str, pattern: str) -> dict[str, Any]:
+def _combination(harness: Harness, service: Service, route: str, scenario: str, pattern: str) -> dict[str, Any]:
     url = service.lookup_url(scenario, route)
     with Client(service.host) as client:
         first = lookups(client, scenario, pattern, calls=2, seconds=0, route=route)
         is_quick = max(one.wall for one in first) < SLOW_MILLISECONDS
         if is_quick and pattern == "random" and SCENARIOS[scenario].iovs >= LARGE:
             # Earlier strategies have displaced its data from memory.
-            rig.settle(url, connections=8)
-        calls, seconds = rig.sizes.calls, rig.sizes.calls_seconds
+            harness.settle(url, connections=8)
+        calls, seconds = harness.sizes.calls, harness.sizes.calls_seconds
         responses = lookups(client, scenario, pattern, calls=calls, seconds=seconds, route=route)
     row = {"scenario": scenario, "pattern": pattern, **_times(responses)}
-    if pattern in rig.sizes.http_patterns:
+    if pattern in harness.sizes.http_patterns:
         alone = row["wall_p50_ms"] / 1000
         # Slow lookups get the time of a few of them, with fewer connections, so that they do not wait for each other.
         connections = 8 if alone < 0.5 else 2
-        seconds = min(max(rig.sizes.strategy_seconds, math.ceil(2.5 * alone)), rig.sizes.longest_seconds)
-        row |= rig.load(service, url, connections=connections, seconds=seconds, mode=pattern)
+        seconds = min(max(harness.sizes.strategy_seconds, math.ceil(2.5 * alone)), harness.sizes.longest_seconds)
+        row |= harness.load(service, url, connections=connections, seconds=seconds, mode=pattern)
     return row
 
 
@@ -89,7 +89,7 @@ def _show(result: Result, plans: str) -> None:
         row["iovs"] = SCENARIOS[row["scenario"]].iovs
     # After warnings, which are on lines of their own.
     document = json.loads(plans[re.search(r"^\[", plans, re.MULTILINE).start() :])
-    loaded = [row for row in result.raw if "answers" in row]
+    loaded = [row for row in result.raw if "responses" in row]
     result.tables += [
         Table.of("All combinations", result.raw, columns(KEYS)),
         Table.of("Plans", document, {name: name for name in VERDICT.split()}),

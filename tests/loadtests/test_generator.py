@@ -1,16 +1,16 @@
-"""Whether the rig says what is: the real locust against a server whose faults are known, and which counts for itself."""
+"""The recordings of locust, compared with the log of a server whose faults are known."""
 
 import numpy
 import pytest
 
 from loadtests.recording import outcome
-from tests.loadtests.rig_runs import Case, play_all
+from tests.loadtests.harness_runs import Case, play_all
 
-pytestmark = pytest.mark.xdist_group("rig")
+pytestmark = pytest.mark.xdist_group("harness")
 
 EVERY = 10
-# Of the server's doings, what the client has to call them.
-CALLED = {
+# The outcome that the client must record for each fault of the server.
+OUTCOME_OF_FAULT = {
     "error --status 500": outcome.SERVER_ERROR,
     "error --status 504": outcome.OVERLOADED,
     "error --status 404": outcome.NOT_FOUND,
@@ -28,7 +28,7 @@ STALL_SECONDS, STALLED_RATE = 2.0, 40.0
 STALL = f"stall --since 1 --seconds {STALL_SECONDS}"
 OPEN = {"start-jobs": "at a constant rate"}
 CASES = {
-    **{fault: Case(f"{fault} --every {EVERY}") for fault in CALLED},
+    **{fault: Case(f"{fault} --every {EVERY}") for fault in OUTCOME_OF_FAULT},
     "delay": Case("delay --seconds 0.05", users=1),
     "slow-body": Case("slow-body --seconds 1", users=10, options={"jobs-per-user": 1}),
     "two processes": Case("delay --seconds 0.01", users=4, processes=2),
@@ -50,47 +50,47 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    return play_all(CASES, tmp_path_factory.mktemp("rig"))
+    return play_all(CASES, tmp_path_factory.mktemp("harness"))
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "refuse"])
-def test_the_client_counts_what_the_server_counts(runs, name):
+def test_client_and_server_count_same_requests(runs, name):
     assert len(runs[name].requests) == len(runs[name].server) > 0
 
 
-@pytest.mark.parametrize("fault", CALLED)
-def test_every_fault_is_called_by_its_name(runs, fault):
+@pytest.mark.parametrize("fault", OUTCOME_OF_FAULT)
+def test_recording_names_outcome_of_each_fault(runs, fault):
     seen = runs[fault]
     number = len(seen.server) // EVERY
     assert number > 0
     assert seen.did == {"none": len(seen.server) - number, fault.split()[0]: number}
-    assert seen.outcomes == {outcome.OK: len(seen.server) - number, CALLED[fault]: number}
-    name, detail = seen.recording.examples[CALLED[fault]]
+    assert seen.outcomes == {outcome.OK: len(seen.server) - number, OUTCOME_OF_FAULT[fault]: number}
+    name, detail = seen.recording.examples[OUTCOME_OF_FAULT[fault]]
     assert name in ("globalTags", "lookup")
     assert detail
 
 
-def test_what_a_slow_error_says_is_read_to_its_end(runs):
+def test_client_reads_slow_error_completely(runs):
     assert "broken on purpose" in runs["slow-error --status 503 --seconds 0.2"].recording.examples["5xx"][1]
     failed = runs["slow-error --status 503 --seconds 0.2"].requests
     assert failed.milliseconds[failed.statuses == 503].min() >= 200
 
 
-def test_a_job_goes_no_further_than_its_failure(runs):
+def test_job_ends_after_failed_request(runs):
     seen = runs["error --status 500"]
     jobs = seen.recording.jobs
     assert (jobs.outcomes != outcome.OK).sum() == seen.outcomes[outcome.SERVER_ERROR]
     assert jobs.rows.sum() == len(seen.server)
 
 
-def test_a_fixed_delay_is_in_every_percentile(runs):
+def test_percentiles_include_fixed_delay_of_server(runs):
     times = runs["delay"].requests.milliseconds
     assert times.min() >= 50
     assert numpy.percentile(times, 50) < 150
     assert numpy.percentile(times, 99) < 500
 
 
-def test_each_request_came_while_the_client_waited(runs):
+def test_server_receives_request_between_begin_and_end(runs):
     seen = runs["delay"]
     came = numpy.array([request["came"] for request in seen.server]) - seen.recording.origin
     # The server's clock is the wall clock of the same machine.
@@ -98,28 +98,28 @@ def test_each_request_came_while_the_client_waited(runs):
     assert (came <= seen.requests.end).all()
 
 
-def test_an_answer_ends_with_its_last_byte(runs):
+def test_response_time_includes_last_byte(runs):
     times = runs["slow-body"].requests.milliseconds
     assert times.min() >= 1000
     assert numpy.percentile(times, 50) < 3000
     assert runs["slow-body"].outcomes == {outcome.OK: 20}
 
 
-def test_patience_is_for_the_whole_answer(runs):
+def test_patience_limits_whole_response(runs):
     seen = runs["trickle"]
     assert seen.outcomes == {outcome.NO_RESPONSE: 2}
     assert 1000 <= seen.requests.milliseconds.min() <= seen.requests.milliseconds.max() < 3000
 
 
-def test_the_files_of_all_processes_are_one_recording(runs):
+def test_recording_joins_files_of_all_processes(runs):
     seen = runs["two processes"]
     assert seen.outcomes == {outcome.OK: 4 * 20 * 2}
     assert (numpy.diff(seen.recording.due) >= 0).all()
 
 
 @pytest.mark.parametrize("seconds", [0.5, 1.0, 1.5])
-def test_an_open_model_shows_all_that_a_stall_did(runs, seconds):
-    """Who was due in the window waited from then to its end, so those slower than x are those of its first 2 s - x."""
+def test_open_model_counts_stall_for_all_due_jobs(runs, seconds):
+    """Jobs that were due in the window waited until its end: those of its first 2 s - x took longer than x."""
     seen = runs["open stall"]
     first = seen.requests.where(seen.requests.names == "globalTags")
     slow = (first.milliseconds > seconds * 1000).sum()
@@ -127,13 +127,13 @@ def test_an_open_model_shows_all_that_a_stall_did(runs, seconds):
     assert expected - 2 <= slow <= expected + STALLED_RATE * 0.5
 
 
-def test_a_closed_model_meets_a_stall_once_for_each_user(runs):
+def test_closed_model_counts_stall_once_for_each_user(runs):
     seen = runs["closed stall"]
     assert (seen.requests.milliseconds > 500).sum() == CASES["closed stall"].users
     assert numpy.percentile(seen.requests.milliseconds, 50) < 500
 
 
-def test_jobs_start_at_their_rate_though_nobody_answers(runs):
+def test_jobs_start_at_their_rate_without_responses(runs):
     seen, case = runs["silent"], CASES["silent"]
     assert set(seen.outcomes) == {outcome.NO_RESPONSE}
     due, rate = seen.requests.due, case.options["jobs-per-second"] * case.users
@@ -143,7 +143,7 @@ def test_jobs_start_at_their_rate_though_nobody_answers(runs):
     assert seen.requests.milliseconds.min() >= 1000
 
 
-def test_jobs_that_were_not_sent_are_counted(runs):
+def test_recording_counts_jobs_that_were_not_sent(runs):
     seen, case = runs["too many"], CASES["too many"]
     jobs = seen.recording.jobs
     assert len(seen.server) == 5
@@ -152,25 +152,25 @@ def test_jobs_that_were_not_sent_are_counted(runs):
     assert outcome.NOT_SENT in seen.recording.examples
 
 
-def test_what_is_under_way_at_the_end_is_recorded(runs):
-    """Its second requests began too late to be waited for, or were waited for: every one that reached the server is there."""
+def test_recording_has_requests_cut_short_at_end(runs):
+    """Every request that reached the server is recorded, whether the users waited for its response or not."""
     seen = runs["end"]
     unfinished = sum("went" not in request for request in seen.server)
     assert seen.outcomes[outcome.NO_RESPONSE] >= unfinished
     assert len(seen.recording.jobs) >= CASES["end"].users
 
 
-def test_refused_connections_are_no_response_and_go_on_in_time(runs):
+def test_users_continue_after_refused_connections(runs):
     seen, case = runs["refuse"], CASES["refuse"]
     refused = seen.outcomes[outcome.NO_RESPONSE]
     assert len(seen.requests) == len(seen.server) + refused
-    # One a twentieth of a second, while the door was shut for a second at least; on a busy machine not so many.
+    # 20 per second were due while the server refused connections for a second; on a busy machine, fewer began.
     assert refused >= 3
     assert "refused" in seen.recording.examples[outcome.NO_RESPONSE][1].lower()
     assert len(seen.recording.jobs) == case.options["jobs-per-user"]
 
 
-def test_the_generator_tells_how_it_was(runs):
+def test_recording_has_samples_of_generator(runs):
     for name in ("open stall", "closed stall", "silent"):
         samples = runs[name].recording.samples
         assert samples

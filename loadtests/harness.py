@@ -3,7 +3,7 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +12,7 @@ import psutil
 
 from cdb.embedded.server import EmbeddedPostgres
 from cdb_rest.scenarios.definitions import SCENARIOS
+from loadtests.client import Client
 from loadtests.content.tags import scenario_of
 from loadtests.database import Database
 from loadtests.service import ServiceError, Settings, manage, run_command
@@ -23,7 +24,7 @@ TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
 
 
 @dataclass
-class Rig:
+class Harness:
     """The harness of one run of bench or of a campaign."""
 
     data: Path
@@ -92,6 +93,17 @@ def write_sized(settings: Settings, *tags: str) -> None:
     done = run_command(settings, "-m", "loadtests.content.write_sized", *tags)
     if done.code:
         raise ServiceError(f"writing the tags failed: {' '.join(done.output.split())[-500:]}")
+
+
+def clone_with_statuses(client: Client, source: str, tags: Mapping[str, str]) -> None:
+    """Clone a tag for each status in `tags`, which has the names; clones of an earlier run are used as they are."""
+    there = {tag["name"]: tag["status"] for tag in client.call("GET", "globalTags").json}
+    for status, tag in tags.items():
+        if tag not in there:
+            client.call("POST", f"cloneGlobalTag/{source}/{tag}")
+        # An earlier run may have been interrupted between cloning and changing the status.
+        if there.get(tag, "unlocked") != status:
+            client.call("PUT", f"gt_change_status/{tag}/{status}")
 
 
 def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, Point]]:

@@ -1,38 +1,47 @@
 """The harness of the bench: sizes, and load with its costs."""
 
 import os
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
 from loadtests.database import pgbench
-from loadtests.rig import Rig as PlainRig
-from loadtests.rig import in_turns
+from loadtests.harness import Harness as PlainHarness
+from loadtests.harness import in_turns
+from loadtests.reporting.result import Table
 from loadtests.service import Service
 
-# Warming up ends when a run is not faster than the previous ones by this factor, or after so many runs.
+# Warming up ends when a run is not faster than the previous ones by this factor, or after this number of runs.
 WARM_GAIN, WARM_RUNS = 1.1, 10
 SETTLE_SECONDS = 0.2
+BESIDE_CONNECTIONS = 4
 # The headings of columns, by the keys of rows; others have the key itself.
 HEADINGS = {
     "iovs_in_database": "IOVs in the database",
     "iovs_per_type": "IOVs per type",
-    "answers": "responses",
-    "answers_per_s": "responses/s",
+    "responses": "responses",
+    "responses_per_s": "responses/s",
     "max_ms": "longest ms",
     "wall_p50_ms": "response p50 ms",
-    "bytes_per_answer": "bytes",
+    "bytes_per_response": "bytes",
     "gunicorn_cpu_ms": "gunicorn CPU ms/response",
     "postgres_cpu_ms": "PostgreSQL CPU ms/response",
     "primary_cpu_ms": "primary CPU ms/response",
     "replica_cpu_ms": "replica CPU ms/response",
     "client_cpu_percent": "client CPU %",
+    "activity_seconds": "seconds of it",
+    "beside_percent": "part of the lookups beside it, %",
+    "median": "median s",
+    "low": "least s",
+    "high": "most s",
     "others_cpu_percent": "others CPU %",
 } | {f"{kind}p{share}_ms": f"{kind.replace('_', ' ')}p{share} ms" for kind in ("", "db_") for share in (50, 95, 99)}
-LOADED = "answers_per_s p50_ms p95_ms p99_ms errors"
+LOADED = "responses_per_s p50_ms p95_ms p99_ms errors"
 COSTS = "gunicorn_cpu_ms postgres_cpu_ms client_cpu_percent others_cpu_percent"
 
 
@@ -42,7 +51,7 @@ def columns(keys: str, **headings: str) -> dict[str, str]:
 
 
 @dataclass
-class Rig(PlainRig):
+class Harness(PlainHarness):
     """The harness of one run of the bench."""
 
     sizes: Sizes = FULL
@@ -60,10 +69,10 @@ class Rig(PlainRig):
         return {
             "connections": connections,
             "seconds": round(load.seconds, 3),
-            "answers": load.requests,
-            "answers_per_s": load.rate,
+            "responses": load.requests,
+            "responses_per_s": load.rate,
             **(times if load.requests else dict.fromkeys(times)),
-            "bytes_per_answer": load.bytes // max(1, load.requests),
+            "bytes_per_response": load.bytes // max(1, load.requests),
             "errors": load.errors,
             "refused": load.refused,
             "timeouts": load.timeouts,
@@ -71,6 +80,37 @@ class Rig(PlainRig):
             "gunicorn_cpu_ms": used.gunicorn * 1000 / max(1, load.requests),
             **_costs(used, load.requests, load.cpu_seconds, load.wall_seconds),
         }
+
+    def lookups_beside(
+        self, service: Service, tag: str, what: str, seconds: int, activity: Callable[[threading.Event], None]
+    ) -> tuple[Table, list[dict[str, Any]]]:
+        """Measure lookups without and with a concurrent activity, which runs until it ends or the event is set.
+
+        Returns a table and the rows of the CSV file. `beside_percent` is the part of the lookups beside the activity.
+        """
+        self.say(f"{what}: lookups in {tag}, without and with it")
+        load = {"url": service.lookup_url(tag), "connections": BESIDE_CONNECTIONS, "seconds": seconds}
+        rows, over = [{"beside": "nothing", **self.load(service, **load)}], threading.Event()
+
+        def act() -> float:
+            activity(over)
+            return time.perf_counter()
+
+        with ThreadPoolExecutor() as pool:
+            begin, acting = time.perf_counter(), pool.submit(act)
+            try:
+                row = {"beside": what, **self.load(service, **load)}
+                end = time.perf_counter()
+            finally:
+                over.set()
+            ended = acting.result()
+        row |= {"activity_seconds": ended - begin, "beside_percent": 100 * (min(end, ended) - begin) / (end - begin)}
+        rows.append(row)
+        title = f"Lookups in {tag}, {BESIDE_CONNECTIONS} connections, {seconds} s"
+        shown = columns(f"beside {LOADED} max_ms others_cpu_percent activity_seconds beside_percent")
+        return Table.of(title, rows, shown), [
+            {"tag": tag, "what": f"lookups beside {one['beside']}", **one} for one in rows
+        ]
 
     def transactions(self, script: str, *, clients: int, seconds: int, mode: str, seed: int) -> dict[str, Any]:
         """Run pgbench on the main database and return its figures and costs as a row."""
@@ -80,7 +120,7 @@ class Rig(PlainRig):
             wall = time.monotonic() - begin
             # The CPU time of PostgreSQL's backends counts once its main process has waited for them.
             time.sleep(SETTLE_SECONDS)
-        row = {"answers": done.count, "answers_per_s": done.rate, "latency_ms": done.latency, "errors": done.failed}
+        row = {"responses": done.count, "responses_per_s": done.rate, "latency_ms": done.latency, "errors": done.failed}
         return row | _costs(used, done.count, done.cpu_seconds, wall)
 
     def warm_up(self, service: Service, *tags: str) -> None:

@@ -1,4 +1,4 @@
-"""What is left when the rig itself breaks: every request that it met, and word of what happened."""
+"""Failures of the generator itself: its recording has every request, and the campaign reports the failure."""
 
 import os
 import signal
@@ -18,9 +18,9 @@ from loadtests.recording.reading import Recording
 from loadtests.recording.rows import now
 from loadtests.reporting.runs import Generator
 from loadtests.service import ServiceError, stop
-from tests.loadtests.rig_runs import fake, noted
+from tests.loadtests.harness_runs import fake, noted
 
-pytestmark = pytest.mark.xdist_group("rig failures")
+pytestmark = pytest.mark.xdist_group("harness failures")
 
 ENDLESS = Load({"ReconstructionJob": 1}, 5, seconds=600, options={"global-tag": "tiny"})
 TWO = Load({"ReconstructionJob": 1}, 4, seconds=3, options={"global-tag": "tiny", "patience": 2}, processes=2)
@@ -34,14 +34,14 @@ def start(url, load, directory, **changes):
     )  # fmt: skip
 
 
-def wait_until(is_so):
+def wait_until(condition):
     deadline = time.monotonic() + 60
-    while not is_so() and time.monotonic() < deadline:
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert is_so()
+    assert condition()
 
 
-def test_a_killed_process_leaves_all_that_it_met(tmp_path):
+def test_killed_generator_leaves_its_recording(tmp_path):
     with fake("delay --seconds 0.02", tmp_path / "fake") as (url, log):
         process = start(url, ENDLESS, tmp_path / "recording")
         wait_until(lambda: len(noted(log)) > 200)
@@ -49,16 +49,16 @@ def test_a_killed_process_leaves_all_that_it_met(tmp_path):
         process.wait()
         answered = sum("went" in request for request in noted(log))
     recording = Recording.read(tmp_path / "recording")
-    # Each user may have been about to write one.
+    # Each user may have a request in progress that it has not written yet.
     assert answered - ENDLESS.count <= len(recording.requests) <= answered
     assert set(recording.requests.outcomes.tolist()) == {outcome.OK}
 
 
-def test_a_lost_worker_process_is_told(tmp_path):
+def test_locust_run_reports_lost_worker_process(tmp_path):
     with fake("delay --seconds 0.02", tmp_path / "fake") as (url, log), ThreadPoolExecutor() as pool:
         run = pool.submit(locusts.run, url, TWO, tmp_path / "recording")
         wait_until(lambda: len(noted(log)) > 50)
-        # The others may have ended.
+        # Other child processes may have ended.
         alive = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
         [main] = [child for child in alive if str(tmp_path / "recording") in child.cmdline()]
         os.kill(main.children()[0].pid, signal.SIGKILL)
@@ -67,13 +67,13 @@ def test_a_lost_worker_process_is_told(tmp_path):
     assert len(Recording.read(tmp_path / "recording")) > 0
 
 
-def test_what_locust_cannot_do_is_told_with_its_last_line(tmp_path):
-    load = Load({"NobodyAtAll": 1}, 1, seconds=1)
-    with pytest.raises(ServiceError, match=r"locust failed \(\d\): .*NobodyAtAll"):
+def test_locust_run_reports_last_line_of_failed_locust(tmp_path):
+    load = Load({"UnknownUser": 1}, 1, seconds=1)
+    with pytest.raises(ServiceError, match=r"locust failed \(\d\): .*UnknownUser"):
         locusts.run("http://127.0.0.1:9", load, tmp_path)
 
 
-def test_a_user_that_fails_by_itself_is_seen(tmp_path):
+def test_recording_has_failures_of_users(tmp_path):
     load = Load({"Broken": 1}, 1, options={"jobs-per-user": 10, "patience": 2})
     own = str(ROOT / "loadtests" / "locustfile.py")
     with fake("none", tmp_path / "fake") as (url, log):
@@ -82,30 +82,30 @@ def test_a_user_that_fails_by_itself_is_seen(tmp_path):
     recording = Recording.read(tmp_path / "recording")
     requests = recording.requests
     assert len(noted(log)) == (requests.outcomes == outcome.OK).sum() == 10
-    assert (requests.outcomes == outcome.RIG_ERROR).sum() == 5
-    assert recording.jobs.outcomes.tolist().count(outcome.RIG_ERROR) == 5
-    assert outcome.RIG_ERROR in recording.examples
+    assert (requests.outcomes == outcome.GENERATOR_ERROR).sum() == 5
+    assert recording.jobs.outcomes.tolist().count(outcome.GENERATOR_ERROR) == 5
+    assert outcome.GENERATOR_ERROR in recording.examples
     assert "it failed 10 times" in str(Generator.of(recording))
 
 
-def test_a_step_of_the_wall_clock_changes_no_times(monkeypatch):
+def test_step_of_wall_clock_changes_no_recorded_times(monkeypatch):
     before = now()
     assert abs(before - time.time()) < 1
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert 0 <= now() - before < 60
 
 
-POLITE = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(print('cleaned up')))\n"
-DEAF = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+HANDLES_SIGTERM = "import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(print('cleaned up')))\n"
+IGNORES_SIGTERM = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
 
 
-@pytest.mark.parametrize(("program", "said"), [(POLITE, "ready\ncleaned up\n"), (DEAF, "ready\n")])
-def test_locust_is_ended_in_order_if_it_lets_itself(program, said):
+@pytest.mark.parametrize(("program", "said"), [(HANDLES_SIGTERM, "ready\ncleaned up\n"), (IGNORES_SIGTERM, "ready\n")])
+def test_stop_terminates_process_and_kills_it_after_timeout(program, said):
     process = subprocess.Popen(
         [sys.executable, "-c", program + "print('ready', flush=True)\nsignal.pause()"],
         stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     ready = process.stdout.readline()
-    stop(process, 5 if program == POLITE else 0.2)
+    stop(process, 5 if program == HANDLES_SIGTERM else 0.2)
     assert process.returncode is not None
     assert ready + process.stdout.read() == said

@@ -1,4 +1,4 @@
-"""Runs of the real locust against a server with a known fault, several at a time, and what each side wrote down."""
+"""Concurrent runs of locust against servers with known faults, with the recording of the client and the log of the server."""
 
 import contextlib
 import json
@@ -15,13 +15,13 @@ from loadtests.campaigns import locusts
 from loadtests.campaigns.locusts import Load
 from loadtests.recording.reading import Recording
 
-# More would only wait for each other's start.
+# More processes would only slow down each other's start.
 AT_ONCE = 4
 
 
 @dataclass(frozen=True)
 class Case:
-    """What the server does wrong, and the load on it."""
+    """A fault of the server, and the load on it."""
 
     fault: str
     users: int = 3
@@ -31,14 +31,14 @@ class Case:
 
     @property
     def load(self):
-        # Of the earliest moments the right answer has no rows, and could not be made a wrong one.
+        # At the earliest moments the correct response has no rows that a fault could change.
         options = {"global-tag": "tiny", "layout": "random", "pattern": "last", "patience": 5, **self.options}
         return Load({"ReconstructionJob": 1}, self.users, self.seconds, options=options, processes=self.processes)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the client recorded, and what the server noted for itself, in the order in which requests came."""
+    """The recording of the client, and the log of the server in the order of its requests."""
 
     recording: Recording
     server: list[dict]
@@ -53,13 +53,13 @@ class Seen:
 
     @property
     def did(self):
-        """How often the server did what."""
+        """The number of requests by the fault that the server applied."""
         return Counter(request.get("did") for request in self.server)
 
 
 @contextlib.contextmanager
 def fake(fault, directory):
-    """A server, `fault` being its arguments; yields its URL and the file that it writes."""
+    """Run a server with the arguments `fault`; yields its URL and the path of its log."""
     directory.mkdir(parents=True)
     log = directory / "server.jsonl"
     process = subprocess.Popen(
@@ -74,7 +74,7 @@ def fake(fault, directory):
 
 
 def noted(log):
-    """What the server wrote down, one dictionary for each request."""
+    """The log of the server: one dictionary for each request."""
     requests = {}
     for line in log.read_text().splitlines():
         facts = json.loads(line)
@@ -83,14 +83,14 @@ def noted(log):
 
 
 def play(case: Case, directory: Path) -> Seen:
-    """One case."""
+    """Run one case."""
     with fake(case.fault, directory) as (url, log):
         recording = locusts.run(url, case.load, directory / "recording")
         return Seen(recording, noted(log))
 
 
 def play_all(cases: dict[str, Case], directory: Path) -> dict[str, Seen]:
-    """All cases, by their names."""
+    """Run all cases, and return their results by name."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         started = {name: pool.submit(play, case, directory / name) for name, case in cases.items()}
         return {name: run.result() for name, run in started.items()}

@@ -1,0 +1,245 @@
+"""The findings of the campaign saturation: verdicts, tables and plots of its searches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from loadtests.campaigns import sustained
+from loadtests.campaigns.resources import NOTHING, Verdict, decide, evaluate
+from loadtests.campaigns.search import Found, Plan
+from loadtests.campaigns.sustained import Step
+from loadtests.campaigns.watched import Watched
+from loadtests.recording.outcome import WRONG
+from loadtests.reporting import plots
+from loadtests.reporting.figures import grouped, number
+from loadtests.reporting.report import notes
+from loadtests.reporting.result import Findings, Plot, Run, Table, Target
+
+# Programs that use less are not plotted.
+LEAST_CORES = 0.02
+UNSEEN = ", by the metrics of the deployment; the usage of its processors is unknown and may be the cause"
+# The columns of tables: the keys of rows, which are mostly the fields of `Step`, with their headings.
+RATES = {"scenario": "scenario", "search": "search", "held": "held, jobs/s", "answered": "answered, jobs/s"}
+TIMES = {"p50": "p50, ms", "p95": "p95, ms", "p99": "p99, ms"}
+OVERVIEW = RATES | {
+    "requests": "requests/s",
+    **TIMES,
+    "failed": "lowest rate that failed, jobs/s",
+    "resource": "exhausted resource",
+}
+STEPS = {"label": "step", "offered": "due, jobs/s", "answered": "answered, jobs/s", **TIMES, "failures": "failures"}
+STEPS |= {"in_progress": "in progress", "growth": "its growth", "late": "late, ms (p99)"}
+STEPS |= {"cores": "generator, cores of one process", "result": ""}
+EVIDENCE = {"resource": "resource", "held": "at the rate that held", "failed": "at the rate that failed"}
+EVIDENCE |= {"bound": "exhausted from", "mark": "", "remark": "remark"}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One step: the requested rate, its evaluation, its run, and the signals in its window."""
+
+    rate: float
+    step: Step
+    run: Run
+    watched: Watched
+
+    @property
+    def sustained(self) -> bool:
+        """Whether the rate was sustained."""
+        return self.step.sustained
+
+
+@dataclass
+class Outcome:
+    """The results of the searches in one scenario."""
+
+    scenario: str
+    found: list[Found]
+
+    @property
+    def tries(self) -> list[Any]:
+        """All steps of all searches, by rate."""
+        return sorted((tried for found in self.found for _, tried in found.tries), key=lambda tried: tried.rate)
+
+    @property
+    def held(self) -> list[Any]:
+        """The step of each search at the rate that held, if there is one."""
+        return [found.last(found.held) for found in self.found if found.held]
+
+    @property
+    def failed(self) -> Any:
+        """The step at the lowest rate that was not sustained, of the first search that has one; None without any."""
+        return next((found.last(found.failed) for found in self.found if found.failed), None)
+
+    @property
+    def decisive(self) -> Any:
+        """The step of the verdict: the one that was not sustained or, if all were, the one at the highest rate."""
+        return self.failed or self.tries[-1]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The exhausted resource in the decisive step; a limit may be reached even if all rates were sustained."""
+        step = self.decisive.step
+        return decide(self.decisive.watched, only_late=step.was_late and len(step.faults) == 1)
+
+    @property
+    def resource(self) -> str:
+        """The exhausted resource, with a remark if the usage of processors is unknown, as for a remote deployment.
+
+        Most rules depend on it.
+        """
+        return self.verdict.resource + ("" if self.decisive.watched.mean("cpu.machine") is not None else UNSEEN)
+
+    def sentence(self) -> str:
+        """The outcome in a sentence."""
+        if not self.held:
+            return f"{self.scenario}: no rate held"
+        step, verdict = self.held[0].step, self.verdict
+        rate = f"{self.scenario}: {number(step.answered)} jobs/s ({number(step.requests)} requests/s) sustained"
+        highest = f"at up to {number(self.decisive.rate)} jobs/s"
+        if verdict.void:
+            return f"{rate}; void because of {verdict.resource}"
+        if self.failed is not None:
+            return f"{rate}; the exhausted resource is {self.resource}"
+        if verdict.resource == NOTHING:
+            return f"{rate}, and nothing was exhausted {highest}{self.resource.removeprefix(NOTHING)}"
+        return f"{rate}; no rate failed {highest}, but the exhausted resource there is {self.resource}"
+
+
+def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
+    """The findings of the campaign; `at_least` is the rate at which it passes."""
+    limits = {"loss": sustained.LOSS, "loss_jobs": sustained.LEAST_LOSS_JOBS, "margin": sustained.MARGIN}
+    text = notes("saturation", bound=bound_ms, growth_jobs=sustained.LEAST_GROWTH_JOBS, **limits)
+    findings = Findings(summary="; ".join(outcome.sentence() for outcome in outcomes), notes=text)
+    overview = [row for outcome in outcomes for row in _overview(outcome)]
+    findings.tables.append(Table.of(f"Sustained rates, held for {plan.hold_seconds:g} s", overview, OVERVIEW))
+    for outcome in outcomes:
+        steps = [_step(outcome, tried) for tried in outcome.tries]
+        findings.targets += _targets(outcome, at_least)
+        findings.tables += [
+            Table.of(f"{outcome.scenario}: evidence", _evidence(outcome), EVIDENCE),
+            Table.of(
+                f"{outcome.scenario}: steps", [row | {"result": row["faults"] or "sustained"} for row in steps], STEPS
+            ),
+        ]
+        findings.plots += _plots(outcome)
+        findings.runs += _runs(outcome)
+        findings.figures |= _figures(outcome)
+        findings.raw += steps
+        findings.notes += _cost_of_generator(outcome)
+    return findings
+
+
+def _overview(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    """A row for each search: the rate that held and the lowest one that failed."""
+    resource = f"void: {outcome.verdict.resource}" if outcome.verdict.void else outcome.resource
+    for count, found in enumerate(outcome.found, 1):
+        step = vars(found.last(found.held).step) if found.held else {}
+        place = {"scenario": outcome.scenario, "search": count, "held": found.held, "failed": found.failed}
+        yield step | place | {"resource": resource}
+
+
+def _targets(outcome: Outcome, at_least: float) -> list[Target]:
+    name, least = outcome.scenario, min((tried.step.answered for tried in outcome.held), default=0.0)
+    # At all rates: an overloaded service may refuse requests, but must not return wrong data.
+    wrong = sum(tried.run.recording.requests.counts[WRONG] for tried in outcome.tries)
+    return [
+        Target(f"{name}: rate that held", least, at_least, at_most=False, unit="jobs/s"),
+        Target(f"{name}: wrong responses at any rate", wrong, 0, at_most=True),
+        Target(f"{name}: void verdicts", int(outcome.verdict.void), 0, at_most=True),
+    ]
+
+
+def _figures(outcome: Outcome) -> dict[str, list[float]]:
+    name, steps = outcome.scenario, [tried.step for tried in outcome.held]
+    return {
+        f"{name}: sustained jobs/s": [step.answered for step in steps],
+        f"{name}: requests/s at that rate": [step.requests for step in steps],
+        f"{name}: p95 of jobs at that rate, ms": [step.p95 for step in steps],
+    }
+
+
+def _step(outcome: Outcome, tried: Tried) -> dict[str, Any]:
+    """The row of a step in the CSV file."""
+    row = {"scenario": outcome.scenario, "label": tried.run.label, "sustained": tried.sustained}
+    row |= vars(tried.step) | {"faults": "; ".join(tried.step.faults)}
+    return row | {"cores": tried.watched.generator()}
+
+
+def _runs(outcome: Outcome) -> list[Run]:
+    """The runs of all steps; those at the first rate that held and at the one that failed are detailed."""
+    shown = (*outcome.held[:1], outcome.failed)
+    return [replace(tried.run, detailed=any(tried is one for one in shown)) for tried in outcome.tries]
+
+
+def _evidence(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    """The values of all rules at the rate that held and at the one that failed; the verdict is of the decisive step."""
+    evidence = outcome.verdict.evidence
+    before = [one.measured for one in evaluate(outcome.held[0].watched)] if outcome.held else [None] * len(evidence)
+    for one, at_held in zip(evidence, before, strict=True):
+        row = {"resource": one.resource.split(",")[0], "held": at_held}
+        row |= {"failed": one.measured if outcome.failed else None, "bound": f"≥ {one.bound:g} {one.unit}"}
+        yield row | {"mark": "exhausted" if one.is_exhausted else "", "remark": one.remark}
+
+
+def _cost_of_generator(outcome: Outcome) -> list[str]:
+    watched = outcome.decisive.watched
+    cores = watched.cpu("generator")
+    return (
+        [
+            f"{outcome.scenario}: the generator ran on the same machine and used {cores:.2f} of {watched.cores} cores, which the "
+            "service would have with the generator on another machine."
+        ]
+        if cores
+        else []
+    )
+
+
+def _plots(outcome: Outcome) -> list[Plot]:
+    """Curves against the rate that was due, with lines at the rate that held and at the one that failed."""
+    tries, name, resource = outcome.tries, outcome.scenario, outcome.verdict.resource.split(",")[0]
+    names = {one for tried in tries for one, cores in tried.watched.programs().items() if cores >= LEAST_CORES}
+    rows = []
+    for tried in tries:
+        used = {f"cpu {program}": tried.watched.cpu(program) for program in names}
+        rows.append(vars(tried.step) | used | {"rate": tried.rate, "all": tried.watched.mean("cpu.machine")})
+
+    def mark(axes: Axes) -> None:
+        if outcome.held:
+            axes.axvline(outcome.held[0].rate, color="black", linestyle="--", linewidth=1, label="held")
+        if outcome.failed:
+            look = {"color": plots.COLOURS[9], "linestyle": ":", "linewidth": 1.4}
+            axes.axvline(outcome.failed.rate, label=f"failed: {resource}", **look)
+
+    def plot(title: str, columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
+        return curves_of(f"{name}: {title}", rows, columns, y, mark, log_y=log_y)
+
+    cpu = {"all": "all"} | {program: f"cpu {program}" for program in sorted(names)}
+    return [
+        plot("answered against due", {"correct responses": "answered", "due": "rate"}, "jobs/s"),
+        plot("times of jobs, from when they were due", {share: share for share in TIMES}, "ms", log_y=True),
+        plot("processors", cpu, "cores"),
+        plot("jobs in progress", {"mean": "in_progress"}, "jobs"),
+    ]
+
+
+def curves_of(
+    title: str,
+    rows: Sequence[dict],
+    columns: dict[str, str],
+    y: str,
+    mark: Callable[[Axes], None],
+    *,
+    log_y: bool = False,
+) -> Plot:
+    """A plot of columns against the rate; several steps at the same rate are one point with whiskers."""
+    steps = {
+        label: [
+            (rate, [row[column] for row in group if row.get(column) is not None])
+            for rate, group in grouped(rows, "rate").items()
+        ]
+        for label, column in columns.items()
+    }
+    return plots.scaling(title, steps, x="job starts due, 1/s", y=y, log_x=False, log_y=log_y, mark=mark)
