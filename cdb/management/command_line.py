@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from psycopg2.errors import UndefinedTable
 
@@ -41,7 +42,7 @@ def main(arguments: list[str]) -> int:
             from django.core.management import execute_from_command_line
 
             execute_from_command_line(arguments)
-    except ConfigurationError as error:
+    except (ConfigurationError, ImproperlyConfigured) as error:
         sys.stderr.write(f"cdb: {error}\n")
         return 1
     except DatabaseError as error:

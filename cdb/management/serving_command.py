@@ -13,6 +13,7 @@ from django.db import connection
 from cdb import database, env
 from cdb.env import ConfigurationError
 from cdb_rest import named_sql
+from cdb_rest.identity import issuers
 from cdb_rest.models import AccessRule, GlobalTag
 from cdb_rest.scenarios.definitions import SCENARIOS
 
@@ -32,6 +33,7 @@ class ServingCommand(BaseCommand, ABC):
         scenario = env.read()["SCENARIO"]
         if scenario not in {*SCENARIOS, "none"}:
             raise CommandError(f"SCENARIO must be none or one of {', '.join(SCENARIOS)} (got {scenario})")
+        issuers.configured()
         try:
             self.serve(**options)
         except ConfigurationError as error:

@@ -159,6 +159,15 @@ def test_reads_are_closed_and_nothing_shared_is_stored(needs_packages, fresh):
     assert service.stop() == 0
 
 
+@pytest.mark.parametrize("command", ["run", "serve", "check --deploy"])
+def test_a_file_of_issuers_that_is_not_valid_is_one_line(needs_packages, fresh, command):
+    service = fresh(is_first_start=True, CDB_ISSUERS_FILE="/nonexistent.toml")
+    done = service.manage(*command.split())
+    assert done.returncode == 1
+    assert "CDB_ISSUERS_FILE must be a TOML file (got /nonexistent.toml" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_make_run_says_that_writes_are_open_and_can_be_closed(fresh):
     service = fresh().start()
     assert any(line.startswith("Writes are open to all clients") for line in service.start_lines)

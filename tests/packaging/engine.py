@@ -46,6 +46,7 @@ class Engine:
             "CONTAINERS_STORAGE_CONF": str(self.directory / "storage.conf"),
             "POSTGRES_IMAGE": "localhost/postgres:18",
             "PORT": str(self.port),
+            "CDB_OPEN_WRITES": "true",
         }
 
     def run(self, *command: object, check: bool = True, seconds: int = 600, **more: str) -> subprocess.CompletedProcess:
