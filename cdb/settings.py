@@ -64,7 +64,7 @@ TEMPLATES = [
         },
     }
 ]
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = ["cdb_rest.login.limit.LimitedBackend", "django.contrib.auth.backends.ModelBackend"]
 if _values["CDB_ISSUERS_FILE"]:
     AUTHENTICATION_BACKENDS.append("cdb_rest.login.backend.OIDCBackend")
 # After a login at an identity provider.

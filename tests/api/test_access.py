@@ -489,6 +489,20 @@ class TestAdmin:
 
     RULE = {"kind": "user", "subject": "alice", "role": "manager", "tags": ".*", "types": ".*"}
 
+    def test_many_wrong_passwords_are_refused_and_so_is_the_right_one_then(self, monkeypatch):
+        User.objects.create_superuser("other", password="the right one")
+        client = Client()
+
+        def log_in(password):
+            form = {"username": "other", "password": password}
+            return client.post("/admin/login/?next=/admin/", form).status_code
+
+        for _ in range(attempts.LIMIT):
+            assert log_in("wrong") == 200
+        assert log_in("the right one") == 200
+        monkeypatch.setattr(attempts, "PERIOD_SECONDS", 0)
+        assert log_in("the right one") == 302
+
     def test_a_rule_is_added_changed_and_deleted_and_each_change_is_recorded(self, client):
         assert client.post("/admin/cdb_rest/accessrule/add/", self.RULE).status_code == 302
         rule = AccessRule.objects.get()

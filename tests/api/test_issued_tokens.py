@@ -358,6 +358,26 @@ def test_the_secret_of_a_site_that_comes_from_nopayloaddb(configure, lock, world
     lock(token("another secret " * 3, **{"b2cdb:createiov": [".*"]})).error(401, "invalid_token")
 
 
+@mark.parametrize(
+    ("claim", "can_insert", "can_freeze"),
+    [
+        ("b2cdb:admin", True, True),
+        ("b2cdb:createiov", True, False),
+        ("b2cdb:createpayload", True, False),
+        ("x", False, False),
+    ],
+)
+def test_the_rules_for_tokens_of_belle(trusted, api, world, claim, can_insert, can_freeze):
+    # As docs/access.md has them.
+    for name, role in (("admin", "publisher"), ("createiov", "contributor"), ("createpayload", "contributor")):
+        grant(kind="claim", issuer="exp", claim=f"b2cdb:{name}", subject=".*", role=role, tags="{pattern}")
+    headers = {"Authorization": f"Bearer {trusted.token(groups=None, **{claim: ['run2[0-9]', 'test_.*']})}"}
+    row = {"payload_list": world["gain"].name, "payload_url": "f", "major_iov": 900, "minor_iov": 0, "checksum": "c"}
+    assert api.post("bulk_piov", [row], **headers).status == (200 if can_insert else 403)
+    assert api.put("gt_change_status/run24/frozen", **headers).status == (200 if can_freeze else 403)
+    api.post("gt", {"name": "production", "status": "unlocked"}, **headers).error(403, "not_permitted")
+
+
 def test_the_value_of_a_claim_is_text_unless_a_rule_says_otherwise(trusted, lock, api):
     grant(kind="claim", issuer="exp", claim="sub", subject=".*", role="manager", tags="{value}_.*")
     token = trusted.token(sub=".*", groups=None)

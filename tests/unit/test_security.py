@@ -11,6 +11,7 @@ from cdb.env import ConfigurationError
 from cdb.serving import nginx_configuration
 from cdb.variables import VARIABLES
 from cdb_rest.http.security import HEADERS
+from cdb_rest.identity import issuers
 
 
 def test_forms_are_trusted_from_the_names_that_clients_use():
@@ -30,6 +31,26 @@ def test_the_checks_run_in_this_process_too():
         "security.W016",
     }
     assert checks.check_hosts() == []
+
+
+def test_a_file_of_issuers_and_its_secrets_are_closed_to_other_accounts(tmp_path, settings):
+    file, secret = tmp_path / "issuers.toml", tmp_path / "secret"
+    secret.write_text("a shared secret of at least 32 bytes")
+    file.write_text('[old]\nalgorithms = ["HS256"]\nsecret_file = "secret"\n')
+    settings.CDB_ISSUERS_FILE = str(file)
+    issuers.configured.cache_clear()
+    try:
+        file.chmod(0o666)
+        secret.chmod(0o644)
+        assert [(warning.id, warning.hint) for warning in checks.check_issuers()] == [
+            ("cdb.W005", f"chmod go-w {file}"),
+            ("cdb.W006", f"chmod 600 {secret}"),
+        ]
+        file.chmod(0o644)
+        secret.chmod(0o600)
+        assert checks.check_issuers() == []
+    finally:
+        issuers.configured.cache_clear()
 
 
 def test_nginx_has_the_same_headers():
