@@ -44,6 +44,17 @@ class RuleForm(RuleFormBase):
     class Meta:
         model = AccessRule
         fields = access.RULE_FIELDS
+        help_texts = {
+            "issuer": "The name of the issuer in the file of issuers. Only for claims.",
+            "claim": "The name of the claim, such as wlcg.groups. Only for claims.",
+            "subject": (
+                "A regular expression that must match the whole name of the user, group or token, or the whole value of "
+                "the claim. For networks an address, such as 10.1.0.0/16."
+            ),
+            "identity": "The name that the change log shows for clients of this network. Only for networks.",
+            "tags": "A regular expression that must match the whole name of the global tag.",
+            "types": "A regular expression that must match the whole name of the payload type.",
+        }
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data

@@ -11,9 +11,10 @@ from django.conf import settings
 from django.contrib.auth import get_user
 
 from cdb_rest.domain.access import ANY, Permission, Principal, Role
-from cdb_rest.domain.api_token import PREFIX
+from cdb_rest.domain.api_token import PREFIX, digest_of
 from cdb_rest.domain.errors import InvalidTokenError, TooManyAttemptsError
 from cdb_rest.identity import api_tokens, attempts, issuers, jwt_tokens, rules
+from cdb_rest.identity.cache import Cache
 from cdb_rest.metrics import counts
 from cdb_rest.observe.request_context import actor_of, address_of, context_of, user_of
 
@@ -21,6 +22,9 @@ KEY = "cdb.principal"
 # A longer header than any issuer's tokens need. gunicorn and nginx have limits of about this size, too.
 MAX_TOKEN_LENGTH = 8000
 SESSION = "session"
+# Whether tokens were valid at their last verification. The limit on invalid tokens does not apply to those that were, because
+# many clients can have the same address.
+_valid = Cache[bool](600)
 # The key of a session with the claims of a person who logged in at an identity provider.
 CLAIMS = "oidc_claims"
 
@@ -61,14 +65,20 @@ def _by_token(environ: Mapping[str, Any]) -> Principal | None:
     # Other schemes, such as Basic, are for a proxy that passes the header on.
     if scheme.lower() != "bearer":
         return None
-    client = address_of(environ)
-    attempts.check(client)
+    client, digest = address_of(environ), digest_of(token)
+    was_valid = _valid.get(digest)
+    if not was_valid:
+        attempts.check(client)
     try:
-        return _verify(token)
+        principal = _verify(token)
     except InvalidTokenError:
+        if was_valid:
+            _valid.put(digest, False)
         counts.AUTHENTICATIONS.labels("invalid").inc()
         attempts.failed(client)
         raise
+    _valid.put(digest, True)
+    return principal
 
 
 def _verify(token: str) -> Principal:

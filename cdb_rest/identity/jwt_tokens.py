@@ -92,8 +92,12 @@ def _decode(token: str, issuer: Issuer, header: dict[str, Any], audience: tuple[
     except (jwt.PyJWTError, OverflowError) as error:
         raise InvalidTokenError(f"The token of {issuer.name} is not valid: {error}.") from error
     subject = claims.get(issuer.subject)
-    if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
-        raise InvalidTokenError(f"The token of {issuer.name} must have a claim {issuer.subject} with a name.")
+    # It becomes the actor in the change log and in log files.
+    if not (isinstance(subject, str) and 0 < len(subject) <= MAX_SUBJECT_LENGTH and subject.isprintable()):
+        raise InvalidTokenError(
+            f"The claim {issuer.subject} of a token of {issuer.name} must be a name of 1 to {MAX_SUBJECT_LENGTH} "
+            "printable characters."
+        )
     return claims
 
 

@@ -4,11 +4,13 @@ import ipaddress
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Model
 from django.utils import timezone
 
 from cdb_rest.domain.access import ANY, Role, check_pattern, escaped, role_of
 from cdb_rest.domain.api_token import digest_of, new_token
 from cdb_rest.domain.errors import AccessRuleNotFoundError, InvalidInputError, NameTakenError, TokenNotFoundError
+from cdb_rest.domain.names import NAME_RULE, fits_into_path
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
 from cdb_rest.services.transactions import write
 
@@ -26,7 +28,7 @@ def grant(*, actor: str, kind: str, subject: str, role: str, comment: str = "", 
     """
     values = {"issuer": "", "claim": "", "identity": "", "tags": ANY, "types": ANY} | more
     values |= {"kind": kind, "subject": subject, "role": role}
-    check_rule(values)
+    check_rule(values | {"comment": comment})
     rule, is_new = AccessRule.objects.get_or_create(**values, defaults={"comment": comment})
     if is_new:
         _record(actor, "grant", rule_document(rule))
@@ -63,8 +65,9 @@ def create_token(
 
     Raises `InvalidInputError` or `NameTakenError`.
     """
-    if not name.strip():
-        raise InvalidInputError("name must not be empty", {"name": ["name must not be empty"]})
+    if not name or not fits_into_path(name):
+        raise _invalid("name", f"must be the name of a program. {NAME_RULE} (got {name!r})")
+    _check_length("name", name, ApiToken)
     if ApiToken.objects.filter(name=name).exists():
         # The log names tokens, also those that were revoked, so a name is never used again.
         raise NameTakenError("token")
@@ -111,6 +114,11 @@ def check_rule(values: dict[str, Any]) -> None:
         _check_network(values["subject"], role)
     else:
         check_pattern("subject", values["subject"])
+    for field in RULE_FIELDS:
+        _check_length(field, values.get(field, ""), AccessRule)
+    for field in ("subject", "tags", "types"):
+        if not values[field]:
+            raise _invalid(field, "must not be empty")
     for field in ("tags", "types"):
         pattern = values[field]
         for placeholder in PLACEHOLDERS:
@@ -127,6 +135,12 @@ def check_rule(values: dict[str, Any]) -> None:
 def rule_document(rule: AccessRule) -> dict[str, Any]:
     """The document of a rule in the log of changes."""
     return {"id": rule.id} | {field: str(getattr(rule, field)) for field in RULE_FIELDS}
+
+
+def _check_length(field: str, text: str, model: type[Model]) -> None:
+    most = model._meta.get_field(field).max_length  # type: ignore[union-attr]
+    if most is not None and len(text) > most:
+        raise _invalid(field, f"must have at most {most} characters (got {len(text)})")
 
 
 def _check_network(address: str, role: Role) -> None:

@@ -406,6 +406,10 @@ def test_rules_are_recorded_and_take_effect_when_they_change(api, ids, login):
         (param({"tags": "{value}"}, "tags")),
         (param({"role": "reader", "tags": "a"}, "tags")),
         (param({"issuer": "x"}, "issuer")),
+        (param({"tags": ""}, "tags")),
+        (param({"subject": ""}, "subject")),
+        (param({"types": "a" * 256}, "types")),
+        (param({"comment": "a" * 1001}, "comment")),
         (param({"identity": "x"}, "identity")),
         (param({"kind": "claim", "issuer": "x"}, "claim")),
         (param({"kind": "network", "subject": "10.0.0.0/8"}, "identity")),
@@ -418,6 +422,13 @@ def test_a_rule_that_is_not_valid_is_refused(values, field):
         grant(**{"kind": "user", "subject": "alice", "role": "manager"} | values)
     assert list(refusal.value.fields) == [field]
     assert not AccessRule.objects.exists()
+
+
+@mark.parametrize("name", ["", " ", "a\nb", "a\0", "a" * 81])
+def test_a_token_needs_a_name_for_logs(login, name):
+    with pytest.raises(access.InvalidInputError, match="name must"):
+        access.create_token(actor="test", name=name, role="manager", tags=".*", types=".*", lifetime=None)
+    assert not ApiToken.objects.exists()
 
 
 def test_whoami_explains_a_decision(api, login):
@@ -468,14 +479,22 @@ def grant(**values):
 
 
 def test_many_invalid_tokens_are_refused_without_verification(api, login, monkeypatch):
-    headers = login("contributor")
+    headers, used = login("contributor"), login("contributor")
+    api.post("pt", {"name": "First"}, **used).ok()
     for _ in range(attempts.LIMIT):
         api.post("pt", {"name": "Gain"}, Authorization="Bearer cdb_x").error(401, "invalid_token")
     api.post("pt", {"name": "Gain"}, Authorization="Bearer cdb_x").error(429, "too_many_attempts")
-    # Requests without a token are not concerned.
+    api.post("pt", {"name": "Gain"}, **headers).error(429, "too_many_attempts")
+    # Requests without a token are not concerned, nor those with a token that was valid before.
     api.post("pt", {"name": "Gain"}).error(401, "authentication_required")
+    api.post("pt", {"name": "Second"}, **used).ok()
+    token = ApiToken.objects.order_by("-id").first()
+    access.revoke_token(actor="test", name=token.name)
+    api_tokens.forget()
+    api.post("pt", {"name": "Gain"}, **used).error(401, "invalid_token")
+    api.post("pt", {"name": "Gain"}, **used).error(429, "too_many_attempts")
     monkeypatch.setattr(attempts, "PERIOD_SECONDS", 0)
-    api.post("pt", {"name": "Gain"}, **headers).ok()
+    api.post("pt", {"name": "Third"}, **headers).ok()
 
 
 class TestAdmin:

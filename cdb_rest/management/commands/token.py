@@ -14,6 +14,9 @@ from cdb_rest.management.tables import table
 from cdb_rest.models import ApiToken
 from cdb_rest.services import access
 
+# A hundred years. A much later time would not be a date.
+MAX_SECONDS = 36_525 * 86_400
+
 
 class Command(BaseCommand):
     help = "Create, list and revoke tokens for programs, which send them as `Authorization: Bearer TOKEN`."
@@ -26,7 +29,9 @@ class Command(BaseCommand):
         create = actions.add_parser("create", help="create a token; it is printed once, alone on standard output")
         create.add_argument("--name", required=True, help="name of the program, for the change log")
         create.add_argument(
-            "--expires", **IN_SECONDS, help="time after which the token is invalid, such as 90d (default: never)"
+            "--expires",
+            **IN_SECONDS | {"most": MAX_SECONDS},
+            help="time after which the token is invalid, such as 90d (default: never)",
         )
         add_role_options(create)
         actions.add_parser("list", help="list the tokens, without their values")
