@@ -95,6 +95,8 @@ def log_in(page, service, name, start="/oidc/authenticate/"):
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button").click()
+    # The provider sends the browser back, and the service then asks the provider for the tokens.
+    page.wait_for_url(f"http://127.0.0.1:{service.port}/**")
 
 
 def whoami(page, service):

@@ -47,9 +47,9 @@ def children_of(process):
 
 
 @pytest.fixture
-def directory(tmp_path):
+def directory(open_directory, request):
     require("wrk")
-    return tmp_path / "bench"
+    return open_directory / request.node.name
 
 
 def test_bench_writes_report_of_one_part_and_leaves_no_process(directory):
