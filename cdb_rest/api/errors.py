@@ -83,7 +83,8 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
 def error_response(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:
     """An error response: a JSON object with `detail`, `code` and the members of `more`."""
     counts.ERRORS.labels(code).inc()
-    body = dump({"detail": detail, "code": code} | (more or {}))
+    # A message may quote text of the client that UTF-8 cannot encode, such as half of a surrogate pair.
+    body = dump({"detail": detail.encode(errors="replace").decode(), "code": code} | (more or {}))
     response = HttpResponse(body, status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"
     if status == 504:

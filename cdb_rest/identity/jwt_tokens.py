@@ -51,7 +51,9 @@ def _verify(token: str, digest: str) -> tuple[Issuer, dict[str, Any]]:
     header, payload = unverified["header"], unverified["payload"]
     issuer = _issuer_of(payload, header)
     claims = _decode(token, issuer, header, issuer.audience)
-    lifetime = float(claims["exp"]) + issuer.leeway_seconds - time.time()
+    now = time.time()
+    # Python compares any whole number with a float, but does not convert it.
+    lifetime = min(claims["exp"], now + VERIFIED_SECONDS) + issuer.leeway_seconds - now
     return _verified.put(digest, (issuer, claims), lifetime)
 
 
@@ -91,6 +93,9 @@ def _decode(token: str, issuer: Issuer, header: dict[str, Any], audience: tuple[
         )
     except (jwt.PyJWTError, OverflowError) as error:
         raise InvalidTokenError(f"The token of {issuer.name} is not valid: {error}.") from error
+    # PyJWT accepts texts, too.
+    if not all(isinstance(claims.get(time_claim, 0), int | float) for time_claim in ("exp", "nbf", "iat")):
+        raise InvalidTokenError(f"The times in a token of {issuer.name} must be numbers.")
     subject = claims.get(issuer.subject)
     # It becomes the actor in the change log and in log files.
     if not (isinstance(subject, str) and 0 < len(subject) <= MAX_SUBJECT_LENGTH and subject.isprintable()):
@@ -132,5 +137,4 @@ def _check_revoked(access: rules.Rules, issuer: Issuer, claims: dict[str, Any], 
 
 def _issued(claims: dict[str, Any]) -> datetime:
     """The time at which the token was issued; without one, long ago."""
-    issued = claims.get("iat")
-    return datetime.fromtimestamp(issued if isinstance(issued, int | float) else 0, UTC)
+    return datetime.fromtimestamp(max(claims.get("iat", 0), 0), UTC)

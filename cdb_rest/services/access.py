@@ -110,6 +110,8 @@ def check_rule(values: dict[str, Any]) -> None:
             raise _invalid(
                 field, f"is required for rules of kind {of_kind}, and only for those (got {values[field]!r})"
             )
+    if not values["identity"].isprintable():
+        raise _invalid("identity", f"must be a name of printable characters (got {values['identity']!r})")
     if kind == RuleKind.NETWORK:
         _check_network(values["subject"], role)
     else:

@@ -63,6 +63,8 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     target = lists.pop(payload_list)
     iov = lock_payload_iov(iov_id)
     if iov.payload_list_id == target.id:
+        tag = target.global_tag
+        origin.principal.require(Role.CONTRIBUTOR, tag.name if tag else None, target.payload_type.name)
         return Attachment(_get(iov_id), [])
     source = next((one for one in lists.values() if one.id == iov.payload_list_id), None)
     if iov.payload_list_id is not None and source is None:

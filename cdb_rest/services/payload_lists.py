@@ -68,9 +68,10 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
     `ConcurrentChangeError`, or those of missing permissions.
     """
     source, target, moved, replaced = _lock_for_attachment(payload_list, global_tag)
-    if source == target:
-        return _get(moved.id)
     payload_type = moved.payload_type.name
+    if source == target:
+        origin.principal.require(Role.CONTRIBUTOR, target.name, payload_type)
+        return _get(moved.id)
     if source:
         check_tag(source, Action.REMOVE_LIST, origin, payload_type)
     check_tag(target, Action.REMOVE_LIST if replaced else Action.ADD_LIST, origin, payload_type)

@@ -295,6 +295,15 @@ def test_a_token_is_stored_as_a_digest_and_its_use_is_recorded(api, login):
     assert secret not in str([list(model.objects.values()) for model in (ApiToken, AccessRule, AccessChange)])
 
 
+def test_a_write_that_changes_nothing_needs_the_role_as_well(api, login, ids):
+    headers = login("contributor", PATTERN)
+    attach_list = {"global_tag": OTHER, "payload_list": "Gain other"}
+    attach_iov = {"payload_list": "Gain other", "piov_id": ids[OTHER]}
+    api.put("pl_attach", attach_list, **headers).error(403, "not_permitted")
+    api.put("piov_attach", attach_iov, **headers).error(403, "not_permitted")
+    api.put("pl_attach", {"global_tag": MINE, "payload_list": "Gain mine"}, **headers).ok()
+
+
 def test_the_change_log_names_the_token(api, login, ids):
     api.put("gt_change_status/mine/locked", **login("manager", name="robot")).ok()
     assert GlobalTagChange.objects.latest("id").actor == "token:robot"
@@ -407,6 +416,7 @@ def test_rules_are_recorded_and_take_effect_when_they_change(api, ids, login):
         (param({"role": "reader", "tags": "a"}, "tags")),
         (param({"issuer": "x"}, "issuer")),
         (param({"tags": ""}, "tags")),
+        (param({"kind": "network", "subject": "10.0.0.0/8", "identity": "a\nb"}, "identity")),
         (param({"subject": ""}, "subject")),
         (param({"types": "a" * 256}, "types")),
         (param({"comment": "a" * 1001}, "comment")),

@@ -10,10 +10,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
 from pytest import mark, param
 
 from cdb_rest.identity import attempts, discovery, issuers, jwt_tokens, keys, rules
-from cdb_rest.models import GlobalTagChange
+from cdb_rest.models import GlobalTagChange, RevokedToken
 from cdb_rest.services import access
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -175,6 +176,10 @@ def changed(provider):
     return f"{header}.{encode(claims | {'sub': 'root'})}.{signature}"
 
 
+def forged_header(provider, **header):
+    return f"{encode({'alg': 'RS256', 'kid': 'first'} | header)}.{provider.token().split('.')[1]}.x"
+
+
 HOUR = 3600
 FORGED = {
     "another key": lambda one: one.token(key=rsa.generate_private_key(65537, 2048)),
@@ -189,6 +194,9 @@ FORGED = {
     "an issuer that is a list": lambda one: f"{encode({'alg': 'RS256'})}.{encode({'iss': [one.url]})}.x",
     "no subject": lambda one: one.token(sub=None),
     "a long subject": lambda one: one.token(sub="a" * 300),
+    "an expiry that is text": lambda one: one.token(exp=str(int(time.time()) + 60)),
+    "a key id that UTF-8 cannot encode": lambda one: forged_header(one, kid="\ud800"),
+    "a critical header that UTF-8 cannot encode": lambda one: forged_header(one, crit=["\ud800"]),
     "a subject with a line break": lambda one: one.token(sub="a\nb"),
     "a subject with a NUL byte": lambda one: one.token(sub="a\0"),
     "a subject that UTF-8 cannot encode": lambda one: one.token(sub="\ud800"),
@@ -197,7 +205,7 @@ FORGED = {
     "HS256 with the public key": signed_with_the_public_key,
     "changed claims": changed,
     "a key id with a path": lambda one: one.token(headers={"kid": "../../../etc/passwd"}),
-    "a key id that is a number": lambda one: f"{encode({'alg': 'RS256', 'kid': 1})}.{encode({'iss': one.url})}.x",
+    "a key id that is a number": lambda one: forged_header(one, kid=1),
     "keys in the header": lambda one: one.token(
         key=rsa.generate_private_key(65537, 2048), headers={"jku": "http://127.0.0.1:1/jwks", "kid": "other"}
     ),
@@ -219,6 +227,23 @@ def test_a_forged_token_is_refused(trusted, lock, forgery):
     error = lock(FORGED[forgery](trusted)).error(401, "invalid_token")
     assert "Traceback" not in error["detail"] and len(error["detail"]) < 500
     assert not GlobalTagChange.objects.filter(action="status").exists()
+
+
+def test_strange_times_are_no_fault_of_the_service(trusted, lock):
+    token = trusted.token(exp=10**400, iat=-(10**20))
+    lock(token).ok()
+    access.revoke_issued_token(actor="test", issuer="exp", claim="sub", value="alice")
+    rules.forget()
+    lock(token).error(401, "invalid_token")
+
+
+def test_commands_know_the_issuers(trusted):
+    with pytest.raises(CommandError, match=r"--issuer must be an issuer in CDB_ISSUERS_FILE: exp \(got other\)"):
+        call_command("token", "revoke-issued", "--issuer", "other", "--jti", "x")
+    with pytest.raises(CommandError, match="--issuer must be"):
+        call_command("grant", "claim", "x", "--issuer", "other", "--claim", "y", "--role", "manager")
+    call_command("token", "revoke-issued", "--issuer", "exp", "--jti", "x")
+    assert RevokedToken.objects.get().value == "x"
 
 
 def test_a_token_is_refused_from_its_expiry_on_although_it_is_remembered(trusted, lock, settings, monkeypatch):
