@@ -12,6 +12,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.identity.issuers import check_name
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTagChange
 from cdb_rest.services import access
 
@@ -61,6 +62,8 @@ class RuleForm(RuleFormBase):
         if not self.errors:
             try:
                 access.check_rule(values)
+                if values["issuer"]:
+                    check_name(values["issuer"])
             except InvalidInputError as error:
                 raise ValidationError(dict(error.fields)) from error
         return values

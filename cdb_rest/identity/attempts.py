@@ -18,6 +18,11 @@ _failures: dict[str, int] = {}
 _since = [0.0]
 
 
+def client_at(address: str) -> str:
+    """The client with an address. Of several, as in `X-Forwarded-For`, the last one: the others may come from the client."""
+    return address.rpartition(",")[2].strip()
+
+
 def check(client: str) -> None:
     """Raise `TooManyAttemptsError` if this client has failed too often in this period."""
     with _lock:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user
+from django.contrib.sessions.backends.base import SessionBase
 
 from cdb_rest.domain.access import ANY, Permission, Principal, Role
 from cdb_rest.domain.api_token import PREFIX, digest_of
@@ -65,7 +66,7 @@ def _by_token(environ: Mapping[str, Any]) -> Principal | None:
     # Other schemes, such as Basic, are for a proxy that passes the header on.
     if scheme.lower() != "bearer":
         return None
-    client, digest = address_of(environ), digest_of(token)
+    client, digest = attempts.client_at(address_of(environ)), digest_of(token)
     was_valid = _valid.get(digest)
     if not was_valid:
         attempts.check(client)
@@ -103,13 +104,19 @@ def _by_session(environ: Mapping[str, Any]) -> Principal | None:
     if not user.is_authenticated:
         return None
     groups = list(user.groups.values_list("name", flat=True))
-    permissions = rules.current().of_user(user.get_username(), groups)
-    claims, issuer = session.get(CLAIMS), issuers.for_login()
-    if claims and issuer:
-        permissions += jwt_tokens.permissions_of(issuer, claims)
+    permissions = rules.current().of_user(user.get_username(), groups) + permissions_of_session(session)
     if user.is_superuser:
         permissions = (Permission(Role.ADMINISTRATOR, "superuser", ANY, ANY), *permissions)
     return Principal(user.get_username(), SESSION, permissions)
+
+
+def permissions_of_session(session: SessionBase) -> tuple[Permission, ...]:
+    """The permissions that the claims of a person who logged in at an identity provider give; none for other sessions.
+
+    Raises `InvalidTokenError` if the tokens of the person were revoked.
+    """
+    claims, issuer = session.get(CLAIMS), issuers.for_login()
+    return jwt_tokens.permissions_of(issuer, claims) if claims and issuer else ()
 
 
 def _by_proxy(environ: Mapping[str, Any]) -> Principal | None:

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from cdb_rest.domain.errors import InvalidInputError
+
 ASYMMETRIC = ("RS256", "ES256", "EdDSA")
 SYMMETRIC = "HS256"
 FIELDS = (
@@ -69,6 +71,14 @@ class Issuer:
 def configured() -> tuple[Issuer, ...]:
     """The configured issuers. Raises `ImproperlyConfigured`, with a message of one line, if the file is not valid."""
     return load(settings.CDB_ISSUERS_FILE) if settings.CDB_ISSUERS_FILE else ()
+
+
+def check_name(name: str) -> None:
+    """Raise `InvalidInputError` if no issuer with this name is configured. Raises `ImproperlyConfigured`, too."""
+    names = [issuer.name for issuer in configured()]
+    if name not in names:
+        problem = f"issuer must be one in CDB_ISSUERS_FILE: {', '.join(names) or 'there is none'} (got {name})"
+        raise InvalidInputError(problem, {"issuer": [problem]})
 
 
 def for_login() -> Issuer | None:

@@ -1,7 +1,7 @@
 """Verification of tokens (JWT) of other issuers, by PyJWT."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cdb_rest.domain.access import Permission, Principal
@@ -71,6 +71,8 @@ def verify_id_token(token: str, issuer: Issuer, nonce: str | None) -> dict[str, 
     if header.get("alg") not in issuer.algorithms:
         raise InvalidTokenError(f"The ID token must be signed with {' or '.join(issuer.algorithms)}.")
     claims = _decode(token, issuer, header, (issuer.client_id,))
+    if claims.get("azp", issuer.client_id) != issuer.client_id:
+        raise InvalidTokenError("The ID token was made for another client.")
     if not nonce or claims.get("nonce") != nonce:
         raise InvalidTokenError("The ID token belongs to another login.")
     return claims
@@ -96,6 +98,8 @@ def _decode(token: str, issuer: Issuer, header: dict[str, Any], audience: tuple[
     # PyJWT accepts texts, too.
     if not all(isinstance(claims.get(time_claim, 0), int | float) for time_claim in ("exp", "nbf", "iat")):
         raise InvalidTokenError(f"The times in a token of {issuer.name} must be numbers.")
+    if not isinstance(claims.get("jti", ""), str):
+        raise InvalidTokenError(f"The claim jti of a token of {issuer.name} must be a text.")
     subject = claims.get(issuer.subject)
     # It becomes the actor in the change log and in log files.
     if not (isinstance(subject, str) and 0 < len(subject) <= MAX_SUBJECT_LENGTH and subject.isprintable()):
@@ -131,7 +135,8 @@ def _check_revoked(access: rules.Rules, issuer: Issuer, claims: dict[str, Any], 
     if (issuer.name, "jti", str(claims.get("jti", ""))) in access.revoked:
         raise InvalidTokenError("The token was revoked.")
     since = access.revoked.get((issuer.name, "sub", subject))
-    if since is not None and _issued(claims) <= since:
+    # The issuer's clock may be ahead.
+    if since is not None and _issued(claims) <= since + timedelta(seconds=issuer.leeway_seconds):
         raise InvalidTokenError(f"The tokens of {subject} were revoked at {since:%Y-%m-%dT%H:%M:%SZ}.")
 
 

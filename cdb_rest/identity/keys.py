@@ -2,8 +2,8 @@
 
 Each process keeps the keys in memory, and all processes of a host share them in files under `CDB_DATA_DIR`, so that a
 restart does not need the issuer. Keys are refreshed when they are `REFRESH_SECONDS` old, and used until they are
-`MAX_AGE_SECONDS` old if the issuer does not answer. A token with an unknown key causes a refresh, at most one in
-`RETRY_SECONDS`. A request waits at most `WAIT_SECONDS` for one.
+`MAX_AGE_SECONDS` old if the issuer does not answer. For a token with an unknown key, the file is read again; if it does not
+have the key either, the keys are refreshed, at most once in `RETRY_SECONDS`. A request waits at most `WAIT_SECONDS` for it.
 """
 
 import contextlib
@@ -59,6 +59,8 @@ def find(issuer: Issuer, key_id: object, algorithm: str) -> Any:
     """The public key with this id; without an id, the issuer's only key for the algorithm. Raises `InvalidTokenError`."""
     key_set = _set_of(issuer)
     key = _usable(key_set, key_id, algorithm)
+    if key is None and _read_shared(key_set):
+        key = _usable(key_set, key_id, algorithm)
     age = time.time() - key_set.fetched
     if key is None or age > REFRESH_SECONDS:
         # Keys that may still be used are refreshed in the background.
@@ -147,10 +149,15 @@ def _shared_file(issuer: Issuer) -> Path:
     return Path(settings.DATA_DIR) / "issuer-keys" / f"{source}.json"
 
 
-def _read_shared(key_set: KeySet) -> None:
+def _read_shared(key_set: KeySet) -> bool:
+    """Take the keys in the file if they are newer. Returns whether they are."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         stored = json.loads(_shared_file(key_set.issuer).read_bytes())
-        key_set.keys, key_set.fetched = _keys_in(stored), min(float(stored["fetched"]), time.time())
+        keys, fetched = _keys_in(stored), min(float(stored["fetched"]), time.time())
+        if fetched > key_set.fetched:
+            key_set.keys, key_set.fetched = keys, fetched
+            return True
+    return False
 
 
 def _write_shared(key_set: KeySet) -> None:

@@ -3,10 +3,10 @@
 import logging
 from typing import Any
 
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend  # type: ignore[import-untyped]
 
-from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity import discovery, issuers
 from cdb_rest.identity.jwt_tokens import permissions_of, verify_id_token
@@ -52,7 +52,7 @@ def setting(name: str, *default: Any) -> Any:
 class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no types
     """Users of an identity provider. They are identified by the claim that names the issuer's subjects.
 
-    A user whose claims give the role administrator for all tags may use the admin.
+    A user whose claims give the role administrator may change rules and tokens in the admin, but no accounts.
     """
 
     get_settings = staticmethod(setting)
@@ -90,12 +90,17 @@ class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no
             raise InvalidTokenError("The user info belongs to another person.")
         # The ID token is signed, so its claims take precedence.
         claims = info | payload
-        user, _ = User.objects.get_or_create(username=f"{issuer.name}:{claims[issuer.subject]}")
-        is_administrator = any(
-            permission.covers(Role.ADMINISTRATOR, None, None) for permission in permissions_of(issuer, claims)
-        )
-        if user.is_superuser != is_administrator:
-            user.is_staff = user.is_superuser = is_administrator
-            user.save(update_fields=["is_staff", "is_superuser"])
+        name = f"{issuer.name}:{claims[issuer.subject]}"
+        user, _ = User.objects.get_or_create(username=name, defaults={"password": make_password(None)})
+        # The login is refused if the tokens of the person were revoked.
+        permissions_of(issuer, claims)
         user.oidc_claims = claims  # type: ignore[attr-defined]
         return user
+
+    def has_perm(self, user_obj: Any, perm: str, obj: Any = None) -> bool:
+        """Whether an administrator by claims may do this in the admin (`AdminAuthenticationMiddleware` says who is one)."""
+        return self.has_module_perms(user_obj, perm.partition(".")[0])
+
+    def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
+        """Whether an administrator by claims may see this application in the admin."""
+        return user_obj.is_active and getattr(user_obj, "is_administrator", False) and app_label == "cdb_rest"

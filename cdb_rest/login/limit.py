@@ -16,7 +16,12 @@ class LimitedBackend:
     """An authentication backend that knows no user. It is asked first, and refuses a client with many wrong passwords."""
 
     def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
-        """Raise `PermissionDenied`, after which no other backend is asked, if the client has failed too often."""
+        """Raise `PermissionDenied`, after which no other backend is asked, if the client has failed too often.
+
+        The same if the name has a colon: such accounts are those of persons who log in at an identity provider.
+        """
+        if ":" in (credentials.get("username") or ""):
+            raise PermissionDenied
         if request is not None:
             try:
                 attempts.check(_client(request))
@@ -33,4 +38,4 @@ def count(request: HttpRequest | None = None, **values: Any) -> None:
 
 def _client(request: HttpRequest) -> str:
     """The client. A limit on tokens does not count for passwords, and the other way round."""
-    return f"login from {address_of(request.META)}"
+    return f"login from {attempts.client_at(address_of(request.META))}"

@@ -46,7 +46,8 @@ class CallbackView(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # it 
     def get(self, request: HttpRequest) -> HttpResponseBase:
         try:
             response: HttpResponseBase = super().get(request)
-        except (RequestException, OSError, ValueError, KeyError) as error:
+        except (RequestException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+            # The library does not check the type of what the provider sent.
             return unreachable(request, error)
         return response
 

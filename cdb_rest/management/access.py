@@ -2,10 +2,9 @@
 
 import getpass
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from cdb_rest.domain.access import ANY, MEANINGS, Role
-from cdb_rest.identity.issuers import configured
 from cdb_rest.models import AccessRule, RuleKind
 
 PATTERN = "regular expression (RE2) that must match the whole name"
@@ -28,13 +27,6 @@ def add_role_options(parser: CommandParser) -> None:
 def actor(command: str) -> str:
     """The actor of a change by a command, for the log of changes."""
     return f"manage.py {command} ({getpass.getuser()})"
-
-
-def check_issuer(name: str) -> None:
-    """Raise `CommandError` if `CDB_ISSUERS_FILE` has no issuer with this name."""
-    names = [issuer.name for issuer in configured()]
-    if name not in names:
-        raise CommandError(f"--issuer must be an issuer in CDB_ISSUERS_FILE: {', '.join(names) or 'none'} (got {name})")
 
 
 def described(rule: AccessRule) -> list[str]:

@@ -121,8 +121,12 @@ class Observer(Protocol):
 
 
 def user_of(environ: Mapping[str, Any]) -> str:
-    """The user whom a proxy has logged in and named in `X-Forwarded-User`; empty if there is none."""
-    return environ.get("HTTP_X_FORWARDED_USER", "") if _is_from_proxy(environ) else ""
+    """The user whom a proxy has logged in and named in `X-Forwarded-User`; empty if there is none.
+
+    A name with a colon is ignored: such are the names of tokens, networks and persons of an identity provider.
+    """
+    name: str = environ.get("HTTP_X_FORWARDED_USER", "") if _is_from_proxy(environ) else ""
+    return "" if ":" in name else name
 
 
 def address_of(environ: Mapping[str, Any]) -> str:

@@ -361,6 +361,8 @@ def test_a_user_of_a_proxy_has_the_rules_of_that_name(api, ids, settings):
     api.put("gt_change_status/mine/locked", **{"X-Forwarded-User": "bob"}).error(403, "not_permitted")
     api.put("gt_change_status/mine/locked", **{"X-Forwarded-User": "alice"}).ok()
     assert GlobalTagChange.objects.latest("id").actor == "alice"
+    # It cannot have the name of a token.
+    assert api.get("whoami", **{"X-Forwarded-User": "token:robot"}).ok()["method"] == ""
 
 
 def test_a_session_needs_a_csrf_token(ids):
@@ -505,6 +507,14 @@ def test_many_invalid_tokens_are_refused_without_verification(api, login, monkey
     api.post("pt", {"name": "Gain"}, **used).error(429, "too_many_attempts")
     monkeypatch.setattr(attempts, "PERIOD_SECONDS", 0)
     api.post("pt", {"name": "Third"}, **headers).ok()
+
+
+def test_addresses_that_a_client_invents_do_not_evade_the_limit(api, settings):
+    settings.CDB_BEHIND_PROXY = True
+    for number in range(attempts.LIMIT):
+        headers = {"X-Forwarded-For": f"192.0.2.{number}, 198.51.100.1", "Authorization": "Bearer cdb_x"}
+        api.post("pt", {"name": "Gain"}, **headers).error(401, "invalid_token")
+    api.post("pt", {"name": "Gain"}, **headers).error(429, "too_many_attempts")
 
 
 class TestAdmin:

@@ -4,6 +4,7 @@ import base64
 import json
 import threading
 import time
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
@@ -11,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from pytest import mark, param
 
 from cdb_rest.identity import attempts, discovery, issuers, jwt_tokens, keys, rules
@@ -194,6 +196,7 @@ FORGED = {
     "an issuer that is a list": lambda one: f"{encode({'alg': 'RS256'})}.{encode({'iss': [one.url]})}.x",
     "no subject": lambda one: one.token(sub=None),
     "a long subject": lambda one: one.token(sub="a" * 300),
+    "an id that is a list": lambda one: one.token(jti=["1"]),
     "an expiry that is text": lambda one: one.token(exp=str(int(time.time()) + 60)),
     "a key id that UTF-8 cannot encode": lambda one: forged_header(one, kid="\ud800"),
     "a critical header that UTF-8 cannot encode": lambda one: forged_header(one, crit=["\ud800"]),
@@ -238,9 +241,9 @@ def test_strange_times_are_no_fault_of_the_service(trusted, lock):
 
 
 def test_commands_know_the_issuers(trusted):
-    with pytest.raises(CommandError, match=r"--issuer must be an issuer in CDB_ISSUERS_FILE: exp \(got other\)"):
+    with pytest.raises(CommandError, match=r"issuer must be one in CDB_ISSUERS_FILE: exp \(got other\)"):
         call_command("token", "revoke-issued", "--issuer", "other", "--jti", "x")
-    with pytest.raises(CommandError, match="--issuer must be"):
+    with pytest.raises(CommandError, match="issuer must be"):
         call_command("grant", "claim", "x", "--issuer", "other", "--claim", "y", "--role", "manager")
     call_command("token", "revoke-issued", "--issuer", "exp", "--jti", "x")
     assert RevokedToken.objects.get().value == "x"
@@ -268,7 +271,26 @@ def test_a_token_of_an_issuer_is_revoked_by_its_id_or_with_all_of_its_subject(tr
     rules.forget()
     lock(two).error(401, "invalid_token")
     lock(trusted.token(iat=None)).error(401, "invalid_token")
-    lock(trusted.token(iat=int(time.time()) + 2)).ok()
+    # The issuer's clock may be ahead by the leeway.
+    lock(trusted.token(iat=int(time.time()) + 50)).error(401, "invalid_token")
+    RevokedToken.objects.update(created=timezone.now() - timedelta(seconds=70))
+    rules.forget()
+    lock(trusted.token(iat=int(time.time()) - 75)).error(401, "invalid_token")
+    lock(trusted.token()).ok()
+
+
+def test_an_id_token_is_for_this_client_and_this_login(trusted, configure, tmp_path):
+    (tmp_path / "secret").write_text("s" * 32)
+    configure(
+        f'[exp]\nissuer = "{trusted.url}"\naudience = "{AUDIENCE}"\nalgorithms = ["RS256"]\n'
+        'client_id = "cdb"\nclient_secret_file = "secret"\n'
+    )
+    issuer = issuers.for_login()
+    good = {"aud": ["cdb", "other"], "nonce": "n", "azp": "cdb"}
+    assert jwt_tokens.verify_id_token(trusted.token(**good), issuer, "n")["sub"] == "alice"
+    for bad in ({"azp": "other"}, {"aud": "other"}, {"nonce": "m"}, {"nonce": None}):
+        with pytest.raises(jwt_tokens.InvalidTokenError):
+            jwt_tokens.verify_id_token(trusted.token(**good | bad), issuer, "n")
 
 
 def test_keys_are_rotated_while_the_service_runs(trusted, lock, monkeypatch):
@@ -281,6 +303,24 @@ def test_keys_are_rotated_while_the_service_runs(trusted, lock, monkeypatch):
     monkeypatch.setattr(keys, "RETRY_SECONDS", 0)
     lock(trusted.token("second")).ok()
     assert trusted.requests[2:] == ["/jwks"]
+
+
+def test_new_keys_that_another_process_fetched_are_used_at_once(trusted, lock):
+    lock(trusted.token()).ok()
+    here = keys._sets.copy()
+    trusted.private.clear()
+    trusted.add_key("second")
+    # The other process.
+    keys.forget()
+    keys._set_of(issuers.configured()[0]).tried = float("-inf")
+    lock(trusted.token("second")).ok()
+    # This one has asked within the last minute.
+    keys._sets.clear()
+    keys._sets.update(here)
+    jwt_tokens.forget()
+    asked = len(trusted.requests)
+    lock(trusted.token("second")).ok()
+    assert len(trusted.requests) == asked
 
 
 def test_forged_key_ids_do_not_flood_the_issuer(trusted, lock, monkeypatch):

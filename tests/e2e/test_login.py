@@ -26,6 +26,15 @@ subject = "sub"
 client_id = "{client}"
 client_secret_file = "client-secret"
 """
+# Changes of rules take effect within this time.
+EFFECT_SECONDS = 3
+
+
+def grant(group, role):
+    return ["grant", "claim", f"/experiment/{group}", "--issuer", "exp", "--claim", "groups", "--role", role]
+
+
+EXPERTS, ADMINISTRATORS = grant("calibration", "manager"), grant("administrators", "administrator")
 
 
 class Provider:
@@ -71,11 +80,10 @@ def setting(needs_packages, new_directory):
     (directory / "issuers.toml").write_text(ISSUERS.format(url=provider.url, client=CLIENT_ID))
     try:
         with service.running():
-            for group, role in (("calibration", "manager"), ("administrators", "administrator")):
-                rule = ["claim", f"/experiment/{group}", "--issuer", "exp", "--claim", "groups", "--role", role]
-                granted = service.manage("grant", *rule)
+            for rule in (EXPERTS, ADMINISTRATORS):
+                granted = service.manage(*rule)
                 assert granted.returncode == 0, granted.stderr
-            time.sleep(3)
+            time.sleep(EFFECT_SECONDS)
             yield service, provider
     finally:
         provider.kill()
@@ -145,6 +153,29 @@ def test_an_administrator_reaches_the_admin_from_its_login_page_and_adds_a_rule(
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("was added successfully")).to_be_visible()
     assert re.search(r"user bob +reader", service.manage("who-may").stdout)
+    # The role is that of an administrator of rules: no accounts, no password here, and it ends with the rule.
+    page.goto(f"http://127.0.0.1:{service.port}/admin/")
+    expect(page.get_by_role("link", name="Access rules")).to_be_visible()
+    expect(page.get_by_role("link", name="Users")).to_have_count(0)
+    assert page.goto(f"http://127.0.0.1:{service.port}/admin/auth/user/").status == 403
+    assert "Superusers" not in service.manage("who-may").stdout
+    [rule] = [line.split()[0] for line in service.manage("who-may").stdout.splitlines() if "administrator" in line]
+    service.manage("revoke", rule)
+    time.sleep(EFFECT_SECONDS)
+    page.goto(f"http://127.0.0.1:{service.port}/admin/cdb_rest/accessrule/add/")
+    assert "/admin/login/" in page.url
+    assert service.manage(*ADMINISTRATORS).returncode == 0
+    time.sleep(EFFECT_SECONDS)
+
+
+def test_a_revoked_person_leaves_the_admin_at_once(setting, page):
+    service, _ = setting
+    log_in(page, service, "root", "/admin/login/")
+    expect(page.get_by_role("heading", name="Site administration")).to_be_visible()
+    service.manage("token", "revoke-issued", "--issuer", "exp", "--sub", "id-of-root")
+    time.sleep(EFFECT_SECONDS)
+    page.goto(f"http://127.0.0.1:{service.port}/admin/")
+    assert "/admin/login/" in page.url
 
 
 def test_a_wrong_password_at_the_provider_is_no_login(setting, page):

@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.domain.errors import CdbError
-from cdb_rest.management.access import actor, add_role_options, check_issuer, described
+from cdb_rest.identity.issuers import check_name
+from cdb_rest.management.access import actor, add_role_options, described
 from cdb_rest.models import RuleKind
 from cdb_rest.services import access
 
@@ -36,9 +37,9 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         fields = ("kind", "subject", "role", "tags", "types", "comment", "issuer", "claim", "identity")
-        if options["issuer"]:
-            check_issuer(options["issuer"])
         try:
+            if options["issuer"]:
+                check_name(options["issuer"])
             rule, is_new = access.grant(actor=actor("grant"), **{field: options[field] for field in fields})
         except CdbError as error:
             raise CommandError(str(error)) from error

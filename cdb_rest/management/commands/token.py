@@ -8,7 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from cdb_rest.domain.errors import CdbError
-from cdb_rest.management.access import actor, add_role_options, check_issuer
+from cdb_rest.identity.issuers import check_name
+from cdb_rest.management.access import actor, add_role_options
 from cdb_rest.management.quantities import IN_SECONDS
 from cdb_rest.management.tables import table
 from cdb_rest.models import ApiToken
@@ -87,7 +88,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Token {token.name} is revoked since {_text(token.revoked)}.")
 
     def _revoke_issued(self, *, issuer: str, jti: str | None, sub: str | None, **options: Any) -> None:
-        check_issuer(issuer)
+        check_name(issuer)
         claim, value = ("jti", jti) if jti is not None else ("sub", sub or "")
         access.revoke_issued_token(actor=actor("token revoke-issued"), issuer=issuer, claim=claim, value=value)
         self.stdout.write(f"Tokens of {issuer} with {claim} {value}, issued up to now, are not accepted any more.")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 
 from cdb_rest.domain.access import ACTIONS, ANY, All, Object, Permission, needs, role_of
@@ -13,10 +14,7 @@ from cdb_rest.services.access import PLACEHOLDERS
 
 
 class Command(BaseCommand):
-    help = (
-        "List the access rules that permit an action on a global tag; without arguments, all rules. Superusers of the admin "
-        "may do everything and are not listed."
-    )
+    help = "List the access rules that permit an action on a global tag; without arguments, all rules. Lists superusers, too."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -36,6 +34,9 @@ class Command(BaseCommand):
             self.stdout.write(f"To {action} needs {needs(role, name, payload_type)}. Rules that give it:")
             rules = [rule for rule in rules if _permission(rule).covers(role, name, payload_type)]
         self.stdout.write(table(HEADER, [described(rule) for rule in rules]) if rules else "There are no rules.")
+        superusers = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
+        if names := ", ".join(user.username for user in superusers):
+            self.stdout.write(f"Superusers of the admin, who may do everything: {names}")
 
 
 def _permission(rule: AccessRule) -> Permission:
