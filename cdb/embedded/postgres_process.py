@@ -13,6 +13,7 @@ import psutil
 
 from cdb.embedded import postgres_binaries
 from cdb.env import ConfigurationError
+from cdb.processes import signals
 from cdb.processes.child import Child
 
 # Crash recovery may take long before the server accepts connections.
@@ -75,8 +76,12 @@ class PostgresProcess:
         # The setting is a list, so its only element is quoted.
         quoted = str(self.socket_directory).replace('"', '""')
         options = self.options | {"unix_socket_directories": f'"{quoted}"'}
-        # Kept, so that a server that ends before this process does not remain as a zombie.
-        self._child = postgres_binaries.start_server(self.data, self.log, options, ends_with_parent=ends_with_parent)
+        # Kept, so that a server that ends before this process does not remain as a zombie. A signal before the assignment
+        # would leave a server that `stop` does not find, because it has no PID file yet.
+        with signals.deferred():
+            self._child = postgres_binaries.start_server(
+                self.data, self.log, options, ends_with_parent=ends_with_parent
+            )
         if not self._accepts_connections(self._child.pid, on_wait, timeout):
             # Not the answers to our own attempts to connect, such as "the database system is starting up".
             said = [

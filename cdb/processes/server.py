@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cdb import env
 from cdb.env import ROOT, ConfigurationError
-from cdb.processes import child, machine, metrics_directory
+from cdb.processes import child, machine, metrics_directory, signals
 
 CHECK_INTERVAL_SECONDS = 1
 
@@ -36,11 +36,13 @@ class Server:
     def start(self) -> None:
         """Start gunicorn and wait until it is ready. Raises `ConfigurationError` if it does not become ready."""
         metrics_directory.recreate()
-        self._process = child.start(
-            [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "deploy" / "gunicorn.conf.py")],
-            cwd=ROOT,
-            env=env.child_environment(**settings_of_run()),
-        )
+        # A signal before the assignment would leave a process for which `stop` does not wait.
+        with signals.deferred():
+            self._process = child.start(
+                [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "deploy" / "gunicorn.conf.py")],
+                cwd=ROOT,
+                env=env.child_environment(**settings_of_run()),
+            )
         try:
             child.wait_until(self._process, lambda: child.is_ready(self.port), "gunicorn")
         except ConfigurationError as error:

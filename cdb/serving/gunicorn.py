@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cdb import env
 from cdb.env import ROOT, ConfigurationError
-from cdb.processes import child
+from cdb.processes import child, signals
 from cdb.serving import layout
 from cdb.serving.pgbouncer import replica_urls, url
 from cdb.serving.pools import pools
@@ -51,9 +51,6 @@ class Gunicorn(Program):
         # Only the newest master listens on this socket, so that it can be probed for readiness.
         self._probe = layout.sockets() / f"{pool}.new"
 
-    def start(self) -> None:
-        self.process = self._start_master()
-
     def wait_until_ready(self) -> None:
         self._wait_until_ready(self.started)
 
@@ -62,23 +59,25 @@ class Gunicorn(Program):
 
         Raises `ConfigurationError`, and keeps the old one, if the new one does not become ready.
         """
-        new = self._start_master()
+        # The one that is not in use is always among the retiring ones, so that a signal at any time stops both.
+        with signals.deferred():
+            new = self._start_process()
+            self._retiring.append(new)
         try:
             self._wait_until_ready(new)
         except BaseException:
             new.send_signal(self.immediate_signal)
-            self._retiring.append(new)
             raise
-        self._retiring.append(self.started)
-        self.started.terminate()
-        self.process = new
+        old = self.started
+        self._retiring[self._retiring.index(new)], self.process = old, new
+        old.terminate()
 
     def close(self) -> None:
         """Close the listening sockets."""
         for listener in self._listeners:
             listener.close()
 
-    def _start_master(self) -> child.Child:
+    def _start_process(self) -> child.Child:
         probe = listen(self._probe)
         descriptors = [listener.fileno() for listener in (*self._listeners, probe)]
         pool = pools()[self._pool]

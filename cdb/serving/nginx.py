@@ -48,7 +48,7 @@ class Nginx(Program):
         self._has_crashed = False
         self._restarted = -math.inf
 
-    def start(self) -> None:
+    def _start_process(self) -> child.Child:
         self._loaded_configuration = self._read_configuration()
         # nginx expects an inherited socket to listen already and to be non-blocking.
         self._listener.listen(BACKLOG)
@@ -56,7 +56,7 @@ class Nginx(Program):
         create_logs(self._directory)
         output = append_to(self._directory / self._output) if self._output else None
         try:
-            self.process = child.start(
+            return child.start(
                 [find("nginx"), "-p", f"{self._directory}/", "-c", CONFIGURATION, "-e", self._output or "stderr"],
                 cwd=self._directory,
                 # The mechanism by which nginx passes its sockets to a new nginx during an upgrade.

@@ -142,10 +142,10 @@ class PgBouncer(Program):
     # It is stopped last, when no client is connected, so it can stop immediately.
     immediate_signal = signal.SIGTERM
 
-    def start(self) -> None:
+    def _start_process(self) -> child.Child:
         account = postgres_binaries.account()
         with os.fdopen(append_to(layout.directory() / LOG), "ab") as log:
-            self.process = child.start(
+            return child.start(
                 [find("pgbouncer"), str(layout.directory() / CONFIGURATION)],
                 env={"PATH": os.defpath},
                 cwd=layout.directory(),

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from cdb.env import ConfigurationError
+from cdb.processes import signals
 from cdb.processes.child import Child
 
 # Debian installs some programs in directories that are not in the PATH of ordinary accounts.
@@ -51,9 +52,15 @@ class Program(ABC):
         # Process groups whose leader was killed and whose other processes finish their requests.
         self._orphans: set[int] = set()
 
-    @abstractmethod
     def start(self) -> None:
         """Start the program, without waiting until it is ready."""
+        # A signal before the assignment would leave a process that nothing stops.
+        with signals.deferred():
+            self.process = self._start_process()
+
+    @abstractmethod
+    def _start_process(self) -> Child:
+        """Start a process of the program, without waiting until it is ready."""
 
     @property
     def started(self) -> Child:

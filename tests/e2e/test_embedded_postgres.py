@@ -1,5 +1,6 @@
 """The embedded PostgreSQL: shared by the service and commands, stopped by the last of them, restarted when it crashes."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -135,3 +136,27 @@ def test_a_server_whose_parent_does_not_collect_it_counts_as_ended(new_directory
         assert parent.poll() is None
     finally:
         parent.communicate("", timeout=60)
+
+
+def test_a_signal_at_the_moment_of_the_start_leaves_no_server(fresh):
+    service = fresh()
+    program = """
+import os, signal
+from cdb import database
+from cdb.embedded import postgres_binaries
+from cdb.processes import signals
+
+signals.install()
+start_server = postgres_binaries.start_server
+
+def start_and_signal(*arguments, **options):
+    server = start_server(*arguments, **options)
+    signal.raise_signal(signal.SIGTERM)
+    return server
+
+postgres_binaries.start_server = start_and_signal
+database.embedded().acquire()
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=service.environment, timeout=60)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert service.family() == []
