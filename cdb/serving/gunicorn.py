@@ -69,7 +69,8 @@ class Gunicorn(Program):
             new.send_signal(self.immediate_signal)
             raise
         old = self.started
-        self._retiring[self._retiring.index(new)], self.process = old, new
+        with signals.deferred():
+            self._retiring[self._retiring.index(new)], self.process = old, new
         old.terminate()
 
     def close(self) -> None:
