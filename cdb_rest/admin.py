@@ -1,6 +1,6 @@
-"""Django's admin: access rules and tokens, and read-only views of the change logs.
+"""Django's admin: access rules, revocation of tokens, and read-only views of the change log and of `AccessChange`.
 
-Tags can be changed only by the API, which enforces the rules.
+Global tags cannot be changed here, because only the write services enforce the rules for statuses and intervals.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ else:
 
 
 class ReadOnlyAdmin(AnyAdmin):
-    """Rows that can only be read here."""
+    """Base class of admin pages on which rows cannot be added, edited or deleted. Subclasses may define actions."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -40,7 +40,7 @@ class ReadOnlyAdmin(AnyAdmin):
 
 
 class RuleForm(RuleFormBase):
-    """The form of an access rule, with the checks of the service."""
+    """The form of an access rule. It applies `check_rule`, and checks that the issuer is configured."""
 
     class Meta:
         model = AccessRule
@@ -92,7 +92,10 @@ class AccessRuleAdmin(AnyAdmin):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
-    """The tokens of this service. They are created by `manage.py token create`, which prints them once."""
+    """The tokens of this service, which can be revoked here.
+
+    `manage.py token create` creates a token and prints it once.
+    """
 
     list_display = ("name", "created", "expires", "revoked", "last_used")
     exclude = ("digest",)
@@ -107,13 +110,13 @@ class ApiTokenAdmin(ReadOnlyAdmin):
             access.revoke_token(actor=_actor(request), name=token.name)
 
     def has_delete_token_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may revoke tokens: the permission of Django to delete them."""
+        """Whether the user may revoke tokens. This requires Django's model permission `cdb_rest.delete_apitoken`."""
         return request.user.has_perm("cdb_rest.delete_apitoken")
 
 
 @admin.register(AccessChange)
 class AccessChangeAdmin(ReadOnlyAdmin):
-    """The log of changes of rules and tokens."""
+    """The recorded changes of access rules and tokens (`AccessChange`)."""
 
     list_display = ("created", "actor", "action", "detail")
     list_filter = ("action", "created")

@@ -1,4 +1,7 @@
-"""The directory of the metric files that all processes of one service share (`cdb_rest/metrics/slots.py`)."""
+"""The directory in which all processes of one service store their metric files (`cdb_rest/metrics/slots.py`).
+
+CDB_DATA_DIR and PORT identify the service.
+"""
 
 import shutil
 from pathlib import Path
@@ -8,30 +11,38 @@ from cdb.processes import directories
 
 
 def path() -> Path:
-    """The path of the directory: in /dev/shm, to avoid disk writes, or under CDB_DATA_DIR if that does not exist."""
+    """The path of the directory of this service. Raises `ConfigurationError` if a setting is invalid.
+
+    It is in /dev/shm, which avoids disk writes. If /dev/shm does not exist, it is in CDB_DATA_DIR.
+    """
     values = env.read()
     return path_of(values["CDB_DATA_DIR"], values["PORT"])
 
 
 def path_of(data: Path, port: int) -> Path:
-    """The same for the service of that data directory and port."""
+    """The path of the directory of the service with this data directory and port.
+
+    `data` must be absolute and resolved, as `env.read` returns it, because the name is a digest of the path.
+    """
     wanted = data / f"metrics-{port}"
     return directories.MEMORY / f"cdb-metrics-{directories.digest(wanted)}" if directories.MEMORY.is_dir() else wanted
 
 
 def recreate() -> None:
-    """Remove the directory, which may have metrics of an earlier version, and create an empty one.
+    """Remove the directory and create an empty one, because an earlier version may have written the files.
 
-    No process may use it meanwhile. Raises `ConfigurationError` if the path belongs to another account.
+    The caller must ensure that no process that stores metrics in it is running. Errors of the removal are ignored.
+    Raises `ConfigurationError` as `ensure` does.
     """
     remove()
     ensure()
 
 
 def ensure() -> Path:
-    """Create the directory if it does not exist, and return it.
+    """Create the directory, for this account only, unless it exists. Returns its path.
 
-    Raises `ConfigurationError` if the path belongs to another account.
+    Raises `ConfigurationError` if a setting is invalid, or if the path is not a directory of this account that other
+    accounts cannot access.
     """
     path().parent.mkdir(parents=True, exist_ok=True)
     directories.make_private(path(), None)
@@ -39,5 +50,5 @@ def ensure() -> Path:
 
 
 def remove() -> None:
-    """Remove the directory with all metrics."""
+    """Remove the directory with all metrics, after all processes of the service have ended. Errors are ignored."""
     shutil.rmtree(path(), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""docs/roles.md, from the roles and the table of routes."""
+"""Generator of docs/roles.md, from the roles (`cdb_rest/domain/access.py`) and the table of routes."""
 
 import re
 
@@ -37,7 +37,7 @@ Reads need no role, or the role reader if `CDB_ANONYMOUS_READS` is off.
 
 
 def page() -> str:
-    """The text of docs/roles.md."""
+    """Return the text of docs/roles.md. Django must be set up before this module is imported."""
     roles = "".join(f"| {role} | {meaning} |\n" for role, meaning in MEANINGS.items())
     actions = "".join(f"| `{action}` | {role} |\n" for action, role in ACTIONS.items())
     routes = "".join(_row(route) for route in ROUTES if route.writes is not None)

@@ -22,12 +22,15 @@ STRATEGY_ROUTES = (
 
 
 def served_routes() -> tuple[Route, ...]:
-    """The routes that are enabled in the settings."""
+    """All routes that the service has: `ROUTES`, and with the setting `CDB_STRATEGIES` also `STRATEGY_ROUTES`."""
     return ROUTES + STRATEGY_ROUTES if settings.CDB_STRATEGIES else ROUTES
 
 
 def view_of(route: Route) -> type[APIView]:
-    """The view class of a route. Raises `AttributeError` or `ModuleNotFoundError` if its name is wrong."""
+    """The view class of a route. It is imported if `route.view` is a name.
+
+    Raises `ModuleNotFoundError` or `AttributeError` if `route.view` names no class.
+    """
     if not isinstance(route.view, str):
         return route.view
     module, _, name = route.view.partition(".")
@@ -36,12 +39,18 @@ def view_of(route: Route) -> type[APIView]:
 
 
 def views_and_paths(routes: Iterable[Route] = ROUTES) -> list[tuple[type[APIView], tuple[str, ...]]]:
-    """The view class of each route, with its paths."""
+    """The view class and the paths of each route. By default, the routes of strategies are left out.
+
+    The paths are relative to `/api/cdb_rest/`, each in only one spelling of its trailing slash.
+    """
     return [(view_of(route), route.paths) for route in routes]
 
 
 def patterns(routes: Iterable[Route]) -> list[URLPattern]:
-    """The URL patterns of the routes. Paths without parameters come first: `payload-iovs/insert` is not the id of an IOV."""
+    """The URL patterns of the routes: each path with and without its trailing slash.
+
+    Patterns without parameters come first. Otherwise `payload-iovs/<str:iov_id>` would match `payload-iovs/insert`.
+    """
     spellings = [(spelling, view_of(route)) for route in routes for spelling in route.spellings]
     return [path(spelling, view.as_view()) for spelling, view in sorted(spellings, key=lambda one: "<" in one[0])]
 

@@ -1,4 +1,7 @@
-"""What all writes read from a request: its origin (actor and comment) and its idempotency key."""
+"""Parts of requests and responses that writes have in common.
+
+All writes read their origin from the request. Only insertions accept an idempotency key (`respond_to_write`).
+"""
 
 import hashlib
 import re
@@ -29,7 +32,8 @@ WRITE_HEADERS = [
         KEY_HEADER,
         str,
         OpenApiParameter.HEADER,
-        description="A new UUID. A request that is sent again with it gets the first response; nothing is inserted twice.",
+        description="A new UUID. Within `CDB_IDEMPOTENCY_HOURS`, a request that is sent again with it gets the first response, "
+        "and nothing is inserted twice.",
     ),
     OpenApiParameter(
         COMMENT_HEADER, str, OpenApiParameter.HEADER, description="Why the change is made, for the change log."
@@ -44,12 +48,14 @@ class CommentInput(Input):
 
 
 def read_origin(request: Request) -> Origin:
-    """The actor and the comment of a write.
+    """The origin of a write: the actor, the comment, and the principal, whose permissions the services check.
 
-    The actor is the principal, which for an unknown client has its address as its name. The comment is `comment` in the
-    body, else the header `CDB-Comment`.
+    The actor is the name of the principal, which is the client's address if the client is unknown. It is cut after 255
+    characters. The comment is the member `comment` of the body or of its rows. If no such member exists, or all are
+    null, it is the header `CDB-Comment`. If the header does not exist either, it is empty.
 
-    Raises `InvalidInputError` if the comment is not text or too long, or if rows have different ones.
+    Raises `InvalidInputError` if the comment is not text or is longer than `COMMENT_LENGTH`, or if rows have different
+    comments. Raises the errors of `principal_of`.
     """
     principal = principal_of(request.META)
     comment = _comment_in_body(request)
@@ -76,9 +82,16 @@ def _comment_in_body(request: Request) -> Any:
 
 
 def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
-    """The result of `make` as a JSON response. A repeated request with the same idempotency key gets the first response.
+    """Call `make`, and return its result as a JSON response.
 
-    Raises `InvalidInputError` for an invalid key, and `KeyReusedError`.
+    If the request has an idempotency key, the response is stored in the transaction of the write. For
+    `CDB_IDEMPOTENCY_HOURS`, a repeated request of the same actor with this key gets that response, and `make` is not
+    called. All unknown clients count as one actor. If `make` raises, nothing is stored.
+
+    After a conflict, `make` is called again, so its only effects must be changes of the database.
+
+    Raises `InvalidInputError` for an invalid key, `KeyReusedError` if the key was used with another request,
+    `ConcurrentChangeError` if the record expires during the call, and the errors of `make`.
     """
     key = request.headers.get(KEY_HEADER)
     if key is None:

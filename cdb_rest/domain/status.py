@@ -39,7 +39,7 @@ PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV}
 def check_status_name(name: str) -> None:
     """Raise `InvalidInputError` for a name that differs from a built-in status only in case.
 
-    A tag with the status "Frozen" would seem to be frozen, but it could be unlocked.
+    For example, a tag with the status "Frozen" would seem to be frozen, but its status could still be changed.
     """
     for status in Status:
         if name != status and name.lower() == status:
@@ -48,7 +48,12 @@ def check_status_name(name: str) -> None:
 
 
 def check_permitted(*, tag: str, status: str, action: Action) -> None:
-    """Raise `TagFrozenError` or `TagLockedError` if a tag with this status does not permit `action`."""
+    """Raise an error if a tag with this status does not permit `action`. `tag` is its name, for the message.
+
+    Raises `TagFrozenError` for every action on a frozen tag. Raises `TagLockedError` for every action on another
+    protected tag, except `ADD_LIST` and `ADD_IOV`. A caller that replaces a list must pass `REMOVE_LIST`.
+    For `ADD_IOV`, the caller must also check that no existing interval changes.
+    """
     if status == Status.UNLOCKED:
         return
     if status == Status.FROZEN:
@@ -58,7 +63,10 @@ def check_permitted(*, tag: str, status: str, action: Action) -> None:
 
 
 def role_for(action: Action, status: str) -> Role:
-    """The role that an action needs on a tag with this status."""
+    """The least role that an action needs on a tag with this status: at least manager if the tag is protected.
+
+    Whether the status permits the action at all is not considered; see `check_permitted`.
+    """
     return max(ROLES[action], Role.MANAGER) if is_protected(status) else ROLES[action]
 
 
@@ -73,7 +81,11 @@ def is_protected(status: str) -> bool:
 
 
 def check_status_change(*, tag: str, old: str, new: str) -> None:
-    """Raise `TagFrozenError` or `StatusChangeRefusedError` if a tag's status must not change from `old` to `new`."""
+    """Raise an error if a tag's status must not change from `old` to `new`. `tag` is its name, for the message.
+
+    If `old` is frozen, every change is refused, also to frozen: `TagFrozenError`. An unlocked tag can get any status.
+    Any other status can only stay the same or become unlocked or frozen: otherwise `StatusChangeRefusedError`.
+    """
     if old == Status.FROZEN:
         raise TagFrozenError(f"Global tag {tag} is frozen: its status cannot be changed.")
     if old not in (Status.UNLOCKED, new) and new not in (Status.UNLOCKED, Status.FROZEN):

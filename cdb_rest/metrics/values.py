@@ -1,8 +1,9 @@
 """The values of metrics, in the memory of the process or in a mapped file that other processes can read.
 
-They replace those of prometheus_client, which check the process id at each count: that makes a small lookup 6 % more
-expensive (docs/decisions/0013-internals-of-libraries.md). These are updated after a fork instead, and several can be
-counted under one lock. The format of the files, and the code that reads them, are those of prometheus_client.
+The classes of this module replace the value classes of prometheus_client, which check the process id at each increment
+and take a lock for each value. That costs 6 % more processor time for a small lookup
+(docs/decisions/0013-internals-of-libraries.md). After a fork, each `Number` is moved to the file of the child process
+instead. `add` increments several values under one lock. prometheus_client defines the file format and reads the files.
 """
 
 import logging
@@ -53,7 +54,11 @@ class _File:
 
 
 class Number:
-    """A value of a metric, with the interface that prometheus_client expects of its value classes."""
+    """The value of one series of a metric in this process, as prometheus_client expects it of its value classes.
+
+    If processes share their metrics, a counter or histogram continues the value of the process that had the slot
+    before. Several threads may call the methods.
+    """
 
     __slots__ = ("_file", "_index", "_key", "_prefix")
 
@@ -83,7 +88,11 @@ class Number:
 
     @classmethod
     def keep_in(cls, slots: Slots) -> None:
-        """Store the numbers of this process, and of each process forked from it, in the files of its slot."""
+        """Store the numbers of this process in the files of its slot, and after a fork those of the child in its own.
+
+        It must be called once, before the first `Number` is created. If the files cannot be used, the numbers of the
+        process are kept in memory, and a warning is logged.
+        """
         cls._slots = slots
         cls._multiprocess = True
         os.register_at_fork(after_in_child=cls._move)
@@ -117,12 +126,12 @@ class Number:
             self._file.numbers[self._index] += amount
 
     def set(self, value: float, timestamp: float | None = None) -> None:
-        """Set the number."""
+        """Set the number to `value`. `timestamp` is ignored: the gauges of this service do not need it."""
         with Number._lock:
             self._file.numbers[self._index] = value
 
     def get(self) -> float:
-        """The number."""
+        """The value in this process, not the sum over all processes."""
         return self._file.numbers[self._index]
 
     def set_exemplar(self, exemplar: Any) -> None:
@@ -133,7 +142,11 @@ class Number:
 
 
 def share(directory: Path) -> None:
-    """Count together with other processes in `directory`. Must be called before the first metric is created."""
+    """Store the metrics of this process, and of its forked processes, in files in `directory` instead of in memory.
+
+    The directory must exist. gunicorn's master process must call this, before the first metric is created and before it
+    forks. Further calls have no effect. If the files cannot be used, a warning is logged, and nothing is raised.
+    """
     # It is called again when gunicorn reloads its configuration.
     if Number._slots is None:
         here.directory = directory
@@ -141,7 +154,7 @@ def share(directory: Path) -> None:
 
 
 def shared_slots() -> Slots | None:
-    """The slots of the processes that count together; None if this process counts for itself alone."""
+    """The slots of the processes that share their metrics, or None if `share` was not called."""
     return Number._slots
 
 
@@ -153,13 +166,19 @@ def add(amounts: Iterable[tuple[Number, float]]) -> None:
 
 
 def number_of(metric: Counter | Gauge) -> Number:
-    """The number of a metric whose labels have values."""
+    """The `Number` that stores the value of a counter or gauge.
+
+    A metric with labels must be the result of `labels()`. Otherwise `AttributeError` is raised.
+    """
     number: Number = metric._value
     return number
 
 
 class Buckets:
-    """The numbers of a histogram whose labels have values."""
+    """The `Number` objects of a histogram; if it has labels, of the result of `labels()`.
+
+    To record an amount, in the unit of the histogram, add the amount to `sum` and 1 to `count_of(amount)`.
+    """
 
     __slots__ = ("_bounds", "_counts", "sum")
 
@@ -169,5 +188,5 @@ class Buckets:
         self.sum: Number = histogram._sum
 
     def count_of(self, amount: float) -> Number:
-        """The counter of the bucket for that amount."""
+        """The number of the only bucket that counts this amount: the one with the lowest upper bound >= `amount`."""
         return self._counts[bisect_left(self._bounds, amount)]

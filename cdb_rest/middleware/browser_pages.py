@@ -1,7 +1,7 @@
-"""Browsable pages with DEBUG: JSON responses inside the page of Django REST framework, with the debug toolbar.
+"""HTML pages for developers, if the setting DEBUG is on: each shows a JSON response in a page of Django REST framework.
 
-Only the settings for DEBUG name this module, and nothing else imports it. The views do not depend on it: they make the
-same JSON responses as without DEBUG.
+The debug toolbar adds itself to these pages. Only `cdb/settings.py` refers to this module, and only if DEBUG is on.
+The views return the same JSON with and without DEBUG.
 """
 
 import re
@@ -28,12 +28,19 @@ PART = re.compile(r'\[(?:"[^"\\]*"|[^"\[\]{}])*\]|"(?:[^"\\]|\\.)*"?|[\[\]{},:]|
 
 
 def is_recorded(request: HttpRequest) -> bool:
-    """Whether the toolbar records a request. It does for requests from this machine, except for static files."""
+    """Whether the toolbar records a request.
+
+    It records requests from addresses in `INTERNAL_IPS`, except those for static files and the favicon.
+    """
     return show_toolbar(request) and not request.path.startswith((settings.STATIC_URL, "/favicon.ico"))
 
 
 class BrowserPages:
-    """Middleware that wraps JSON responses in a page for clients that prefer HTML."""
+    """Middleware that replaces JSON responses with a page for clients that prefer HTML, except for HEAD.
+
+    The page has the status of the response, but no validators, and caches must not store it. It shows at most
+    `SHOWN_BYTES` of the response. Every JSON response gets `Vary: Accept`, also for other clients.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -50,7 +57,7 @@ class BrowserPages:
 
 
 class PageRenderer(BrowsableAPIRenderer):
-    """The page of Django REST framework, around content that is text already."""
+    """Renderer for the page of Django REST framework. The data of the response must be text, not objects."""
 
     def get_content(
         self, renderer: object, data: str, accepted_media_type: str, renderer_context: Mapping[str, Any]
@@ -111,7 +118,10 @@ def _shown(response: HttpResponse) -> str:
 
 
 def indent(text: str) -> str:
-    """JSON with line breaks and indentation. It may be truncated anywhere; values are not changed."""
+    """Return a JSON text with line breaks and indentation. The values are not changed.
+
+    `text` may end anywhere, even inside a value.
+    """
     pieces: list[str] = []
     depth = 0
     for part in PART.findall(text):

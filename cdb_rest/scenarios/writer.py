@@ -35,11 +35,16 @@ CHUNKS_AHEAD = 8
 def write(
     scenario: Scenario, *, tag: str, layout: str, seed: int, progress: Callable[[int], object], replace: bool = False
 ) -> GlobalTag:
-    """Create the global tag `tag` with the rows of a scenario. `progress` is called for each chunk that is
-    sent to the database, with its number of rows.
+    """Create an unlocked global tag named `tag` with the payload IOVs of a scenario. Missing payload types are created.
 
-    With `replace`, an existing tag with this name is deleted first; this raises the errors of `delete_global_tag`.
-    Otherwise `NameTakenError` is raised if it exists.
+    `layout` is a key of `LAYOUTS`. The same scenario, layout and seed give the same payload IOVs. `progress` is called
+    in this thread before each chunk is sent, with the number of its rows, which may be 0. If the write is retried after
+    a conflict, the same rows are reported again.
+
+    With `replace`, an existing tag with this name is deleted in the same transaction. Raises `NameTakenError`, or with
+    `replace` also `TagLockedError` or `TagFrozenError`.
+
+    The counts and the revision of the returned object are not current; `refresh_from_db` reads them.
     """
     if replace:
         _delete(tag)
@@ -62,9 +67,10 @@ def write(
 
 @one_transaction
 def write_clone(source: str, target: str, *, replace: bool = False) -> GlobalTag:
-    """Clone a tag. With `replace`, an existing tag with the name of the clone is deleted first.
+    """Clone the tag `source` as `target`. With `replace`, an existing tag `target` is deleted in the same transaction.
 
-    Raises the errors of `clone_global_tag` and `delete_global_tag`.
+    Raises `GlobalTagNotFoundError` if `source` does not exist, `NameTakenError`, or with `replace` also
+    `TagLockedError` or `TagFrozenError`.
     """
     if replace:
         _delete(target)
@@ -77,15 +83,21 @@ def _delete(tag: str) -> None:
 
 
 def refresh_statistics() -> None:
-    """Vacuum and analyze the tables, for the planner and for index-only scans. Must be called outside of a transaction."""
+    """Vacuum and analyze the tables of tags, payload lists, payload types and payload IOVs.
+
+    This updates the planner's statistics and permits index-only scans. The caller must not be inside a transaction.
+    """
     with connection.cursor() as cursor:
         cursor.execute(REFRESH)
 
 
 def _chunks(scenario: Scenario, lists: list[PayloadList], layout: str, seed: int) -> Iterator[tuple[int, str, int]]:
-    """The rows of each list as chunks of text for COPY: the list's id, the text, and its number of rows.
+    """Yield the rows of each list as chunks for COPY: the id of the list, the text, and the number of rows in the text.
 
-    The rows are ordered by descending start, as in the lookup's index, so that its pages are filled one after the other.
+    The rows of a list are ordered by descending start, as in the lookup's index. So COPY fills the pages of the index
+    one after the other.
+
+    `prefetch` runs this in a thread that must not use the database. The lists must have their payload types loaded.
     """
     mode = Mode(settings.CDB_IOV_MODE)
     for payload_list in lists:
@@ -113,7 +125,7 @@ class _CopyText:
         self._failure: BaseException | None = None
 
     def copy_to(self, cursor: CursorWrapper) -> None:
-        """Run the COPY. An error of the chunks is raised itself, instead of the driver's error that it causes."""
+        """Run COPY. Raises the original error of the chunks' iterator or of `progress`, not the driver's error."""
         try:
             cursor.copy_expert(COPY, self)
         except psycopg2.Error:

@@ -1,4 +1,8 @@
-"""Write services for access rules and tokens. Every change is recorded as an `AccessChange`."""
+"""Write services for access rules and tokens. Every change is recorded as an `AccessChange`.
+
+The services do not check permissions: the caller must ensure that the actor is an administrator. `actor` is only the name
+that the record stores. Serving processes apply a change within `REFRESH_SECONDS` (`cdb_rest/identity/rules.py`).
+"""
 
 import ipaddress
 from datetime import datetime, timedelta
@@ -16,15 +20,17 @@ from cdb_rest.services.transactions import write
 
 # The fields that describe a rule, in the order of its documents.
 RULE_FIELDS = ("kind", "issuer", "claim", "subject", "identity", "role", "tags", "types", "comment")
-# What stands for the value of a claim in the patterns of a rule.
+# The placeholders for the value of a claim in the patterns of a rule.
 PLACEHOLDERS = ("{value}", "{pattern}")
 
 
 @write
 def grant(*, actor: str, kind: str, subject: str, role: str, comment: str = "", **more: str) -> tuple[AccessRule, bool]:
-    """Add a rule, unless it exists. Returns the rule, and whether it is new.
+    """Add a rule, unless a rule exists whose fields other than the comment are equal. That rule is not changed.
 
-    `more` are further fields of `AccessRule`. Raises `InvalidInputError`.
+    `more` may have `issuer`, `claim`, `identity`, `tags` and `types`. By default, the rule is for all tags and types.
+    Returns the rule, and whether it is new. Raises `InvalidInputError`. The caller must check `issuer` with
+    `issuers.check_name`.
     """
     values = {"issuer": "", "claim": "", "identity": "", "tags": ANY, "types": ANY} | more
     values |= {"kind": kind, "subject": subject, "role": role}
@@ -37,7 +43,11 @@ def grant(*, actor: str, kind: str, subject: str, role: str, comment: str = "", 
 
 @write
 def change_rule(*, actor: str, rule: AccessRule) -> None:
-    """Store the changed or new rule. Raises `InvalidInputError`."""
+    """Store a new rule, or the changes of an existing one. A rule that was deleted meanwhile is stored again.
+
+    Raises `InvalidInputError`, or `ConcurrentChangeError` if another rule has the same fields, apart from the comment.
+    The caller must check `rule.issuer` with `issuers.check_name`.
+    """
     before = AccessRule.objects.filter(id=rule.id).first() if rule.id else None
     check_rule(rule_document(rule))
     rule.save()
@@ -47,7 +57,7 @@ def change_rule(*, actor: str, rule: AccessRule) -> None:
 
 @write
 def revoke(*, actor: str, rule_id: int) -> AccessRule:
-    """Delete a rule. Returns it. Raises `AccessRuleNotFoundError`."""
+    """Delete a rule. Returns the deleted rule, with its id. Raises `AccessRuleNotFoundError`."""
     rule = AccessRule.objects.select_for_update().filter(id=rule_id).first()
     if rule is None:
         raise AccessRuleNotFoundError(rule_id)
@@ -61,9 +71,12 @@ def revoke(*, actor: str, rule_id: int) -> AccessRule:
 def create_token(
     *, actor: str, name: str, role: str, tags: str, types: str, lifetime: timedelta | None, comment: str = ""
 ) -> tuple[str, ApiToken]:
-    """Create a token with a rule that gives it a role. Returns the token, which is not stored, and its row.
+    """Create a token, and a rule that gives it a role. Returns the text of the token and its row.
 
-    Raises `InvalidInputError` or `NameTakenError`.
+    Only a digest of the text is stored. `name` must satisfy `NAME_RULE`. `tags` and `types` are patterns, as in
+    `AccessRule`. `lifetime` must be positive; with None, the token does not expire.
+
+    Raises `InvalidInputError`, or `NameTakenError` if a token has this name, even a revoked one.
     """
     if not name or not fits_into_path(name):
         raise _invalid("name", f"must be the name of a program. {NAME_RULE} (got {name!r})")
@@ -72,7 +85,7 @@ def create_token(
         # The log names tokens, also those that were revoked, so a name is never used again.
         raise NameTakenError("token")
     token = new_token()
-    expires = timezone.now() + lifetime if lifetime else None
+    expires = None if lifetime is None else timezone.now() + lifetime
     row = ApiToken.objects.create(name=name, digest=digest_of(token), expires=expires)
     grant(actor=actor, kind=RuleKind.TOKEN, subject=escaped(name), role=role, tags=tags, types=types, comment=comment)
     _record(actor, "create_token", {"name": name, "expires": _text(expires)})
@@ -81,7 +94,10 @@ def create_token(
 
 @write
 def revoke_token(*, actor: str, name: str) -> ApiToken:
-    """Make a token of this service invalid. Raises `TokenNotFoundError`."""
+    """Make a token of this service invalid for ever, and return its row, which is kept with the time of revocation.
+
+    If the token is already revoked, nothing changes. The rules for the token are kept. Raises `TokenNotFoundError`.
+    """
     token = ApiToken.objects.select_for_update().filter(name=name).first()
     if token is None:
         raise TokenNotFoundError(name)
@@ -94,13 +110,23 @@ def revoke_token(*, actor: str, name: str) -> ApiToken:
 
 @write
 def revoke_issued_token(*, actor: str, issuer: str, claim: str, value: str) -> None:
-    """Make tokens (JWT) of another issuer invalid: one by its `jti`, or those issued to a `sub` up to now."""
+    """Make tokens (JWT) of an issuer invalid. `issuer` is its name in the file of issuers.
+
+    With the claim `jti`, `value` is the id of one token. With `sub`, `value` is the subject, by the issuer's setting
+    `subject`; its tokens become invalid if they were issued until now, plus the issuer's leeway, or have no `iat`.
+
+    The caller must check the issuer with `issuers.check_name`, and that `claim` is `jti` or `sub`.
+    """
     RevokedToken.objects.update_or_create(issuer=issuer, claim=claim, value=value, defaults={"created": timezone.now()})
     _record(actor, "revoke_issued_token", {"issuer": issuer, "claim": claim, "value": value})
 
 
 def check_rule(values: dict[str, Any]) -> None:
-    """Raise `InvalidInputError` unless the values are those of a valid rule."""
+    """Raise `InvalidInputError` unless `values` are the fields of a valid rule.
+
+    `values` must have all of `RULE_FIELDS`; only `comment` is optional. The caller must check the issuer with
+    `issuers.check_name`.
+    """
     kind = values["kind"]
     if kind not in RuleKind.values:
         raise _invalid("kind", f"must be one of {', '.join(RuleKind.values)} (got {kind})")
@@ -135,7 +161,7 @@ def check_rule(values: dict[str, Any]) -> None:
 
 
 def rule_document(rule: AccessRule) -> dict[str, Any]:
-    """The document of a rule in the log of changes."""
+    """A rule as a dictionary for `AccessChange.detail`: its id, and all of `RULE_FIELDS` as texts."""
     return {"id": rule.id} | {field: str(getattr(rule, field)) for field in RULE_FIELDS}
 
 
