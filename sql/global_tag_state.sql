@@ -1,5 +1,5 @@
--- The state of a global tag for HTTP caches: version, name of the status, time of the last modification (null until that second
--- has passed). No row if the tag does not exist.
+-- The state of a global tag for HTTP caches: version, name of the status, time for Last-Modified (null until that time is
+-- reached). No row if the tag does not exist.
 -- Parameters: tag text.
 SELECT cdb_version(tag.revision, tag.updated, tag.xmin), tag_status.name,
     CASE WHEN tag.last_modified <= now() THEN tag.last_modified END

@@ -26,8 +26,10 @@ PAUSE_SECONDS = 0.02
 class PostgresProcess:
     """The server on the data directory `data`, which this or another process may have started.
 
-    `options` are the settings, by name, with which it is started. Callers must ensure that only one process starts or
-    stops it at a time. Methods raise `ConfigurationError`, with a message of one line.
+    The server appends its messages to the file `log`. `socket_directory` is the directory of its Unix socket.
+    `options` are the settings, by name, with which `start` starts it. The caller must hold a lock, so that only one
+    process at a time calls `is_running`, `start` or `stop`. `is_alive` needs no lock. Methods other than `is_alive`
+    raise `ConfigurationError`, with a message of one line, or `OSError`.
     """
 
     def __init__(self, *, data: Path, log: Path, socket_directory: Path, options: dict[str, str]) -> None:
@@ -38,14 +40,21 @@ class PostgresProcess:
         self._child: Child | None = None
 
     def is_alive(self) -> bool:
-        """Whether the process of the PID file exists, even if it does not accept connections yet."""
+        """Whether the PID file names a process that works in the data directory. Returns immediately.
+
+        The server may not accept connections yet. The result is False before the server has written its PID file.
+        """
         try:
             return self._runs_in_data_directory(self._recorded_pid())
         except (OSError, ValueError, psutil.Error):
             return False
 
     def is_running(self) -> bool:
-        """Whether the server runs and accepts connections. Removes the files that a killed server has left behind."""
+        """Wait while the server starts, recovers or stops. Returns whether it then accepts connections.
+
+        If the server was killed, waits for the end of its child processes and removes its PID and socket files.
+        Raises `ConfigurationError` after `START_TIMEOUT_SECONDS`, or after `ORPHANS_TIMEOUT_SECONDS` for the children.
+        """
         try:
             pid = self._recorded_pid()
             if self._runs_in_data_directory(pid) and self._accepts_connections(pid):
@@ -68,10 +77,14 @@ class PostgresProcess:
         on_wait: Callable[[int], None] = lambda pid: None,
         timeout: float = START_TIMEOUT_SECONDS,
     ) -> None:
-        """Start the server, which must not be running, and wait until it accepts connections.
+        """Start the server, and wait until it accepts connections.
 
-        Meanwhile `on_wait` is called repeatedly, with the process id. Unless `ends_with_parent`, the server may outlive
-        this process.
+        The server must not be running, and no PID file of a killed server may exist (`is_running` removes it). While
+        this method waits, it calls `on_wait` repeatedly with the process id of the server. With `ends_with_parent`,
+        Linux sends SIGTERM to the server when the calling thread ends. Without it, the server may outlive this process.
+
+        Raises `ConfigurationError` if the server ends, or does not accept connections within `timeout` seconds. After
+        such a timeout the server continues to run; call `stop`.
         """
         # The setting is a list, so its only element is quoted.
         quoted = str(self.socket_directory).replace('"', '""')
@@ -94,7 +107,11 @@ class PostgresProcess:
             )
 
     def stop(self) -> None:
-        """Stop the server if it runs, and wait for its end."""
+        """Stop the server if it runs, and wait until it has ended. Open connections are aborted (fast shutdown).
+
+        Waits first as `is_running` does if another process started the server. Raises `ConfigurationError` if the
+        server has not ended after `STOP_TIMEOUT_SECONDS`.
+        """
         if self._child and self._child.poll() is None:
             # The server may have started so recently that it has no PID file yet.
             server = psutil.Process(self._child.pid)
@@ -111,7 +128,7 @@ class PostgresProcess:
             time.sleep(PAUSE_SECONDS)
 
     def _has_ended(self, server: psutil.Process) -> bool:
-        """Whether the server has ended. It may still be a zombie, whose parent may be another program."""
+        """Whether the server has ended. A zombie counts as ended: its parent may be another program."""
         if self._child:
             self._child.poll()
         try:

@@ -1,4 +1,4 @@
-"""The check before a migration that the database is empty, or that this version's migrations created its tables."""
+"""A check before migrations that rejects databases of other applications and of newer versions of cdb."""
 
 from collections.abc import Iterable
 
@@ -15,10 +15,11 @@ NAMES_SHOWN = 3
 
 
 def check_history(connection: BaseDatabaseWrapper) -> None:
-    """Raise `CommandError`, with a message of one line, if the database has migrations or tables not from this version.
+    """Raise `CommandError`, with a message of one line, if this version must not migrate the database.
 
-    nopayloaddb has the same app label, table names and name of the first migration, so Django alone would accept its
-    database. This function only reads the database.
+    That is the case if migrations of `cdb_rest` are recorded that this version does not know, or if none is recorded
+    but tables or views have the names of its models. Databases of earlier versions and tables with other names are
+    accepted. nopayloaddb has the same app label and the same table names. This function only reads the database.
     """
     with connection.cursor() as cursor:
         # Read before the migration records: a concurrent migration commits each table together with its record.

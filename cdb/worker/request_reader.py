@@ -28,11 +28,14 @@ EXPECTS = re.compile(rb"\r\nExpect:[ \t]*100-continue[ \t]*(?=\r\n)", re.IGNOREC
 
 
 class RequestReader(SocketUnreader):
-    """The source of gunicorn's parser: one request at a time, which is complete before the parser begins.
+    """Collects one request at a time. gunicorn's parser reads from it when the request is complete (`is_complete`).
 
-    `begun` is the time, on the monotonic clock, at which its first bytes arrived. Until the head has arrived,
-    `head` is empty and `length`, the announced length of the body in bytes, is 0. A body that is chunked or
-    longer than `most_bytes` is not read (`is_unread`), because the application refuses it by the head alone.
+    `begun` is the time, on the monotonic clock, at which the first bytes of the request arrived, or until then the time
+    of `next_request`. Until the head has arrived, `head` is empty and `length`, the announced length of the body in
+    bytes, is 0. If the body is chunked or longer than `most_bytes`, `is_unread` is True and the rest of it is not read,
+    because the application refuses such a request. The part beyond `MEMORY_BYTES` is stored in a file of `spool`.
+
+    Only one thread at a time may use a reader: the main loop, or the thread that handles the connection.
     """
 
     def __init__(self, sock: ClientSocket, spool: Spool, most_bytes: int) -> None:
@@ -42,7 +45,10 @@ class RequestReader(SocketUnreader):
         self.next_request()
 
     def next_request(self) -> None:
-        """Prepare for the next request. Bytes of it that have already arrived are kept."""
+        """Prepare for the next request, whose bytes may already be in the buffer.
+
+        The parser must have read the whole previous request. Otherwise the rest of its body is taken as a request.
+        """
         self._arrived = bytearray()
         # The number of bytes of the body that have not arrived yet; None until the head has arrived.
         self._missing: int | None = None
@@ -53,17 +59,20 @@ class RequestReader(SocketUnreader):
 
     @property
     def has_begun(self) -> bool:
-        """Whether any byte of the request has arrived."""
+        """Whether any byte of the request has arrived, or the request is complete because the connection was closed."""
         return bool(self._arrived) or self.is_complete or bool(self.buf.getbuffer().nbytes)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the client has closed the connection without sending anything."""
+        """Whether the request ended before its first byte. Valid only until the parser begins to read."""
         return self._is_ended and not self.buf.getbuffer().nbytes
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the request ended before its body was complete."""
+        """Whether the client closed the connection, or a timeout ended the request, in the middle of the body.
+
+        False if the head is incomplete; gunicorn's parser detects that case.
+        """
         return self._is_ended and bool(self._missing)
 
     @property
@@ -73,18 +82,24 @@ class RequestReader(SocketUnreader):
 
     @property
     def expires(self) -> float:
-        """The time, on the monotonic clock, at which the request times out if no more of it arrives."""
+        """The time, on the monotonic clock, at which the request times out. Valid only if `has_begun`.
+
+        The head must arrive within `HEAD_SECONDS`. Each piece of the body must arrive within `IDLE_SECONDS`, and the
+        whole body within a time that depends on `length`.
+        """
         if self._missing is None:
             return self.begun + HEAD_SECONDS
         whole = self._head_end + BODY_SECONDS + self.length / BODY_BYTES_PER_SECOND
         return min(whole, self._last + IDLE_SECONDS)
 
     def receive(self) -> bool:
-        """Read the data that have arrived. Returns whether the request is complete.
+        """Read the data that have arrived, without waiting. Returns whether the request is complete.
 
-        It also counts as complete if the client has closed the connection (`is_empty`, `is_truncated`).
-        Raises `SpoolFullError` if there is no space for the body, and another `OSError` if "100 Continue"
-        can't be sent.
+        The request also counts as complete if the client has closed the connection, if gunicorn will refuse its head,
+        or if its body is not read (`is_unread`). Sends "100 Continue" if the client waits for it.
+
+        Raises `SpoolFullError` if the spool has no space for the body; data are then lost, so call `skip_body`. Raises
+        another `OSError` if "100 Continue" can't be sent.
         """
         if not self.is_complete and self.buf.getbuffer().nbytes:
             # Bytes that arrived together with the previous request.
@@ -104,19 +119,27 @@ class RequestReader(SocketUnreader):
         return True
 
     def give_up(self) -> None:
-        """Complete the request without its rest, because of a timeout."""
+        """Mark the request as complete although a part has not arrived, because of a timeout.
+
+        If the head has arrived, `is_truncated` is then True. Otherwise `chunk` raises `InvalidRequestLine`.
+        """
         self._is_late = True
         self._end()
 
     def skip_body(self) -> None:
-        """Complete the request without the rest of its body."""
+        """Mark the request as complete, and do not read the rest of its body (`is_unread`).
+
+        The connection must be closed after the response.
+        """
         self.is_unread = True
         self._complete()
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """The next piece of the request, for gunicorn.
+        """The next piece of the part of the request that is stored in a file; b"" at its end.
 
-        Raises `InvalidRequestLine` if the head did not arrive in time, and `LimitRequestHeaders` if it is too long.
+        gunicorn's `read` calls it after it has returned the part in memory. `size_hint` is the maximum number of bytes.
+
+        Raises `InvalidRequestLine` if the head did not arrive in time, `LimitRequestHeaders` if it is too long.
         """
         if self._file:
             return self._file.read(size_hint or PIECE_BYTES)
@@ -127,7 +150,7 @@ class RequestReader(SocketUnreader):
         return b""
 
     def close(self) -> None:
-        """Remove the data in the temporary file."""
+        """Remove the part of the request that is stored in a file, and release its space in the spool."""
         self._file.close()
 
     def _store(self, data: bytes) -> None:

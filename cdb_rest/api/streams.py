@@ -1,7 +1,10 @@
-"""Streamed responses: nested JSON of any size in bounded memory, written while rows are read from the database.
+"""Streamed responses: nested JSON, written while rows are read from the database.
 
-Payload lists and IOVs are sorted streams from one snapshot, which are merged. So the number of queries does not depend on
-the number of rows.
+Global tags are held in memory; payload lists and IOVs are not. All rows come from one snapshot. One query reads all
+rows of a kind, so the number of queries does not depend on the number of rows.
+
+A function reads the first pieces of the body before it returns. If more follow, the transaction stays open until the
+response is sent or closed, and a later error truncates the response.
 """
 
 import contextlib
@@ -62,26 +65,34 @@ def payload_lists(rows: QuerySet[PayloadList]) -> HttpResponseBase:
 
 
 def payload_list(rows: QuerySet[PayloadList], missing: NotFoundError) -> HttpResponseBase:
-    """The first of these payload lists with its IOVs. Raises `missing` if there is none."""
+    """A JSON object: the payload list in `rows` with the lowest id, with its IOVs, ordered by start.
+
+    Raises `missing` if `rows` is empty. `rows` should match only one list.
+    """
     return _respond(_first(_payload_lists(rows), missing))
 
 
 def global_tags(rows: QuerySet[GlobalTag]) -> HttpResponseBase:
-    """A JSON array of global tags, ordered by id, each with its payload lists and their IOVs."""
+    """A JSON array of global tags with their payload lists, both ordered by id, and their IOVs, ordered by start."""
     return _respond(_array(_global_tags(rows)))
 
 
 def global_tag(rows: QuerySet[GlobalTag], missing: NotFoundError) -> HttpResponseBase:
-    """The first of these global tags with its payload lists and their IOVs. Raises `missing` if there is none."""
+    """A JSON object: the global tag in `rows` with the lowest id, with its payload lists and their IOVs.
+
+    Raises `missing` if `rows` is empty. `rows` should match only one tag.
+    """
     return _respond(_first(_global_tags(rows), missing))
 
 
 def conditional_global_tag(
     rows: GlobalTagQuerySet, missing: NotFoundError, headers_of: Callable[[Document], Mapping[str, str]]
 ) -> HttpResponseBase:
-    """Like `global_tag`, with headers that `headers_of` makes from the tag's document.
+    """Like `global_tag`, with the headers that `headers_of` returns for the tag's document.
 
-    The document has `version` and `modified` as well, from the same snapshot.
+    Call it only if `can_detect_truncation`, because HTTP caches may store the response. `rows` must match at most one
+    tag. The document that `headers_of` gets also has `version` and `modified`, from the same snapshot; the response
+    does not have them. nginx does not cache responses with more than `MAX_CACHED_IOVS` IOVs.
     """
     headers: dict[str, str] = {}
     large = []
@@ -101,7 +112,7 @@ def conditional_global_tag(
 
 
 class _ByParent:
-    """A stream of documents sorted by parent, which is consumed parent by parent."""
+    """A stream of documents that are sorted by parent. `parent_key` is their member with the name of the parent."""
 
     def __init__(self, shape: type[Shape], rows: QuerySet[Model], parent_key: str) -> None:
         self._documents = stream_documents(shape, rows)
@@ -109,7 +120,10 @@ class _ByParent:
         self._next = next(self._documents, None)
 
     def of(self, parent: Document) -> Iterator[Document]:
-        """The documents of the next parent, which may have none."""
+        """The documents of `parent`; it may have none.
+
+        Parents must be passed in the order of the stream. Consume the iterator before the next call.
+        """
         while self._next is not None and self._next[self._parent_key] == parent["name"]:
             yield self._next
             self._next = next(self._documents, None)
@@ -154,7 +168,7 @@ def _with_iovs(found: Document, iovs: _ByParent) -> Element:
 
 
 def _nested(document: Document, key: str, elements: Iterable[Element]) -> Element:
-    """The document as JSON, with `elements` as the array of the member `key`."""
+    """The document as JSON, with `elements` as the array of the member `key`, which is not the first or the last."""
     keys = list(document)
     place = keys.index(key)
     before = dump({name: document[name] for name in keys[:place]})
@@ -205,9 +219,9 @@ def _in_snapshot(pieces: Generator[bytes]) -> Generator[bytes]:
 
 
 class Body:
-    """The pieces of a body. The first two are made at once, so that an early error can still become an error response.
+    """The pieces of a body. The constructor produces the first two and raises their errors.
 
-    `is_whole` says whether there are no further pieces.
+    So an early error can still become an error response. `is_whole` is True if there are fewer than two pieces.
     """
 
     def __init__(self, pieces: Generator[bytes]) -> None:
@@ -220,5 +234,5 @@ class Body:
         yield from self._pieces
 
     def close(self) -> None:
-        """Stop reading."""
+        """Close the generator of the pieces, which ends its transaction. Django calls it at the response's end."""
         self._pieces.close()

@@ -1,6 +1,6 @@
-"""The values of a lookup: its query, the validators that the client sent, and its result.
+"""Value types of the lookup: the query, a row, the client's validators, the state of the tag, and the result.
 
-All strategies use them.
+The strategies use only the query and the row.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ ALL_TAGS = "all tags"
 
 
 class Row(NamedTuple):
-    """A row of a lookup's result. Clients read the columns by position, so their order is part of the API."""
+    """A row of a lookup's result. Clients read the columns by position, so their order is part of the API.
+
+    `size` is in bytes, and 0 if it is unknown. `revision` is the revision of the payload, or None.
+    """
 
     payload_type_name: str
     payload_url: str
@@ -42,10 +45,12 @@ COLUMNS = Row._fields
 
 @dataclass(frozen=True, slots=True)
 class LookupQuery:
-    """The query of a lookup: which payloads does the global tag `tag` have at `moment`?
+    """The query of a lookup: which payload does each payload list of the global tag `tag` have at `moment`?
 
-    `only_valid` leaves out IOVs that ended before the moment; `mode` says whether ends are inclusive. With
-    `as_objects`, rows are objects with the keys of `COLUMNS` instead of arrays.
+    For each payload list, the lookup takes the payload IOV with the latest start at or before the moment. With
+    `only_valid`, it omits this payload IOV if its interval does not contain the moment. Without `only_valid`, the
+    result includes payload IOVs that have ended. `mode` is the IOV mode of the database. With `as_objects`, rows are
+    objects with the keys of `COLUMNS` instead of arrays.
     """
 
     tag: str
@@ -55,16 +60,21 @@ class LookupQuery:
     mode: Mode = Mode.CONTINUOUS
 
     def accepts(self, row: Row) -> bool:
-        """Whether the row with the latest start of its payload list belongs to the result, judged by its end."""
+        """Whether the result includes `row`. It checks only that the interval contains the moment, if `only_valid`.
+
+        `row` must have the latest start at or before the moment in its payload list.
+        """
         return not self.only_valid or Interval.from_wire(row.since, row.until, self.mode).contains(self.moment)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a global tag from which a response was made.
+    """The state of a global tag, or of all tags together, from which a response was made.
 
-    `version` is a short text that no other state has, and `status` the name of the tag's status. `modified` is the time
-    of the last change in whole seconds, or None until that second has passed.
+    `version` is a short text that differs between any two states of tags with the same name. `status` is the name of
+    the tag's status, or `ALL_TAGS`. `modified` is the time for `Last-Modified`, in whole seconds. Each change
+    increases it by at least one second, so it is later than the change. It is None until that time is reached, and
+    for all tags together.
     """
 
     version: str
@@ -74,13 +84,17 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """The validators of a conditional GET: versions of the tag (`If-None-Match`) or a time (`If-Modified-Since`)."""
+    """The validators of a conditional GET: versions (`If-None-Match`) or a time (`If-Modified-Since`).
+
+    `versions` are the versions in the ETags of this query, without quotes and digest. Use `ANY_STATE` for
+    `If-None-Match: *`, and `NO_VALIDATORS` if the client sent none.
+    """
 
     versions: tuple[str, ...] = ()
     modified: datetime | None = None
 
     def match(self, state: State) -> bool:
-        """Whether the response that the client has was made from this state."""
+        """Whether the client's response is current: it was made from this state, or the validators are `ANY_STATE`."""
         return (
             self is ANY_STATE
             or state.version in self.versions
@@ -97,8 +111,9 @@ ANY_STATE = Validators(("*",))
 class LookupResult:
     """The result of a lookup, and the state of the tag from which it was made.
 
-    `text` is JSON with the rows ordered by payload type name, or None if the client's validators match. `window` is the
-    largest interval around the moment in which the text is the same; None unless the caller asked for it.
+    `text` is a JSON array of the rows, ordered by payload type name. It is None if the client's validators match.
+    `window` is the largest interval around the moment in which the text is the same. It is None if `text` is None,
+    or if the caller did not ask for it.
     """
 
     state: State

@@ -29,7 +29,7 @@ class Version(Func):
 
 
 class Modified(Func):
-    """The time at which a global tag was last modified, in whole seconds; null until that second has passed."""
+    """The time for `Last-Modified` of a global tag, in whole seconds; null until that time is reached."""
 
     template = "CASE WHEN %(expressions)s <= now() THEN %(expressions)s END"
     output_field = models.DateTimeField()

@@ -14,10 +14,14 @@ WAIT_SECONDS = 0.1
 
 @contextlib.contextmanager
 def prefetch(items: Iterator[Item], depth: int) -> Iterator[Iterator[Item]]:
-    """Yield an iterator over the same items, which a thread produces up to `depth` items ahead. The thread ends with the block.
+    """A context manager that yields an iterator over the same items, which a thread produces in advance.
 
-    An error of `items` is raised by the new iterator. `items` must not use the database, because nothing would close the
-    thread's connection.
+    The thread puts up to `depth` items into a queue and holds one more; `depth` must be at least 1. The end of the
+    block stops the thread and waits until it has ended, which includes the item that it is producing. The iterator
+    must not be used after the block, because it could wait for ever.
+
+    The new iterator raises an error of `items` after the items before it. `items` must not use the database, because
+    nothing would close the thread's connection.
     """
     producer = _Producer(items, depth)
     producer.start()
@@ -35,7 +39,7 @@ class _End:
 
 
 class _Producer(threading.Thread, Generic[Item]):
-    """A thread that produces items into a queue, followed by an `_End`."""
+    """A thread that puts items into a queue, and then an `_End`. After `end` it puts nothing more."""
 
     def __init__(self, items: Iterator[Item], depth: int) -> None:
         super().__init__(name="prefetch", daemon=True)

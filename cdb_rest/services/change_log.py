@@ -1,4 +1,4 @@
-"""The change log: raises the revisions of global tags and records what changed."""
+"""The change log: increments the revisions of global tags, and records what changed."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -21,9 +21,10 @@ RECORD = payload_columns.load("record_changes")
 class Side:
     """One side of a change, `before` or `after`: what the change removes from a tag, or what it adds.
 
-    - `facts`: attributes such as the status and the payload lists.
+    - `facts`: attributes such as the status and the payload lists. The values must be JSON values.
     - `iovs`: single payload IOVs, as documents.
-    - `whole_list`: a payload list with all of its IOVs; the database generates their documents.
+    - `whole_list`: a payload list with all of its IOVs, instead of `iovs`. `record` reads these IOVs from the database.
+      The list's `iov_count` must be current.
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
@@ -40,7 +41,7 @@ class Side:
         return orjson.dumps(self.facts | ({"payload_iovs": self.iovs} if self.iovs else {})).decode()
 
     def add_list(self, payload_list: PayloadList) -> None:
-        """Add a list with all of its IOVs."""
+        """Set the only payload list of this side, with all of its IOVs. It replaces lists that were added before."""
         self.facts["payload_lists"] = {payload_list.payload_type.name: payload_list.name}
         self.whole_list = payload_list
 
@@ -54,38 +55,42 @@ class TagChange:
 
 
 class Changes:
-    """The changes of one request, by tag.
+    """Changes that one call of `record` writes: one change log entry for each tag.
 
-    Changes of detached lists are ignored, because they do not affect any response.
+    The methods ignore payload lists that are detached, because these belong to no tag.
     """
 
     def __init__(self) -> None:
         self._tags: dict[int, TagChange] = defaultdict(TagChange)
 
     def of_tag(self, tag_id: int) -> TagChange:
-        """The change of a tag. It is created empty at the first call."""
+        """The change of a tag. The first call creates an empty one, which is recorded even if it stays empty."""
         return self._tags[tag_id]
 
     def remove_iov(self, payload_list: PayloadList, iov: PayloadIOV) -> None:
-        """Record the removal of an IOV from its list, with its current values."""
+        """Note that `iov` leaves `payload_list`. Call it before the attributes of `iov` change."""
         if payload_list.global_tag_id is not None:
             self.of_tag(payload_list.global_tag_id).before.iovs.append(iov_document(payload_list, iov))
 
     def add_iov(self, payload_list: PayloadList, iov: PayloadIOV) -> None:
-        """Record the insertion of an IOV into a list, with its current values."""
+        """Note that `iov` is now in `payload_list`. Call it when `iov` has its id and its new attributes."""
         if payload_list.global_tag_id is not None:
             self.of_tag(payload_list.global_tag_id).after.iovs.append(iov_document(payload_list, iov))
 
     def add_list(self, payload_list: PayloadList) -> None:
-        """Record the addition of an empty list to its tag."""
+        """Note that `payload_list` is now in its tag, without its IOVs."""
         if payload_list.global_tag_id is not None:
             lists = self.of_tag(payload_list.global_tag_id).after.facts.setdefault("payload_lists", {})
             lists[payload_list.payload_type.name] = payload_list.name
 
     def record(self, action: ChangeAction, origin: Origin) -> dict[str, int]:
-        """Raise the revision of each changed tag and write the log. Returns the new revisions by tag name.
+        """Increment the revision of each changed tag, and write its entry. Returns the new revisions by tag name.
 
-        Call this last in a write, because other writers of the tags wait from here until the commit.
+        Call it once, in the transaction of the write, after the changes are stored, but before a tag is deleted: a tag
+        that does not exist gets no entry. Call it late, because other writers of the tags wait from here until the
+        commit. After a restoration, or if a former tag had the same name, a revision may increase by more than one.
+
+        Raises a database error if an entry is too large; `write` translates it into `ChangeTooLargeError`.
         """
         ids = sorted(self._tags)
         if not ids:
@@ -120,7 +125,7 @@ def _count(action: ChangeAction, parts: list[TagChange]) -> None:
 
 
 def iov_document(payload_list: PayloadList, iov: PayloadIOV) -> dict[str, Any]:
-    """The document of an IOV in the change log. Its start identifies the row within its list."""
+    """The document of an IOV in the change log. A payload list has at most one IOV with a given start."""
     return {
         "id": iov.id,
         "payload_list": payload_list.name,

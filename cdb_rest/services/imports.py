@@ -1,4 +1,4 @@
-"""Import of an exported CSV file into a global tag, which may have another name, by the rules of bulk insertion."""
+"""Import of a CSV file, as an export writes it, into any global tag, by the rules of bulk insertion."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,7 +29,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class ImportResult:
-    """The result of an import: whether the tag was created, and the numbers of new types, new lists and inserted IOVs."""
+    """The result of an import: whether it created the tag, and how many types, lists and IOVs it created.
+
+    After a dry run, these are the values that the import would have had.
+    """
 
     created: bool
     payload_types: int
@@ -41,20 +44,25 @@ class ImportResult:
 def import_payload_iovs(
     *, file: BinaryIO, global_tag: str, dry_run: bool = False, progress: Progress, origin: Origin = UNKNOWN
 ) -> ImportResult:
-    """Insert all rows of a seekable file into a tag, or none. A dry run stores nothing.
+    """Insert all rows of a CSV file into a tag, or none. A dry run stores nothing.
 
-    A missing tag is created unlocked; missing payload types and lists are created, too. The tag is locked against other
-    writers until the import ends.
+    The file must be seekable. It is read from its beginning, and again if `write` retries the import. A missing tag is
+    created with the status `unlocked`. Missing payload types and payload lists are created, too. Permissions are
+    checked only for an existing tag. Other writers of the tag wait until the import ends.
 
-    The rows of each list are inserted by descending start, each by the rules of bulk insertion: a row with an open end is
-    valid up to the next start. An end that overlaps the next row of the file is trimmed to its start first.
+    The rows of each list are inserted by descending start, by the rules of bulk insertion. A row with an open end is
+    valid up to the next start in the list. Before the insertion, ends are trimmed: a row with an end is valid at most
+    up to the next later start of the same payload type in the file.
 
-    `progress` is called with the number of rows just inserted and the total number of rows.
+    `progress` gets the number of rows that were inserted since its last call, and the number of rows of the file. If
+    the import is retried, the count begins again.
 
-    The change log gets one entry for each list, or, for lists that were not empty, one for each `ROWS_AT_ONCE` rows.
+    The change log gets an entry for a created tag, and one for each list that was empty. A list that was not empty, or
+    whose entry could exceed `ENTRY_BYTES`, gets one entry for each `ROWS_AT_ONCE` rows.
 
-    Raises `InvalidInputError` and `OverlapError`, which name the line, `TagFrozenError`, `ChangeTooLargeError` and
-    `NameTakenError`.
+    Raises `InvalidInputError` for an invalid file and `OverlapError` for a rejected row; their messages name the line,
+    if it is known. Raises `TagFrozenError`, `ChangeTooLargeError`, `NameTakenError` (a tag or type was created at the
+    same moment), `ConcurrentChangeError`, `DatabaseUnavailableError`, or those of missing permissions.
     """
     found = import_file.load(file)
     total = sum(rows.count for rows in found.values())
@@ -87,7 +95,7 @@ def _lock_or_create_tag(name: str, origin: Origin) -> tuple[GlobalTag, bool]:
 
 
 def _types(names: list[str]) -> tuple[list[PayloadType], int]:
-    """The payload types with these names, in their order, and how many of them were created."""
+    """Find or create the payload types. Returns them in the order of `names`, and how many of them were created."""
     types = {one.name: one for one in PayloadType.objects.filter(name__in=names)}
     new = PayloadType.objects.bulk_create(PayloadType(name=name) for name in names if name not in types)
     types |= {one.name: one for one in new}
@@ -95,7 +103,7 @@ def _types(names: list[str]) -> tuple[list[PayloadType], int]:
 
 
 def _lists(tag: GlobalTag, types: list[PayloadType]) -> tuple[dict[str, PayloadList], list[PayloadList]]:
-    """The tag's payload list of each type by type name, locked; and the lists that were created."""
+    """Find and lock, or create, the tag's payload lists. Returns all by type name, and those that were created."""
     found = PayloadList.objects.filter(global_tag=tag, payload_type__in=types).values_list("name", flat=True)
     lists = {one.payload_type.name: one for one in lock_payload_lists(list(found)).values()}
     new = create_lists([(kind, tag) for kind in types if kind.name not in lists])
@@ -105,7 +113,7 @@ def _lists(tag: GlobalTag, types: list[PayloadType]) -> tuple[dict[str, PayloadL
 def _fill(
     tag: GlobalTag, payload_list: PayloadList, payload_type: str, count: int, origin: Origin, *, is_new: bool
 ) -> None:
-    """Insert the rows of a type into the tag's empty list by one statement. There are no rows that they could cut."""
+    """Insert the rows of a type into the tag's empty list by one statement. An empty list has no rows to cut."""
     import_file.insert_into_empty_list(payload_type, payload_list.id)
     payload_list.iov_count = count
     changes = _begin_changes(payload_list, is_new=is_new)
@@ -132,7 +140,7 @@ def _attach(
 
 
 def _plan(rows: list[dict[str, Any]], payload_list: PayloadList, *, protecting: bool) -> Plan:
-    """The plan for these rows. Raises `OverlapError`, which names the first line that is rejected."""
+    """The plan for these rows. Raises `OverlapError`, which names one of the lines that are rejected."""
     plan = Plan([_placement(row, payload_list) for row in rows], equal_starts=False, protecting=protecting)
     if plan.refusals:
         number, error = min(plan.refusals, key=lambda refusal: refusal[0])

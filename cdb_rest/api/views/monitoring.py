@@ -19,13 +19,16 @@ READY_SECONDS = 2
 
 @require_safe
 def live(request: HttpRequest) -> JsonResponse:
-    """200 while the process responds."""
+    """Always 200: it shows that the process handles requests. It does not use the database."""
     return JsonResponse({"status": "live"})
 
 
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 if the database responds in time and has all migrations, else 503."""
+    """200 if the database responds and has all migrations of this version, else 503.
+
+    The database may have further migrations. Connecting and the query may take `READY_SECONDS` each.
+    """
     try:
         with database_timeout(READY_SECONDS):
             applied = set(MigrationRecorder(connection).migration_qs.values_list("app", "name"))
@@ -41,7 +44,10 @@ def ready(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The metrics of all processes, in the text format of Prometheus."""
+    """The metrics of all processes with the same metrics directory, in the text format of Prometheus.
+
+    Metrics of the database, PgBouncer and nginx are included if the source responds in time (`exposition`).
+    """
     return HttpResponse(exposition.text(), content_type=CONTENT_TYPE_LATEST)
 
 
