@@ -52,7 +52,7 @@ def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
         shapes = {shape.plan_name: shape for shape in environment.available_shape_classes.values()}
         environment.shape_class = shapes[options.shape]
         environment.shape_class.runner = environment.runner
-        if isinstance(environment.shape_class, ReadersAndWriters) and not options.user_classes:
+        if options.shape == ReadersAndWriters.plan_name and not options.user_classes:
             kinds = environment.available_user_classes
             environment.user_classes = [kinds[name] for name in READERS_AND_WRITERS]
         environment.shape_class.settle(options)

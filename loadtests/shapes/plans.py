@@ -34,12 +34,14 @@ class Plan:
     """A shape. `users` is the peak, `seconds` the duration (None: until all users have stopped).
 
     `--users` and `--run-time` replace these defaults; without `--users`, `--scale` multiplies the peak. `over`
-    is the reason of the end, for a shape that ends by its statistics.
+    is the reason of the end, for a shape that ends by its statistics. `writers` is the number of users that write, of a
+    shape that fixes it.
     """
 
     users: int = 10
     seconds: float | None = 20.0
     over: str = ""
+    writers: int = 0
 
     def settle(self, options: Any) -> None:
         """Read the options of `loadtests/users/options.py`, and set those on which the shape depends."""
@@ -157,5 +159,6 @@ class Endurance(Plan):
         return Target(self.users, max(0.1, self.users / START_SECONDS))
 
 
+# In the order of `loadtests.shapes.shapes`.
 PLANS: dict[str, type[Plan]] = {"smoke": Smoke, "steady": Steady, "ramp": Ramp, "storm": Storm}
 PLANS |= {"readers-and-writers": ReadersAndWriters, "endurance": Endurance}

@@ -21,14 +21,22 @@ class PlannedShape(LoadTestShape):
         super().__init__()
         self.plan = PLANS[self.plan_name]()
         self._requests = self._failures = 0
+        self._fixed: dict[type[User], int] = {}
 
     def settle(self, options: Any) -> None:
-        """Prepare the plan; called before each test."""
+        """Prepare the plan, and give its writers a fixed count; all other selected users are readers."""
         self.plan.settle(options)
         self._requests = self._failures = 0
+        for kind in self.runner.user_classes if self.plan.writers else ():
+            if kind.__name__ == "Indecisive":
+                self._fixed.setdefault(kind, kind.fixed_count)
+                kind.fixed_count = self.plan.writers
 
     def restore(self) -> None:
-        """Undo changes to user classes; called after each test."""
+        """Restore the counts, because the next test of the web UI may have another shape."""
+        for kind, count in self._fixed.items():
+            kind.fixed_count = count
+        self._fixed.clear()
 
     def tick(self) -> tuple[int, float] | tuple[int, float, list[type[User]]] | None:
         """The users and spawn rate, which locust requests every second; None ends the test."""
@@ -42,55 +50,10 @@ class PlannedShape(LoadTestShape):
         return None if target is None else (target.users, target.rate)
 
 
-class Smoke(PlannedShape):
-    """A few users for some seconds."""
-
-    plan_name = "smoke"
-
-
-class Steady(PlannedShape):
-    """All users from the start."""
-
-    plan_name = "steady"
+def shape_of(name: str) -> type[PlannedShape]:
+    """The class of a shape by the name of its plan; locust shows the name of the class and its docstring."""
+    plan = PLANS[name]
+    return type(plan.__name__, (PlannedShape,), {"__doc__": plan.__doc__, "plan_name": name, "abstract": False})
 
 
-class Ramp(PlannedShape):
-    """More users step by step, until the service breaks."""
-
-    plan_name = "ramp"
-
-
-class Storm(PlannedShape):
-    """Very many jobs at the same moment."""
-
-    plan_name = "storm"
-
-
-class Endurance(PlannedShape):
-    """All users for hours."""
-
-    plan_name = "endurance"
-
-
-class ReadersAndWriters(PlannedShape):
-    """A varying number of readers and a few writers."""
-
-    plan_name = "readers-and-writers"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._fixed: dict[type[User], int] = {}
-
-    def settle(self, options: Any) -> None:
-        """Give the Indecisive users, which are the writers, a fixed count; all other selected users are readers."""
-        super().settle(options)
-        for kind in self.runner.user_classes:
-            if kind.__name__ == "Indecisive":
-                self._fixed.setdefault(kind, kind.fixed_count)
-                kind.fixed_count = self.plan.writers
-
-    def restore(self) -> None:
-        """Restore the counts, because the next test of the web UI may have another shape."""
-        for kind, count in self._fixed.items():
-            kind.fixed_count = count
-        self._fixed.clear()
+Smoke, Steady, Ramp, Storm, ReadersAndWriters, Endurance = map(shape_of, PLANS)
