@@ -1,29 +1,43 @@
 """`python -m loadtests.burst`: thousands of simultaneous lookups, recorded in the format of the locust users.
 
 locust cannot start 10,000 requests at once: when it sends the last one, the first responses arrived long ago.
-Plain sockets start all of them in a fraction of that time.
+Plain sockets start all of them in a fraction of that time. Each job opens a connection, sends one request, reads the
+whole response and closes.
 """
 
 import argparse
+import resource
+import selectors
+import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from cdb_rest.domain.moment import Moment
 from cdb_rest.management.quantities import IN_SECONDS
-from loadtests import storm
 from loadtests.client import lookup_path
 from loadtests.content.expected import Expected
 from loadtests.recording import outcome
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import JOB, Files, Request, Sample, now
+from loadtests.reporting.summaries import percentiles_of
 from loadtests.service import PREFIX, ServiceError, Settings, last_line, run_command
 
 PATIENCE_SECONDS = 120
+# The kernel's queues must be empty before the next storm.
+PAUSE_SECONDS = 2.0
 USER, NAME = "Burst", "lookup"
+# Open files of a process besides the connections of its jobs.
+SPARE_FILES = 512
+RECEIVE_BYTES = 256 * 1024
+# The figures of a storm, with their headings, and the outcomes that are shown separately.
+MEASURED = {"responses_per_s": "responses/s", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "last_ms": "last ms"}
+SHOWN = (outcome.OK, outcome.OVERLOADED, outcome.NO_RESPONSE)
 
 
 def run(host: str, directory: Path, options: dict[str, Any]) -> Recording:
@@ -38,6 +52,43 @@ def run(host: str, directory: Path, options: dict[str, Any]) -> Recording:
     return Recording.read(directory)
 
 
+def figures_of(recording: Recording, jobs: int) -> dict[str, float | None]:
+    """The figures of a storm of `jobs` jobs, and their number by outcome.
+
+    `responses_per_s` are correct responses per second until the last one; `p50_ms`, `p99_ms` and `last_ms` are
+    measured from the begin of the storm. `spread_ms` is the time from the begin of the first job to that of the last
+    one. `other` are the jobs with an outcome that is not in `SHOWN`.
+    """
+    requests = recording.requests
+    outcomes, times = requests.counts, percentiles_of(requests.milliseconds)
+    return {
+        "responses_per_s": outcomes[outcome.OK] / (times["max_ms"] / 1000),
+        "p50_ms": times["p50_ms"],
+        "p99_ms": times["p99_ms"],
+        "last_ms": times["max_ms"],
+        "spread_ms": float(requests.begin.max() - requests.begin.min()) * 1000,
+        "other": jobs - sum(outcomes[name] for name in SHOWN),
+        **outcomes,
+    }
+
+
+def allow_files(jobs: int) -> None:
+    """Raise the limit on open files of this process and its children, for a storm of `jobs` jobs.
+
+    Raises `ServiceError` if that is not permitted.
+    """
+    number, (soft, hard) = jobs + SPARE_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= number:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, max(number, hard)))
+    except (ValueError, OSError) as error:
+        raise ServiceError(
+            f"a storm of {jobs:,} jobs needs {number:,} open files, but the limit is {hard:,}: "
+            f"raise it (ulimit -Hn {number}) or reduce --jobs"
+        ) from error
+
+
 def main(arguments: Sequence[str]) -> int:
     """Send all lookups, compare the responses with the scenario (random layout, seed 1) and write the recording.
 
@@ -48,8 +99,7 @@ def main(arguments: Sequence[str]) -> int:
     moment = Moment(options.major, options.minor)
     expected = Expected(options.scenario, "random", 1, tag=options.global_tag)
     url = f"{options.host}{PREFIX}{lookup_path(options.global_tag, moment)}"
-    found = storm.run(url, jobs=options.jobs, timeout=options.patience)
-    _write(options.directory, found, cache(partial(_verdict, expected, moment)))
+    _play(options, url, cache(partial(_verdict, expected, moment)))
     return 0
 
 
@@ -64,6 +114,100 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+@dataclass
+class Job:
+    """One job: when it began and when its response was complete or lost.
+
+    Status 0 is no response: the connection was refused, reset or closed early.
+    """
+
+    begin: float = field(default_factory=now)
+    end: float = 0.0
+    status: int = 0
+    body: bytes = b""
+    received: bytearray = field(default_factory=bytearray)
+
+    def finish(self, bodies: dict[bytes, bytes]) -> None:
+        """Set the end and the response; equal bodies are stored once, in `bodies`."""
+        self.end = now()
+        head, separator, body = bytes(self.received).partition(b"\r\n\r\n")
+        lengths = [line.split(b":")[1] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+        if separator and lengths and int(lengths[0]) == len(body):
+            self.status, self.body = int(head.split(b" ", 2)[1]), bodies.setdefault(body, body)
+        self.received = bytearray()
+
+
+def _play(options: argparse.Namespace, url: str, verdict: Callable[[int, bytes], tuple[str, str]]) -> None:
+    """Start all jobs at once, and write a request and a job for each, and one sample of the generator.
+
+    Raises `ServiceError` if the process cannot open a connection for each job.
+    """
+    parts = urlsplit(url)
+    request = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode()
+    allow_files(options.jobs)
+    jobs, bodies = [], {}
+    cpu, due, longest = time.process_time(), now(), 0.0
+
+    def end(key: selectors.SelectorKey) -> None:
+        key.data.finish(bodies)
+        selector.unregister(key.fileobj)
+        key.fileobj.close()
+
+    with selectors.DefaultSelector() as selector:
+        for _ in range(options.jobs):
+            jobs.append(Job())
+            connection = socket.socket()
+            connection.setblocking(False)
+            connection.connect_ex((parts.hostname, parts.port))
+            selector.register(connection, selectors.EVENT_WRITE, jobs[-1])
+        while selector.get_map() and now() < due + options.patience:
+            ready = selector.select(1)
+            since = now()
+            for key, _ in ready:
+                if _is_over(selector, key, request):
+                    end(key)
+            longest = max(longest, now() - since)
+        for key in list(selector.get_map().values()):
+            end(key)
+    seconds = now() - due
+    _write(options.directory, due, jobs, verdict, (seconds, (time.process_time() - cpu) / seconds, longest * 1000))
+
+
+def _is_over(selector: selectors.BaseSelector, key: selectors.SelectorKey, request: bytes) -> bool:
+    """Send the request of a job, or read a part of its response; returns whether nothing more will come."""
+    try:
+        if key.events == selectors.EVENT_WRITE:
+            key.fileobj.send(request)
+            selector.modify(key.fileobj, selectors.EVENT_READ, key.data)
+            return False
+        piece = key.fileobj.recv(RECEIVE_BYTES)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    key.data.received += piece
+    return not piece
+
+
+def _write(
+    directory: Path,
+    due: float,
+    jobs: Sequence[Job],
+    verdict: Callable[[int, bytes], tuple[str, str]],
+    generator: tuple[float, float, float],
+) -> None:
+    """Write the recording; `generator` has the seconds, cores and longest lag in milliseconds of this process."""
+    files, (seconds, cores, lag) = Files(directory), generator
+    for job in jobs:
+        result, detail = verdict(job.status, job.body)
+        times, rows = (due, job.begin, job.end), job.body.count(b"[") - 1 if result == outcome.OK else -1
+        files.requests.writerow(Request(*times, USER, NAME, "GET", job.status, result, rows, len(job.body), detail))
+        whole = outcome.OK if result == outcome.OK else outcome.WRONG
+        files.requests.writerow(Request(*times, USER, USER, JOB, 0, whole, 1, 0, ""))
+    files.samples.writerow(Sample(due + seconds, cores, lag, 1, len(jobs)))
+    files.close()
+
+
 def _verdict(expected: Expected, moment: Moment, status: int, body: bytes) -> tuple[str, str]:
     """The outcome of a response, and the description of a failure."""
     if status != 200:
@@ -73,22 +217,6 @@ def _verdict(expected: Expected, moment: Moment, status: int, body: bytes) -> tu
     except ValueError as error:
         fault = f"not of the expected form: {error}: {body[:100]!r}"
     return (outcome.WRONG, fault[: outcome.DETAIL_LENGTH]) if fault else (outcome.OK, "")
-
-
-def _write(directory: Path, found: storm.Storm, verdict: Callable[[int, bytes], tuple[str, str]]) -> None:
-    """Write the recording: a request and a job for each job of the storm, and one sample of the generator."""
-    epoch = now() - time.perf_counter()
-    due, files = epoch + found.begin, Files(directory)
-    for job in found.jobs:
-        result, detail = verdict(job.status, job.body)
-        times = (due, epoch + job.begin, epoch + job.end)
-        count = job.body.count(b"[") - 1 if result == outcome.OK else -1
-        files.requests.writerow(Request(*times, USER, NAME, "GET", job.status, result, count, len(job.body), detail))
-        whole = outcome.OK if result == outcome.OK else outcome.WRONG
-        files.requests.writerow(Request(*times, USER, USER, JOB, 0, whole, 1, 0, ""))
-    busy = found.cpu_seconds / found.seconds
-    files.samples.writerow(Sample(due + found.seconds, busy, found.longest * 1000, 1, len(found.jobs)))
-    files.close()
 
 
 if __name__ == "__main__":

@@ -14,30 +14,25 @@ from functools import partial
 from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests import burst
+from loadtests.burst import SHOWN, allow_files
 from loadtests.campaigns import options
 from loadtests.campaigns.repetitions import Repetitions
 from loadtests.campaigns.stage import Stage
 from loadtests.harness import clone_with_statuses, in_turns
-from loadtests.recording.outcome import NO_RESPONSE, OK, OVERLOADED
+from loadtests.recording.outcome import NO_RESPONSE, OK
 from loadtests.reporting import plots
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Run, Table, Target
-from loadtests.reporting.summaries import percentiles_of
-from loadtests.storm import allow_files
 
 STATUSES = ("frozen", "locked", "unlocked")
 LOCKED_SECONDS = 60
 JOBS, QUICK_JOBS = 10_000, 500
 ROUNDS, QUICK_ROUNDS = 3, 1
-# The kernel's queues must be empty before the next storm.
-PAUSE_SECONDS = 2.0
 MAJOR = 2**30
 LEAST_SUCCESS = 99.0
 CONFIRMED = re.compile(r'status="(200|304)"')
 # The figures of a storm, with their headings.
-MEASURED = {"responses_per_s": "responses/s", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "last_ms": "last ms"}
-MEASURED |= {"by_nginx": "by nginx alone %", "spread_ms": "last began after ms"}
-SHOWN = (OK, OVERLOADED, NO_RESPONSE)
+MEASURED = burst.MEASURED | {"by_nginx": "by nginx alone %", "spread_ms": "last began after ms"}
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
@@ -62,19 +57,13 @@ def run(stage: Stage) -> Findings:
             record = partial(burst.run, stage.url, options=given)
             done = stage.watched(f"{status}, round {number}", record, settings, detailed=number == 1)
             storms.add((status,), _figures_of(done, jobs))
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(burst.PAUSE_SECONDS)
     return _findings(stage.runs, storms, jobs)
 
 
 def _figures_of(run: Run, jobs: int) -> dict[str, float | None]:
-    """The figures of a storm, from its recording and counters, and the number of jobs by outcome.
-
-    `responses_per_s` are correct responses per second until the last one; `p50_ms`, `p99_ms` and `last_ms` are
-    measured from the begin of the storm. `by_nginx` is the percentage of jobs that nginx served from its cache
-    (None without counters), `spread_ms` the time from the begin of the first job to that of the last one.
-    """
-    requests = run.recording.requests
-    outcomes, times = requests.counts, percentiles_of(requests.milliseconds)
+    """The figures of a storm; `by_nginx` is the percentage of jobs that nginx served from its cache, if it is known."""
+    found = burst.figures_of(run.recording, jobs)
     # With 304 the service confirms the response in nginx's cache. Requests that were refused in the queue
     # have no route.
     served = sum(
@@ -82,16 +71,7 @@ def _figures_of(run: Run, jobs: int) -> dict[str, float | None]:
         for name, value in run.counters.items()
         if name.startswith("cdb_requests_total{") and "/payloadiovs" in name and CONFIRMED.search(name)
     )
-    return {
-        "responses_per_s": outcomes[OK] / (times["max_ms"] / 1000),
-        "p50_ms": times["p50_ms"],
-        "p99_ms": times["p99_ms"],
-        "last_ms": times["max_ms"],
-        "by_nginx": 100 * max(0.0, outcomes[OK] - served) / jobs if run.counters else None,
-        "spread_ms": float(requests.begin.max() - requests.begin.min()) * 1000,
-        "other": jobs - sum(outcomes[name] for name in SHOWN),
-        **outcomes,
-    }
+    return found | {"by_nginx": 100 * max(0.0, found[OK] - served) / jobs if run.counters else None}
 
 
 def _findings(runs: list[Run], storms: Repetitions, jobs: int) -> Findings:

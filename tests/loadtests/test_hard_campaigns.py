@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadtests import burst, storm
+from loadtests import burst
 from loadtests.campaigns import hammer, storm_cache
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
@@ -104,4 +104,4 @@ def test_burst_records_no_response_of_absent_server(tmp_path):
 def test_storm_of_too_many_files_is_rejected_in_one_line():
     # More than any kernel allows, even for root.
     with pytest.raises(ServiceError, match=r"needs 4,294,967,296 open files.*ulimit -Hn"):
-        storm.allow_files(2**32 - storm.SPARE_FILES)
+        burst.allow_files(2**32 - burst.SPARE_FILES)

@@ -6,13 +6,17 @@ lookup: in a frozen tag, for which nginx may serve the cached response, or in an
 it with the service each time. A storm lasts until the last job has its response; times count from its begin.
 """
 
+import tempfile
 import time
+from itertools import product
+from pathlib import Path
 from typing import Any
 
-from loadtests import storm
+from loadtests import burst
 from loadtests.bench.harness import COSTS, Harness, columns
 from loadtests.client import Client
 from loadtests.harness import clone_with_statuses
+from loadtests.recording.outcome import NO_RESPONSE
 from loadtests.reporting.figures import ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
@@ -21,9 +25,7 @@ TITLE = "Serving as in production"
 WITH, WITHOUT = "make serve: nginx, gunicorn, PgBouncer", "make run: gunicorn alone"
 FROZEN, UNLOCKED = "bench-frozen", "bench-unlocked"
 TAGS = {"frozen": FROZEN, "unlocked": UNLOCKED}
-MOMENT = "&majorIOV=1073741824&minorIOV=0"
-STORM_TIMEOUT_SECONDS = 120
-PAUSE_SECONDS = 2
+MOMENT = {"major": 2**30, "minor": 0}
 
 
 def measure(harness: Harness, result: Result) -> None:
@@ -58,32 +60,21 @@ def _random(harness: Harness, result: Result, services: dict[str, Service]) -> N
 
 
 def _storms(harness: Harness, result: Result, services: dict[str, Service]) -> None:
-    rows: list[dict[str, Any]] = []
+    rows, jobs = [], harness.sizes.jobs
     for number in range(1, harness.sizes.storm_rounds + 1):
-        for tag in (FROZEN, UNLOCKED):
-            for name, service in services.items():
-                harness.say(f"serving: storm of {harness.sizes.jobs:,} on {tag}, {name}")
-                found = storm.run(
-                    service.lookup_url(tag) + MOMENT, jobs=harness.sizes.jobs, timeout=STORM_TIMEOUT_SECONDS
-                )
-                good, dropped = found.statuses[200], found.statuses[0]
-                row = {
-                    "phase": "storm",
-                    "what": name,
-                    "round": number,
-                    "tag": tag,
-                    "jobs": harness.sizes.jobs,
-                    "good": good,
-                }
-                row |= {"refused": harness.sizes.jobs - good - dropped, "dropped": dropped}
-                row |= {"different_bodies": len(found.bodies), "seconds": found.seconds}
-                row |= {"responses_per_s": good / found.seconds, "p50_ms": found.time_of(50)}
-                rows.append(row | {"p99_ms": found.time_of(99), "client_cpu_seconds": found.cpu_seconds})
-                # The kernel's queues must be empty before the next storm.
-                time.sleep(PAUSE_SECONDS)
+        for tag, (name, service) in product((FROZEN, UNLOCKED), services.items()):
+            harness.say(f"serving: storm of {jobs:,} on {tag}, {name}")
+            options = {"jobs": jobs, "scenario": harness.sizes.largest_clone, "global-tag": tag, **MOMENT}
+            with tempfile.TemporaryDirectory(dir=harness.data) as directory:
+                found = burst.figures_of(burst.run(service.host, Path(directory), options), jobs)
+            rows.append({"phase": "storm", "what": name, "round": number, "tag": tag, "jobs": jobs, **found})
+            time.sleep(burst.PAUSE_SECONDS)
     result.raw += rows
-    keys = "tag what round good refused dropped responses_per_s p50_ms p99_ms seconds client_cpu_seconds"
-    heads = {"good": "responses", "refused": "504", "seconds": "last after s", "client_cpu_seconds": "client CPU s"}
-    result.tables.append(Table.of(f"Storms of {harness.sizes.jobs:,} jobs", rows, columns(keys, **heads)))
-    dropped = sum(row["dropped"] for row in rows if row["what"] == WITH)
-    result.targets.append(Target("storms: jobs without a response (make serve)", dropped, 0, at_most=True))
+    shown = {name: name for name in ("tag", "what", "round", *burst.SHOWN, "other")} | burst.MEASURED
+    result.tables.append(Table.of(f"Storms of {jobs:,} jobs", rows, shown))
+    dropped = sum(row[NO_RESPONSE] for row in rows if row["what"] == WITH)
+    wrong = sum(row["other"] for row in rows)
+    result.targets += [
+        Target("storms: jobs without a response (make serve)", dropped, 0, at_most=True),
+        Target("storms: responses that are neither correct nor 504", wrong, 0, at_most=True),
+    ]
