@@ -1,9 +1,9 @@
 """The cost of reading and writing as the database grows.
 
 Tags of 200 payload types are created one after the other in a separate database, each larger than the last. After each, the
-following is measured: lookups in the new tag, the list of all tags, attaching a closed IOV, inserting a row with one
-request (both split an existing row), and cloning the tag. Clones are deleted again. A list with few IOVs often begins after
-a random moment, so that small tags return fewer rows. At the end, lookups in all tags alternate, so that a machine that is
+following is measured: lookups in the new tag, the list of all tags, attaching a closed IOV, and inserting a row with one
+request (both split an existing row). The part clone measures how clones grow. A list with few IOVs often begins after a
+random moment, so that small tags return fewer rows. At the end, lookups in all tags alternate, so that a machine that is
 slower for a while affects all of them.
 """
 
@@ -16,7 +16,7 @@ from loadtests.bench.harness import Harness, columns
 from loadtests.client import Client, Response, lookups
 from loadtests.content.tags import sized_tag
 from loadtests.database import Database
-from loadtests.harness import write_sized
+from loadtests.harness import in_turns, write_sized
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, percentile, ratio
 from loadtests.reporting.result import Result, Table, Target
@@ -28,8 +28,6 @@ TYPES = 200
 TAGS = 1_000
 CONNECTIONS = 4
 LARGEST = 2**31 - 1
-# A larger clone takes many minutes and twice the disk space.
-LARGEST_CLONE = 10_000_000
 # The target compares lookups in tags of these sizes, whose times should be nearly the same.
 SMALL, LARGE = 20_000, 5_000_000
 BESIDE = "lookup, in turns with other tags"
@@ -84,68 +82,48 @@ def _at_this_size(harness: Harness, service: Service, database: Database, iovs: 
     harness.say(f"growth: measuring at {size:,} IOVs")
     harness.warm_up(service, tag)
     with Client(service.host) as client:
-        calls = harness.sizes.growth_repeats * 5
-        yield _row(READS[0], size, lookups(client, tag, "random", calls=calls, seconds=5), iovs)
-        load = harness.load(
-            service, service.lookup_url(tag), connections=CONNECTIONS, seconds=harness.sizes.wrk_seconds
-        )
+        lists, source = client.call("GET", f"gtPayloadLists/{tag}").json, random.Random(f"growth/{iovs}")
+        yield _row(READS[0], size, lookups(client, tag, "random", calls=5 * len(repeats), seconds=5), iovs)
+        seconds = harness.sizes.wrk_seconds
+        load = harness.load(service, service.lookup_url(tag), connections=CONNECTIONS, seconds=seconds)
         yield {"what": READS[1], "iovs_in_database": size, "iovs_per_type": iovs, **load}
         yield _row(READS[2], size, [client.request("GET", "globalTags") for _ in repeats], iovs)
-        writes = _Writes(client, tag, iovs)
-        yield _row(WRITES[0], size, [writes.attach() for _ in repeats], iovs)
-        yield _row(WRITES[1], size, [writes.insert() for _ in repeats], iovs)
-        if TYPES * iovs <= LARGEST_CLONE:
-            clones = 3 if TYPES * iovs <= SMALL else 1
-            yield _row("clone", size, [_clone(client, tag) for _ in range(clones)], iovs)
-            database.run(VACUUM)
+        yield _row(WRITES[0], size, [_attach(client, lists, source) for _ in repeats], iovs)
+        yield _row(WRITES[1], size, [_insert(client, tag, lists, source) for _ in repeats], iovs)
 
 
 def _side_by_side(harness: Harness, service: Service, database: Database) -> list[dict[str, Any]]:
     responses: dict[int, list[Response]] = {iovs: [] for iovs in harness.sizes.growth}
-    # Cloning and deleting have displaced the data from memory.
+    # Writes in other tags have displaced the data from memory.
     harness.warm_up(service, *map(_tag, responses))
     with Client(service.host) as client:
-        for number in range(harness.sizes.rounds):
-            for iovs, found in responses.items():
-                calls = harness.sizes.growth_repeats
-                found += lookups(client, _tag(iovs), "random", calls=calls, seconds=5, seed=number)
+        for number, iovs in in_turns(list(responses), harness.sizes.rounds):
+            calls = harness.sizes.growth_repeats
+            responses[iovs] += lookups(client, _tag(iovs), "random", calls=calls, seconds=5, seed=number)
     return [_row(BESIDE, database.value(SIZE), found, iovs) for iovs, found in responses.items()]
 
 
-class _Writes:
-    """Writes of new IOVs, each valid for a single minor at a random moment."""
-
-    def __init__(self, client: Client, tag: str, iovs: int) -> None:
-        self._client = client
-        self._tag = tag
-        self._source = random.Random(f"growth/{iovs}")
-        self._lists = client.call("GET", f"gtPayloadLists/{tag}").json
-
-    def attach(self) -> Response:
-        """Create an IOV and attach it; returns the response to attaching."""
-        major, minor, payload = self._draw()
-        times = {"major_iov": major, "minor_iov": minor, "major_iov_end": major, "minor_iov_end": minor + 1}
-        created = self._client.call("POST", "piov", payload | times)
-        payload_list = self._lists[self._source.choice(sorted(self._lists))]
-        return self._client.call("PUT", "piov_attach", {"payload_list": payload_list, "piov_id": created.json["id"]})
-
-    def insert(self) -> Response:
-        """Insert an IOV with one request."""
-        major, minor, payload = self._draw()
-        place = {"global_tag": self._tag, "payload_type": self._source.choice(sorted(self._lists))}
-        times = {"since": [major, minor], "until": [major, minor + 1]}
-        return self._client.call("POST", "payload-iovs/insert", place | payload | times)
-
-    def _draw(self) -> tuple[int, int, dict[str, str]]:
-        """A random moment, and the payload that begins there."""
-        major, minor = self._source.randint(0, LARGEST), self._source.randint(0, LARGEST)
-        return major, minor, {"payload_url": f"bench/{major}-{minor}.root", "checksum": "00"}
+def _attach(client: Client, lists: dict[str, str], source: random.Random) -> Response:
+    """Create an IOV and attach it to one of the lists; returns the response to attaching."""
+    major, minor, payload = _draw(source)
+    times = {"major_iov": major, "minor_iov": minor, "major_iov_end": major, "minor_iov_end": minor + 1}
+    created = client.call("POST", "piov", payload | times)
+    body = {"payload_list": lists[source.choice(sorted(lists))], "piov_id": created.json["id"]}
+    return client.call("PUT", "piov_attach", body)
 
 
-def _clone(client: Client, tag: str) -> Response:
-    cloned = client.call("POST", f"cloneGlobalTag/{tag}/{tag}-clone")
-    client.call("DELETE", f"deleteGlobalTag/{tag}-clone")
-    return cloned
+def _insert(client: Client, tag: str, lists: dict[str, str], source: random.Random) -> Response:
+    """Insert an IOV with one request."""
+    major, minor, payload = _draw(source)
+    place = {"global_tag": tag, "payload_type": source.choice(sorted(lists))}
+    times = {"since": [major, minor], "until": [major, minor + 1]}
+    return client.call("POST", "payload-iovs/insert", place | payload | times)
+
+
+def _draw(source: random.Random) -> tuple[int, int, dict[str, str]]:
+    """A random moment, and the payload of an IOV that is valid there for a single minor."""
+    major, minor = source.randint(0, LARGEST), source.randint(0, LARGEST)
+    return major, minor, {"payload_url": f"bench/{major}-{minor}.root", "checksum": "00"}
 
 
 def _row(what: str, size: int | None, responses: list[Response], iovs: int | None = None) -> dict[str, Any]:
@@ -186,9 +164,6 @@ def _show(result: Result) -> None:
     for title, names in (
         ("Reading: response time, p50 to p95", READS),
         ("Writing one IOV: response time, p50 to p95", WRITES),
-        ("Time of a clone", ("clone",)),
     ):
-        chosen = {name: series[name] for name in names if name in series}
+        chosen = {name: series[name] for name in names}
         result.plots.append(plots.lines(title, chosen, x="IOVs in the database", y="ms", **axes))
-    if max(times) > LARGEST_CLONE:
-        result.notes.append(f"Tags of more than {LARGEST_CLONE:,} IOVs were not cloned.")
