@@ -30,7 +30,7 @@ class Sizes:
     growth: tuple[int, ...] = (1, 10, 100, 1_000, 5_000, 26_000)
     growth_repeats: int = 50
     worker_counts: tuple[int, ...] = (1, 2, 3, 4)
-    connection_counts: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
+    connection_counts: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     worker_scenario: str = "worst-case"
     clone_scenarios: tuple[str, ...] = ("moderate", "heavy-usage", "worst-case")
     clone_rounds: int = 3

@@ -156,14 +156,18 @@ def workers(stage: Stage) -> Findings:
     The service is started for each number of processes, with `manage.py run`, where one gunicorn serves all
     requests. `serve` has two of them, and the number of processes of the second one would not grow in proportion.
     """
-    name = stage.options.scenario
     processes, clients = (QUICK_PROCESSES, QUICK_CLIENTS) if stage.quick else (PROCESSES, CLIENTS)
+    return workers_of(stage, stage.options.scenario, processes, clients, 1 if stage.quick else REPETITIONS)
+
+
+def workers_of(stage: Stage, name: str, processes: Sequence[int], clients: Sequence[int], repetitions: int) -> Findings:
+    """The findings for these numbers of gunicorn processes and of clients; `name` is the scenario."""
     points = [
         Point((count, client), _lookups(stage, name, client, seconds=4), name, workers=count)
         for count, client in product(processes, clients)
     ]
     sweep = Sweep(("processes", "threads"), "{} processes, {} threads")
-    sweep.measure(stage, points, 1 if stage.quick else REPETITIONS, command="run")
+    sweep.measure(stage, points, repetitions, command="run")
     best = max(sweep.runs, key=lambda point: sweep.median("rate", *point))
     axes = {"x": "threads of the client", "y": "gunicorn processes"}
     series = {

@@ -62,6 +62,11 @@ class Result:
     notes: list[str] = field(default_factory=list)
     raw: list[dict[str, Any]] = field(default_factory=list)
 
+    def add(self, other: "Result | Findings") -> None:
+        """Add the elements of another result or of the findings of a campaign."""
+        for name in ("targets", "tables", "plots", "notes", "raw"):
+            getattr(self, name).extend(getattr(other, name))
+
 
 @dataclass(frozen=True)
 class Signals:
