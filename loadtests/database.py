@@ -17,6 +17,7 @@ from loadtests.service import run_to_end
 
 SQL = Path(__file__).parent / "sql"
 PGBENCH = postgres_binaries.BINARIES / "pgbench"
+CONNECT_SECONDS = 5
 
 
 def text_of(name: str) -> str:
@@ -33,7 +34,7 @@ class Database:
     @contextlib.contextmanager
     def connect(self, *, autocommit: bool = True) -> Iterator[Connection]:
         """Connect inside the block; without `autocommit`, uncommitted changes are rolled back at its end."""
-        with contextlib.closing(psycopg2.connect(self.url)) as connection:
+        with contextlib.closing(psycopg2.connect(self.url, connect_timeout=CONNECT_SECONDS)) as connection:
             connection.autocommit = autocommit
             yield connection
 
@@ -48,6 +49,12 @@ class Database:
             cursor.execute(statement, parameters)
             row = cursor.fetchone()
             return row[0] if row else None
+
+    def responds(self) -> bool:
+        """Whether it executes a statement on a new connection."""
+        with contextlib.suppress(psycopg2.Error):
+            return self.value("SELECT 1") == 1
+        return False
 
     def sibling(self, name: str) -> "Database":
         """The database `name` of the same server."""

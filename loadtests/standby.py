@@ -10,6 +10,7 @@ import psycopg2
 from cdb.embedded import postgres_binaries
 from cdb.embedded.postgres_process import PostgresProcess
 from cdb.processes import directories
+from loadtests.database import Database
 from loadtests.service import becomes_true, frozen, kill
 from loadtests.usage import processes_in
 
@@ -45,10 +46,15 @@ class Standby:
         settings |= {"max_standby_streaming_delay": "2s", "hot_standby_feedback": "on"} | (options or {})
         self._process = PostgresProcess(data=self.data, log=self.log, socket_directory=self._sockets, options=settings)
 
+        self._database, self._source = (
+            Database(f"postgresql://{USER}@/{DATABASE}?host={quote(str(sockets))}&port={postgres_binaries.PORT}")
+            for sockets in (self._sockets, self._primary)
+        )
+
     @property
     def url(self) -> str:
         """The libpq URL of the database on the replica."""
-        return _url(self._sockets)
+        return self._database.url
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Standby"]:
@@ -60,7 +66,7 @@ class Standby:
         finally:
             self.kill()
             with contextlib.suppress(psycopg2.Error):
-                self._on(_url(self._primary), "SELECT pg_drop_replication_slot(%s)", self.name)
+                self._source.value("SELECT pg_drop_replication_slot(%s)", (self.name,))
 
     def start(self) -> None:
         """Start the replica if it does not run, and wait until it accepts connections."""
@@ -93,21 +99,21 @@ class Standby:
 
     def pause_replay(self) -> None:
         """Pause replay; the replica still receives WAL."""
-        self._on(self.url, "SELECT pg_wal_replay_pause()")
+        self._database.value("SELECT pg_wal_replay_pause()")
 
     def resume_replay(self) -> None:
         """Resume replay."""
-        self._on(self.url, "SELECT pg_wal_replay_resume()")
+        self._database.value("SELECT pg_wal_replay_resume()")
 
     def promote(self) -> None:
         """Promote the replica to a primary."""
-        self._on(self.url, "SELECT pg_promote()")
+        self._database.value("SELECT pg_promote()")
 
     def wait_until_caught_up(self) -> None:
         """Wait until the replica has replayed all WAL that the primary has flushed by now. Raises `TimeoutError`."""
-        position = self._on(_url(self._primary), "SELECT pg_current_wal_flush_lsn()::text")
+        position = self._source.value("SELECT pg_current_wal_flush_lsn()::text")
         statement = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
-        if not becomes_true(lambda: bool(self._on(self.url, statement, position)), CATCH_UP_SECONDS):
+        if not becomes_true(lambda: self._database.value(statement, (position,)), CATCH_UP_SECONDS):
             raise TimeoutError(f"the replica did not catch up within {CATCH_UP_SECONDS} s")
 
     def _create(self) -> None:
@@ -117,15 +123,3 @@ class Standby:
         options = ("--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot")
         server = ("--pgdata", str(self.data), "--host", str(self._primary), "--username", USER)
         postgres_binaries.run("pg_basebackup", *server, *options, self.name)
-
-    @staticmethod
-    def _on(url: str, statement: str, *values: str) -> object:
-        with contextlib.closing(psycopg2.connect(url, connect_timeout=5)) as connection:
-            connection.autocommit = True
-            with connection.cursor() as cursor:
-                cursor.execute(statement, values)
-                return cursor.fetchone()[0]
-
-
-def _url(sockets: Path) -> str:
-    return f"postgresql://{USER}@/{DATABASE}?host={quote(str(sockets))}&port={postgres_binaries.PORT}"

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 import psutil
-import psycopg2
 
 from loadtests import wrk
 from loadtests.chaos.clients import ClientProcesses, Loop, leave, read_nested
@@ -64,7 +63,7 @@ def kill_backend(stage: Stage) -> float:
 
 
 def _database_is_back(stage: Stage) -> float:
-    stage.wait_until_database_responds()
+    stage.wait_until(stage.database.responds, "PostgreSQL did not respond")
     return time.monotonic()
 
 
@@ -88,7 +87,7 @@ def _end_pooler(stage: Stage, number: signal.Signals) -> float:
     [pooler] = stage.service.program("pgbouncer")
     pooler.send_signal(number)
     psutil.wait_procs([pooler], timeout=30)
-    stage.wait_until_pooler_responds()
+    stage.wait_until(stage.pooled_database.responds, "PgBouncer did not respond")
     return time.monotonic()
 
 
@@ -195,7 +194,7 @@ def _crowd(stage: Stage, clients: Sequence[tuple[Loop, int, float]]) -> float:
 
 def migrate(stage: Stage) -> float:
     """Run a migration that changes the table of tags, while a transaction that has read the table stays open."""
-    with contextlib.closing(psycopg2.connect(stage.database_url())) as reader:
+    with stage.database.connect(autocommit=False) as reader:
         reader.cursor().execute('SELECT FROM "GlobalTag"')
         migration = stage.manage("migrate", *LATER)
         waited = any("A table is in use" in line for line in migration.stdout)

@@ -1,6 +1,5 @@
 """Faults, and the environment in which they are injected: the service as in production, with access to its processes."""
 
-import contextlib
 import re
 import subprocess
 import sys
@@ -9,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import psycopg2
 
 from loadtests import usage
 from loadtests.chaos.clients import Scene
 from loadtests.chaos.log import Log
+from loadtests.database import Database
 from loadtests.service import Service, ServiceError, becomes_true, start
 from loadtests.standby import Standby
 
@@ -54,35 +53,22 @@ class Stage:
         first = usage.postmaster_id(directory)
         return sorted(usage.processes_in(directory), key=lambda process: process.pid != first)
 
-    def database_url(self) -> str:
-        """The libpq URL of PostgreSQL itself, without PgBouncer."""
-        return f"postgresql://cdb@/cdb?host={self.data}/postgres/socket"
+    @property
+    def database(self) -> Database:
+        """PostgreSQL itself, without PgBouncer."""
+        return Database(f"postgresql://cdb@/cdb?host={self.data}/postgres/socket")
+
+    @property
+    def pooled_database(self) -> Database:
+        """The database of lookups through PgBouncer."""
+        settings = (self.data / "serve" / "pgbouncer.ini").read_text()
+        directory = re.search(r"^unix_socket_dir\s*=\s*(\S+)", settings, re.MULTILINE)[1]
+        return Database(f"postgresql://cdb@/cdb_lookups?host={directory}&port=6432")
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until a condition holds. Raises `ServiceError` with the words `what` if it does not in time."""
         if not becomes_true(condition, WAIT_SECONDS):
             raise ServiceError(f"{what} within {WAIT_SECONDS} s: {self.service.lines[-5:]}")
-
-    def wait_until_database_responds(self) -> None:
-        """Wait until PostgreSQL executes a statement on a new connection. Raises `ServiceError` if it does not."""
-        self.wait_until(lambda: _responds(self.database_url()), "PostgreSQL did not respond")
-
-    def wait_until_pooler_responds(self) -> None:
-        """Wait until PgBouncer executes a statement on a new connection. Raises `ServiceError` if it does not."""
-        settings = (self.data / "serve" / "pgbouncer.ini").read_text()
-        directory = re.search(r"^unix_socket_dir\s*=\s*(\S+)", settings, re.MULTILINE)[1]
-        url = f"postgresql://cdb@/cdb_lookups?host={directory}&port=6432"
-        self.wait_until(lambda: _responds(url), "PgBouncer did not respond")
-
-
-def _responds(url: str) -> bool:
-    with (
-        contextlib.suppress(psycopg2.Error),
-        contextlib.closing(psycopg2.connect(url, connect_timeout=2)) as connection,
-    ):
-        connection.cursor().execute("SELECT 1")
-        return True
-    return False
 
 
 @dataclass(frozen=True)
