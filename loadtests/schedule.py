@@ -1,4 +1,4 @@
-"""The schedule of the user `Scheduled`: waves of requests, in a file that a campaign writes and locust reads."""
+"""The schedule of the user `Scheduled`: waves of requests, in a file that the campaign hammer writes and locust reads."""
 
 import json
 from collections.abc import Sequence
@@ -10,13 +10,24 @@ from pathlib import Path
 class Wave:
     """`count` requests to a route, one every `offset` seconds, whatever the outcome of earlier ones.
 
-    `name` is the name of the requests in the recording. A wave begins when all requests of the previous one have ended.
+    `offset_ms` is the time between two requests before it is multiplied by `scale`. A wave begins when all requests of
+    the previous one have ended.
     """
 
-    name: str
     route: str
     count: int
-    offset: float
+    offset_ms: int
+    scale: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """The name of the requests in the recording."""
+        return f"{self.route}: {self.count} × {self.offset_ms} ms"
+
+    @property
+    def offset(self) -> float:
+        """The seconds between two requests."""
+        return self.offset_ms / 1000 * self.scale
 
 
 def write(path: Path, waves: Sequence[Wave]) -> None:

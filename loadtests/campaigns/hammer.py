@@ -6,8 +6,8 @@ earlier ones. The cells run one after the other.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy
@@ -39,20 +39,6 @@ SHARES |= {outcome.SERVER_ERROR: "5xx %", outcome.OVERLOADED: "504 %"}
 COLUMNS = {"requests": "requests", **SHARES, "other": "other %", "p50_ms": "p50 ms", "p99_ms": "p99 ms"}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the matrix; `offset_ms` is the time between two requests in the study, before scaling."""
-
-    route: str
-    count: int
-    offset_ms: int
-
-    @property
-    def name(self) -> str:
-        """The name of the cell's requests in the recording."""
-        return f"{self.route}: {self.count} × {self.offset_ms} ms"
-
-
 def add_options(parser: argparse._ArgumentGroup) -> None:
     """Add the options for the rate and the tag."""
     text = "factor of the offsets in the study; 1 takes more than two hours"
@@ -64,46 +50,40 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
 def run(stage: Stage) -> Findings:
     """Run all cells in one run of locust."""
     scale, scenario = stage.options.scale, stage.options.scenario
-    counts = QUICK_COUNTS if stage.quick else COUNTS
-    cells = [Cell(route, count, offset) for route in ROUTES for count in counts for offset in OFFSETS_MS]
-    waves = [Wave(cell.name, cell.route, cell.count, cell.offset_ms / 1000 * scale) for cell in cells]
-    file = stage.output / "schedule.json"
-    schedule.write(file, waves)
+    sizes = product(ROUTES, QUICK_COUNTS if stage.quick else COUNTS, OFFSETS_MS)
+    cells, file = [Wave(*size, scale) for size in sizes], stage.output / "schedule.json"
+    schedule.write(file, cells)
     settings = {"schedule": file, "scenario": scenario, **options.content(stage.options)}
     with stage.serving(scenarios=(scenario,)):
-        minutes = sum(wave.count * wave.offset for wave in waves) / 60
+        minutes = sum(cell.count * cell.offset for cell in cells) / 60
         stage.say(f"{len(cells)} cells will take {minutes:.1f} minutes")
-        run = stage.load("all cells", Load.scheduled(waves, settings))
+        run = stage.load("all cells", Load.scheduled(cells, settings))
     return _findings(run, cells, scale)
 
 
-def outcomes_of(requests: Recording, cells: Sequence[Cell]) -> dict[str, Any]:
+def outcomes_of(requests: Recording, cells: Sequence[Wave]) -> dict[str, Any]:
     """The outcomes of the requests of some cells: shares of all planned ones in percent, and percentiles of their times.
 
     Planned requests that are not in the recording count as `other`.
     """
     chosen = requests.where(numpy.isin(requests.names, [cell.name for cell in cells]))
-    planned = sum(cell.count for cell in cells)
-    shares = {name: 100 * int((chosen.outcomes == name).sum()) / planned for name in SHARES}
-    return {
-        "requests": planned,
-        **shares,
-        "other": 100 - sum(shares.values()),
-        **summaries.percentiles_of(chosen.milliseconds),
-    }
+    planned, counts = sum(cell.count for cell in cells), chosen.counts
+    shares = {name: 100 * counts[name] / planned for name in SHARES}
+    times = summaries.percentiles_of(chosen.milliseconds)
+    return {"requests": planned, **shares, "other": 100 - sum(shares.values()), **times}
 
 
-def _table(title: str, what: str, groups: Mapping[str, Sequence[Cell]], requests: Recording) -> Table:
-    rows = [{"name": name, **outcomes_of(requests, cells)} for name, cells in groups.items()]
-    for row in rows:
-        row |= {name: f"{abs(row[name]):.2f}" for name in (*SHARES, "other")}
-    return Table.of(title, rows, {"name": what, **COLUMNS})
-
-
-def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
+def _findings(run: Run, cells: list[Wave], scale: float) -> Findings:
     requests = run.recording.requests
-    total = outcomes_of(requests, cells)
-    each = [{"cell": cell, **outcomes_of(requests, [cell])} for cell in cells]
+
+    def rows_by(form: str) -> list[dict[str, Any]]:
+        """The outcomes of groups of cells by a text that is formatted from the cells."""
+        groups: dict[str, list[Wave]] = {}
+        for cell in cells:
+            groups.setdefault(form.format(cell), []).append(cell)
+        return [{"name": name, **vars(group[0]), **outcomes_of(requests, group)} for name, group in groups.items()]
+
+    [total], routes, each = rows_by("all cells"), rows_by("{0.route}"), rows_by("{0.name}")
     worst = min(each, key=lambda row: row[outcome.OK])
     scaled = [f"{offset * scale:g}" for offset in OFFSETS_MS]
     return Findings(
@@ -111,67 +91,54 @@ def _findings(run: Run, cells: list[Cell], scale: float) -> Findings:
         f"{total[outcome.NO_RESPONSE]:.2f} % none; the worst of {len(cells)} cells has {worst[outcome.OK]:.2f} % success",
         targets=[
             Target("no response, all cells", total[outcome.NO_RESPONSE], 0, at_most=True, unit="%"),
-            Target(
-                "success in the worst cell", worst[outcome.OK], LEAST_SUCCESS, False, unit="%", note=worst["cell"].name
-            ),
+            Target("success in the worst cell", worst[outcome.OK], LEAST_SUCCESS, False, unit="%", note=worst["name"]),
         ],
         tables=[
-            _table("All requests", "", {"all cells": cells}, requests),
-            _table("By offset", "offset", _grouped(cells, "{0.offset_ms} ms"), requests),
-            _table("By number of requests", "requests of a cell", _grouped(cells, "{0.count}"), requests),
-            _table("By route", "route", _grouped(cells, "{0.route}"), requests),
-            _progress(run, cells),
-            _table("Each cell", "cell", _grouped(cells, "{0.name}"), requests),
+            _table("All requests", "", [total]),
+            _table("By offset", "offset", rows_by("{0.offset_ms} ms")),
+            _table("By number of requests", "requests of a cell", rows_by("{0.count}")),
+            _table("By route", "route", routes),
+            _progress(run, routes),
+            _table("Each cell", "cell", each),
         ],
         plots=[_plot(each)],
         runs=[run],
         notes=notes("hammer", offsets=OFFSETS_MS, scale=f"{scale:g}", scaled=scaled, factor=f"{1 / scale:g}"),
-        figures={"success: %": [total[outcome.OK]]} | _figures(requests, cells),
+        figures={"success: %": [total[outcome.OK]]}
+        | {
+            f"{row['name']}: p{share} ms": [row[f"p{share}_ms"]]
+            for row in routes
+            for share in (50, 99)
+            if row["p50_ms"]
+        },
         raw=[vars(cell) | requests.where(requests.names == cell.name).counts for cell in cells],
     )
 
 
-def _grouped(cells: Sequence[Cell], form: str) -> dict[str, list[Cell]]:
-    """The cells by a text that is formatted from them."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(form.format(cell), []).append(cell)
-    return groups
-
-
-def _figures(requests: Recording, cells: list[Cell]) -> dict[str, list[float]]:
-    figures = {}
-    for route, of_route in _grouped(cells, "{0.route}").items():
-        found = outcomes_of(requests, of_route)
-        figures |= {f"{route}: p{share} ms": [found[f"p{share}_ms"]] for share in (50, 99) if found["p50_ms"]}
-    return figures
+def _table(title: str, what: str, rows: list[dict[str, Any]]) -> Table:
+    """A table whose shares are not rounded by the report, so that 99.96 % is not 100 %."""
+    shown = [row | {name: f"{abs(row[name]):.2f}" for name in (*SHARES, "other")} for row in rows]
+    return Table.of(title, shown, {"name": what, **COLUMNS})
 
 
 def _plot(each: list[dict[str, Any]]) -> Plot:
-    rows = [
-        {"series": f"{row['cell'].route}, {row['cell'].count} requests", "offset": row["cell"].offset_ms, **row}
-        for row in each
-    ]
-    series = curves(rows, "series", "offset", "p99_ms")
+    rows = [{"series": f"{row['route']}, {row['count']} requests", **row} for row in each]
     axes = {"x": "offset of the study, ms", "y": "ms", "log_x": True, "log_y": True}
-    return plots.lines("99th percentile of each cell", series, **axes)
+    return plots.lines("99th percentile of each cell", curves(rows, "series", "offset_ms", "p99_ms"), **axes)
 
 
-def _progress(run: Run, cells: list[Cell]) -> Table:
+def _progress(run: Run, routes: list[dict[str, Any]]) -> Table:
     """How far requests got: to the view, to the query and back.
 
     Without /metrics only the number of sent requests is known.
     """
-    rows, names = [], run.recording.requests.names
-    for route in ROUTES:
-        sent = int(numpy.isin(names, [cell.name for cell in cells if cell.route == route]).sum())
-        counts: list[int | None] = [None, None, None]
-        if run.counters:
-            counts[0] = round(metrics.total(run.counters, "cdb_requests_total", of=f"/{SERVED.get(route, route)}"))
-        if run.counters and route == "lookup":
-            counts[1:] = (
-                round(metrics.total(run.counters, f"cdb_lookups_{how}_total")) for how in ("started", "finished")
-            )
+    rows, names, counters = [], run.recording.requests.names.tolist(), run.counters
+    for route in (row["route"] for row in routes):
+        sent, counts = sum(name.startswith(f"{route}: ") for name in names), [None, None, None]
+        if counters:
+            counts[0] = round(metrics.total(counters, "cdb_requests_total", of=f"/{SERVED.get(route, route)}"))
+        if counters and route == "lookup":
+            counts[1:] = (round(metrics.total(counters, f"cdb_lookups_{how}_total")) for how in ("started", "finished"))
         rows.append((route, sent, *counts))
     columns = ("route", "sent", "reached the view", "query started", "query finished")
     title = "On the way (the last three as /metrics counts; responses from nginx's cache reach no view)"

@@ -53,7 +53,7 @@ def test_hammer_reports_outcomes_of_each_cell(stage, monkeypatch):
 
 def test_hammer_counts_missing_requests_as_other(stage):
     requests = stage.runs[0].recording.requests
-    cell = hammer.Cell("lookup", 4, 50)
+    cell = hammer.Wave("lookup", 4, 50)
     assert hammer.outcomes_of(requests, [cell])[outcome.OK] == 100
     without = requests.where(requests.names != cell.name)
     found = hammer.outcomes_of(without, [cell])
