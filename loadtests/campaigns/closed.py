@@ -86,13 +86,17 @@ def scenarios(stage: Stage) -> Findings:
         "IOVs": lambda name, _: SCENARIOS[name].iovs,
         "remark": lambda *point: "" if sweep.median("rows", *point) else "nothing is valid yet",
     }
+    axes = {
+        "place": lambda name, pattern: (pattern, SCENARIOS[name].iovs),
+        "x": f"IOVs in the tag ({', '.join(names)})",
+    }
     return sweep.findings(
         f"{largest[0]} at random moments: {number(sweep.median('rate', *largest))} lookups per second, p99 "
         f"{number(sweep.median('p99', *largest))} ms",
         [sweep.table_of(f"{threads} threads × {calls} calls", **columns)],
         [
-            _by_size(sweep, names, "rate", "Mean frequency", "lookups/s"),
-            _by_size(sweep, names, "p95", "Response time, p95", "ms"),
+            sweep.scaling("Mean frequency", "rate", y="lookups/s", **axes),
+            sweep.scaling("Response time, p95", "p95", y="ms", **axes),
             plots.bars("Mean frequency by scenario and moments", sweep.spreads("rate"), x="lookups/s"),
         ],
         notes("scenarios", threads=threads, repetitions=repetitions),
@@ -100,14 +104,6 @@ def scenarios(stage: Stage) -> Findings:
         # Random data have no row that is valid at the first moment.
         empty=[(name, "first") for name in names],
     )
-
-
-def _by_size(sweep: Sweep, names: Sequence[str], figure: str, title: str, unit: str) -> plots.Plot:
-    """A plot of a figure against the size of the scenarios, with a line for each pattern."""
-    series = {
-        pattern: [(SCENARIOS[name].iovs, sweep.values(figure, name, pattern)) for name in names] for pattern in PATTERNS
-    }
-    return plots.scaling(title, series, x=f"IOVs in the tag ({', '.join(names)})", y=unit)
 
 
 def threads_options(parser: argparse._ArgumentGroup) -> None:
@@ -169,19 +165,14 @@ def workers_of(stage: Stage, name: str, processes: Sequence[int], clients: Seque
     sweep = Sweep(("processes", "threads"), "{} processes, {} threads")
     sweep.measure(stage, points, repetitions, command="run")
     best = max(sweep.runs, key=lambda point: sweep.median("rate", *point))
-    axes = {"x": "threads of the client", "y": "gunicorn processes"}
-    series = {
-        f"{count} processes": [(client, sweep.values("rate", count, client)) for client in clients]
-        for count in processes
-    }
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', *best))} lookups per second, with {best[0]} processes "
         f"and {best[1]} threads",
         [sweep.table_of(name)],
         [
-            sweep.surface("Frequency", "rate", processes, clients, unit="lookups/s", **axes),
-            sweep.surface("Response time, p95", "p95", processes, clients, unit="ms", **axes),
-            plots.scaling("Frequency, with its spread", series, x=axes["x"], y="lookups/s", log_y=False),
+            sweep.surface("Frequency", "rate", unit="lookups/s"),
+            sweep.surface("Response time, p95", "p95", unit="ms"),
+            sweep.scaling("Frequency, with its spread", "rate", y="lookups/s", log_y=False),
         ],
         notes("workers"),
         figures=("rate", "p95"),
@@ -201,16 +192,14 @@ def types_iovs(stage: Stage) -> Findings:
     points = [Point(point, _lookups(stage, name, clients, seconds=3), name) for point, name in names.items()]
     sweep = Sweep(("payload types", "IOVs of each"), "{} types, {} IOVs of each", "{} types × {} IOVs")
     sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
-    axes = {"x": "IOVs of each payload type", "y": "payload types"}
-    series = {f"{count} types": [(each, sweep.values("p50", count, each)) for each in iovs] for count in types}
     return sweep.findings(
         f"{types[-1]} payload types with {iovs[-1]:,} IOVs of each: p50 {number(sweep.median('p50', types[-1], iovs[-1]))} ms; "
         f"with {iovs[0]} IOVs of each {number(sweep.median('p50', types[-1], iovs[0]))} ms",
         [sweep.table_of(f"Lookups at random moments, {clients} threads", IOVs=lambda count, each: count * each)],
         [
-            sweep.surface("Response time, p50", "p50", types, iovs, unit="ms", **axes),
-            sweep.surface("Frequency", "rate", types, iovs, unit="lookups/s", **axes),
-            plots.scaling("Response time, p50", series, x=axes["x"], y="ms"),
+            sweep.surface("Response time, p50", "p50", unit="ms"),
+            sweep.surface("Frequency", "rate", unit="lookups/s"),
+            sweep.scaling("Response time, p50", "p50", y="ms"),
         ],
         notes("types-iovs", clients=clients),
         figures=("rate", "p50"),

@@ -16,8 +16,8 @@ from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests import burst
 from loadtests.burst import SHOWN, allow_files
 from loadtests.campaigns import options
-from loadtests.campaigns.repetitions import Repetitions
 from loadtests.campaigns.stage import Stage
+from loadtests.campaigns.sweep import Repetitions
 from loadtests.harness import clone_with_statuses, in_turns
 from loadtests.recording.outcome import NO_RESPONSE, OK
 from loadtests.reporting import plots

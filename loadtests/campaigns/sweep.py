@@ -1,15 +1,14 @@
-"""Sweeps: lookups in closed loops at several points, repeated in turns, and their figures with the spread."""
+"""Repeated measurements, and sweeps: lookups in closed loops at several points, in turns, with the spread of figures."""
 
 import itertools
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.repetitions import Repetitions
 from loadtests.campaigns.stage import Stage
 from loadtests.client import Client, lookup_path
 from loadtests.content.moments import drawing
@@ -17,6 +16,7 @@ from loadtests.content.starts import Starts
 from loadtests.content.tags import scenario_of
 from loadtests.harness import in_turns
 from loadtests.reporting import plots, summaries
+from loadtests.reporting.figures import Spread
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target, all_correct
 
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS, WARM_UP_THREADS = 1.0, 0.2, 16
@@ -26,6 +26,75 @@ COLUMNS = {"count": "lookups", "rate": "lookups/s", "peak": "busiest second", "p
 COLUMNS |= {"p99": "p99 ms", "rows": "rows per response", "failed": "failed requests", "cores": "generator, cores"}
 # The values of repetitions are added; those of other columns are shown with their spread.
 COUNTS = ("count", "failed")
+
+Figures = Mapping[str, float | None]
+
+
+@dataclass
+class Repetitions:
+    """The figures of all repetitions of a measurement, by the parts of its points.
+
+    The parts of a point are the numbers or names that identify it. `columns` are their columns in tables and CSV files,
+    `label` is a format of them.
+    """
+
+    columns: tuple[str, ...]
+    label: str = "{}"
+    measured: dict[tuple, list[Figures]] = field(default_factory=dict, init=False)
+
+    def add(self, parts: tuple, figures: Figures) -> None:
+        """Add a repetition of a point."""
+        self.measured.setdefault(parts, []).append(figures)
+
+    def values(self, name: str, *parts: Any) -> list[float]:
+        """The values of a figure in all repetitions of a point that have it."""
+        return [one[name] for one in self.measured[parts] if one[name] is not None]
+
+    def median(self, name: str, *parts: Any) -> float | None:
+        """The median of a figure at a point; None without values."""
+        values = self.values(name, *parts)
+        return Spread.of(values).median if values else None
+
+    def spreads(self, name: str) -> dict[str, Spread]:
+        """The spread of a figure at all points, by their labels."""
+        return {self.label.format(*parts): Spread.of(self.values(name, *parts)) for parts in self.measured}
+
+    def table(
+        self,
+        title: str,
+        headings: Mapping[str, str],
+        *,
+        sums: Sequence[str] = (),
+        more: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Table:
+        """A table with a row for each point, and the spread of each figure, or its sum for those in `sums`.
+
+        `headings` are by the name of the figure. `more` are further columns before the figures, with functions of the parts.
+        """
+        rows, more = [], more or {}
+        for parts in self.measured:
+            values = {name: self.values(name, *parts) for name in headings}
+            shown = {name: str(Spread.of(found)) if found else None for name, found in values.items()}
+            shown |= {name: int(sum(values[name])) for name in sums}
+            rows.append((*parts, *(cell(*parts) for cell in more.values()), *shown.values()))
+        return Table(title, (*self.columns, *more, *headings.values()), rows)
+
+    def figures(self, headings: Mapping[str, str], label: str = "") -> dict[str, list[float]]:
+        """The values of some figures for `compare`, by the labels of points and the headings; those without are omitted."""
+        return {
+            f"{(label or self.label).format(*parts)}: {heading}": values
+            for parts in self.measured
+            for name, heading in headings.items()
+            if (values := self.values(name, *parts))
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each repetition, for the CSV file."""
+        return [
+            dict(zip(self.columns, parts, strict=True)) | {"repetition": number} | one
+            for parts, repetitions in self.measured.items()
+            for number, one in enumerate(repetitions, 1)
+        ]
 
 
 @dataclass(frozen=True)
@@ -78,10 +147,24 @@ class Sweep(Repetitions):
         """A table with a row for each point; `more` are further columns, with functions of the parts."""
         return self.table(f"{title}: median (least–most) of repetitions", COLUMNS, sums=COUNTS, more=more)
 
-    def surface(self, title: str, name: str, rows: Sequence, columns: Sequence, **labels: str) -> Plot:
-        """A heat map of the medians of a figure at the points (row, column); `labels` are those of `plots.surface`."""
+    def surface(self, title: str, name: str, *, unit: str) -> Plot:
+        """A heat map of the medians of a figure, for points that are (row, column)."""
+        rows, columns = (list(dict.fromkeys(part)) for part in zip(*self.runs, strict=True))
         values = [[self.median(name, row, column) for column in columns] for row in rows]
-        return plots.surface(title, rows, columns, values, **labels)
+        return plots.surface(title, rows, columns, values, x=self.columns[1], y=self.columns[0], unit=unit)
+
+    def scaling(
+        self, title: str, name: str, place: Callable[..., tuple[str, float]] | None = None, **axes: Any
+    ) -> Plot:
+        """Lines of a figure with its spread; `place` gives the line and the x of a point's parts.
+
+        By default, points are (line, x). `axes` are those of `plots.scaling`.
+        """
+        series: dict[str, list[tuple[float, list[float]]]] = {}
+        for parts in self.runs:
+            line, x = place(*parts) if place else (f"{parts[0]} {self.columns[0]}", parts[1])
+            series.setdefault(line, []).append((x, self.values(name, *parts)))
+        return plots.scaling(title, series, **({"x": self.columns[-1]} | axes))
 
     def findings(
         self,
