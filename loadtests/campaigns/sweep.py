@@ -50,14 +50,17 @@ class Repetitions:
         """The values of a figure in all repetitions of a point that have it."""
         return [one[name] for one in self.measured[parts] if one[name] is not None]
 
+    def spread(self, name: str, *parts: Any) -> Spread:
+        """The spread of a figure at a point. Raises `ValueError` without values."""
+        return Spread.of(self.values(name, *parts))
+
     def median(self, name: str, *parts: Any) -> float | None:
         """The median of a figure at a point; None without values."""
-        values = self.values(name, *parts)
-        return Spread.of(values).median if values else None
+        return self.spread(name, *parts).median if self.values(name, *parts) else None
 
     def spreads(self, name: str) -> dict[str, Spread]:
         """The spread of a figure at all points, by their labels."""
-        return {self.label.format(*parts): Spread.of(self.values(name, *parts)) for parts in self.measured}
+        return {self.label.format(*parts): self.spread(name, *parts) for parts in self.measured}
 
     def table(
         self,

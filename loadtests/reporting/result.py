@@ -1,7 +1,7 @@
 """The elements of a report, and the data that parts of the bench and campaigns pass to it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from loadtests.recording.reading import Recording
@@ -62,10 +62,11 @@ class Result:
     notes: list[str] = field(default_factory=list)
     raw: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, other: "Result | Findings") -> None:
-        """Add the elements of another result or of the findings of a campaign."""
-        for name in ("targets", "tables", "plots", "notes", "raw"):
-            getattr(self, name).extend(getattr(other, name))
+    def add(self, findings: "Findings", prefix: str = "") -> None:
+        """Add the findings of a campaign; the names of targets get the prefix."""
+        self.targets += [replace(target, name=prefix + target.name) for target in findings.targets]
+        for name in ("tables", "plots", "notes", "raw"):
+            getattr(self, name).extend(getattr(findings, name))
 
 
 @dataclass(frozen=True)

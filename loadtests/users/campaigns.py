@@ -1,7 +1,6 @@
 """Users that only campaigns need, with their options; the web UI does not offer them."""
 
 import itertools
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,12 @@ from urllib.parse import quote
 from locust import events
 from locust.argument_parser import LocustArgumentParser
 
-from cdb_rest.domain.moment import Moment
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
-from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests import schedule
 from loadtests.client import lookup_path
 from loadtests.content.blocks import Content, row_to_insert, start_of
 from loadtests.content.expected import Expected
+from loadtests.content.moments import drawing
 from loadtests.recording.rows import now
 from loadtests.users.base import CheckedUser
 from loadtests.users.calls import Calls
@@ -96,7 +94,7 @@ class ReadBack(_Numbered):
 
 
 class StudyLookup(CheckedUser):
-    """The client of the load study (docs/load-tests.md): single lookups at random moments, each over a new connection.
+    """The client of the load study (docs/load-tests.md): single lookups, each over a new connection.
 
     The route is an option, so that strategies can be measured.
     """
@@ -107,10 +105,11 @@ class StudyLookup(CheckedUser):
         super().__init__(environment)
         if type(self).expected is None:
             type(self).expected = Expected(self.options.lookup_tag, "random", seed=1)
+        self._draw = drawing(self.options.pattern)
 
     def job(self, calls: Calls) -> None:
         """Send one lookup."""
-        options, moment = self.options, Moment(random.randrange(RANDOM_MOMENTS), random.randrange(RANDOM_MOMENTS))
+        options, moment = self.options, self._draw()
 
         def check(reply: Reply) -> str | None:
             reply.rows = len(reply.json)

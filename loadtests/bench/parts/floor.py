@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadtests.bench.harness import COSTS, Harness, columns
-from loadtests.bench.parts import strategies
 from loadtests.client import Client, lookups
 from loadtests.database import text_of
 from loadtests.reporting import plots
@@ -25,6 +24,7 @@ TITLE = "Distance to the floor"
 HTTP, FLOOR = "HTTP, the service's own lookup", "floor: pgbench calls the same function"
 STUDY_SIMPLE, STUDY_PREPARED = "study: LATERAL, planned each time", "study: LATERAL, prepared"
 LATERAL, ORDER_BY = "HTTP, sql_lateral", "HTTP, orm_orderby"
+ORDER_BY_ROUTE = "payloadiovs_orm_orderby/"
 HTTP_CONNECTIONS = (2, 3, 4, 6, 8, 12)
 SAME_ROWS = (
     'SELECT (SELECT (count(*), min(payload_list_id), max(payload_list_id)) FROM study."PayloadIOV") = '
@@ -72,7 +72,7 @@ def _create_study_table(harness: Harness) -> None:
 
 
 def _contenders(harness: Harness, service: Service) -> dict[str, Contender]:
-    sizes, found = harness.sizes, strategies.routes(service)
+    sizes = harness.sizes
     counts = HTTP_CONNECTIONS if sizes.name in ("full", "large") else sizes.client_counts
 
     def over_http(route: str, client_counts: tuple[int, ...] = counts, seconds: int = sizes.floor_seconds) -> Contender:
@@ -93,15 +93,15 @@ def _contenders(harness: Harness, service: Service) -> dict[str, Contender]:
 
     # A lookup takes seconds in large tags: two clients, for the time of some lookups.
     with Client(service.host) as client:
-        slow = lookups(client, sizes.largest, "random", calls=3, seconds=0, route=found["orm_orderby"])
+        slow = lookups(client, sizes.largest, "random", calls=3, seconds=0, route=ORDER_BY_ROUTE)
     longest = math.ceil(2.5 * max(one.wall for one in slow) / 1000)
     return {
         HTTP: over_http("payloadiovs/"),
         FLOOR: directly("floor", "prepared"),
         STUDY_SIMPLE: directly("study_lookup", "simple"),
         STUDY_PREPARED: directly("study_lookup", "prepared"),
-        LATERAL: over_http(found["sql_lateral"]),
-        ORDER_BY: over_http(found["orm_orderby"], (2,), max(sizes.floor_seconds, longest)),
+        LATERAL: over_http("payloadiovs_sql_lateral/"),
+        ORDER_BY: over_http(ORDER_BY_ROUTE, (2,), max(sizes.floor_seconds, longest)),
     }
 
 

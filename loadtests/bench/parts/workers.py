@@ -5,12 +5,8 @@ is started with each number of gunicorn workers (four threads each). Once all co
 rate is constant and the response time grows in proportion.
 """
 
-import tempfile
-from pathlib import Path
-
 from loadtests.bench.harness import Harness
 from loadtests.campaigns import closed
-from loadtests.campaigns.stage import Stage
 from loadtests.reporting.result import Result
 
 TITLE = "Workers and clients"
@@ -19,7 +15,6 @@ TITLE = "Workers and clients"
 def measure(harness: Harness, result: Result) -> None:
     """Run the campaign on the data of the bench."""
     sizes = harness.sizes
-    with tempfile.TemporaryDirectory(dir=harness.data) as directory:
-        stage = Stage(harness.data, output=Path(directory), quick=sizes.too_small)
+    with harness.stage() as stage:
         counts = (sizes.worker_counts, sizes.connection_counts)
-        result.add(closed.workers_of(stage, sizes.worker_scenario, *counts, repetitions=1))
+        result.add(closed.workers_of(stage, sizes.worker_scenario, *counts, repetitions=1), "workers: ")
