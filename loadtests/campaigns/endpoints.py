@@ -111,7 +111,10 @@ def database_times(stage: Stage, points: Sequence[Point]) -> Iterator[dict[str, 
 def _plots(sweep: Sweep, times: list[dict[str, Any]], largest: str, series: dict[str, tuple]) -> Iterator[Plot]:
     """Frequency and response times in the largest tag, and database times, all at random moments."""
     yield plots.bars(
-        "Frequency", {route: sweep.spread("rate", *point) for route, point in series.items()}, x="lookups/s", log_x=True
+        f"{largest}: frequency",
+        {route: sweep.spread("rate", *point) for route, point in series.items()},
+        x="lookups/s",
+        log_x=True,
     )
     shown = {
         route: tuple(sweep.median(share, *point) for share in ("p50", "p95", "p99")) for route, point in series.items()

@@ -6,7 +6,6 @@ import socket
 import pytest
 
 from loadtests import wrk
-from loadtests.bench.parts.crosscheck import statuses_in
 from tests.programs import needs
 
 CONNECTIONS = 3
@@ -82,13 +81,3 @@ def test_missing_wrk_is_reported_with_its_package(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(wrk.MissingProgramError, match=r"^wrk .*apt-get install wrk$"):
         wrk.run("http://127.0.0.1:1/", seconds=1, connections=1)
-
-
-def test_statuses_in_access_log_are_counted(tmp_path):
-    log = tmp_path / "access.log"
-    log.write_text(
-        '127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /api/cdb_rest/payloadiovs/?gtName=x HTTP/1.1" 200 12 "-" "-"\n'
-        '127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /health/ready HTTP/1.1" 200 12 "-" "-"\n'
-        '127.0.0.1 - - [21/Nov/2026:12:00:00 +0000] "GET /api/cdb_rest/payloadiovs/?gtName=y HTTP/1.1" 404 12 "-" "-"\n'
-    )
-    assert statuses_in(log) == {200: 1, 404: 1}

@@ -1,15 +1,14 @@
 """The client's counts compared with the server's access log, which would reveal a harness that counts incorrectly.
 
-A second service on the same database writes an access log. wrk requests two tags, one of which does not exist, and counts
-the responses by status. When its time is over, each connection may have a request in progress, which the server logs and
-wrk does not count: the log may have more lines, by at most the number of connections.
+nginx of `make serve` writes the access log. wrk requests two tags, one of which does not exist, and counts the responses by
+status. When its time is over, each connection may have a request in progress, which nginx logs, with status 499 if it had
+no response, and wrk does not count: the log may have more lines, by at most the number of connections.
 """
 
-import re
 from collections import Counter
-from pathlib import Path
 
 from loadtests import wrk
+from loadtests.access_log import AccessLog, size_of
 from loadtests.bench.harness import Harness
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import running
@@ -22,14 +21,14 @@ TAG = "tiny"
 def measure(harness: Harness, result: Result) -> None:
     """Run wrk once and compare its counts with the log."""
     harness.seed(TAG)
-    log = harness.data / "access.log"
-    log.unlink(missing_ok=True)
-    with running(harness.settings.with_database(harness.database.url), CDB_ACCESS_LOG=str(log)) as service:
+    path = harness.data / "serve" / "access.log"
+    offset = size_of(path)
+    with running(harness.settings, command="serve") as service:
         other = service.lookup_url("not-there")
         load = {"other_url": other, "seconds": harness.sizes.cross_check_seconds, "connections": CONNECTIONS}
         found = wrk.run(service.lookup_url(TAG), count_statuses=True, **load)
     # The service has ended, so the file is complete.
-    logged = statuses_in(log)
+    logged = Counter(AccessLog.read(path, offset).statuses.astype(int).tolist())
     missing = logged.total() - found.requests
     note = "" if missing >= 0 else "wrk counted responses that are not in the log"
     # A log that lacks requests must miss the target as well.
@@ -45,9 +44,3 @@ def measure(harness: Harness, result: Result) -> None:
         Table("Other counts of wrk", others, [(found.refused, found.timeouts, found.broken)]),
     ]
     result.raw += [{"status": status, "wrk": counted, "access_log": line} for status, counted, line in rows]
-
-
-def statuses_in(log: Path) -> Counter[int]:
-    """The lookups in an access log by status, which comes after the quoted request."""
-    lines = [line for line in log.read_text(errors="replace").splitlines() if "payloadiovs" in line]
-    return Counter(int(found[1]) for line in lines if (found := re.search(r'" (\d{3})(?: |$)', line)))
