@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,7 +99,12 @@ def main(arguments: Sequence[str]) -> int:
     moment = Moment(options.major, options.minor)
     expected = Expected(options.scenario, "random", 1, tag=options.global_tag)
     url = f"{options.host}{PREFIX}{lookup_path(options.global_tag, moment)}"
-    _play(options, url, cache(partial(_verdict, expected, moment)))
+
+    @cache
+    def verdict(status: int, body: bytes) -> tuple[str, str]:
+        return outcome.judged(status, body, (200,), lambda: expected.fault(moment, body))
+
+    _play(options, url, verdict)
     return 0
 
 
@@ -206,17 +211,6 @@ def _write(
         files.requests.writerow(Request(*times, USER, USER, JOB, 0, whole, 1, 0, ""))
     files.samples.writerow(Sample(due + seconds, cores, lag, 1, len(jobs)))
     files.close()
-
-
-def _verdict(expected: Expected, moment: Moment, status: int, body: bytes) -> tuple[str, str]:
-    """The outcome of a response, and the description of a failure."""
-    if status != 200:
-        return outcome.of_status(status, 200), outcome.of_response(status, body)
-    try:
-        fault = expected.fault(moment, body)
-    except ValueError as error:
-        fault = f"not of the expected form: {error}: {body[:100]!r}"
-    return (outcome.WRONG, fault[: outcome.DETAIL_LENGTH]) if fault else (outcome.OK, "")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""The possible outcomes of a request, as reports and recordings name them."""
+"""The possible outcomes of a request, as reports and recordings name them, and how a response is judged."""
+
+from collections.abc import Callable, Collection
 
 OK = "success"
 # The status and form were correct, the content was not.
@@ -27,9 +29,16 @@ def of_response(status: int, body: bytes) -> str:
     return f"status {status}: {body.decode(errors='replace') or 'no body'}"[:DETAIL_LENGTH]
 
 
-def of_status(status: int, expected: int) -> str:
-    """The outcome by the HTTP status (0: no response).
+def judged(status: int, body: bytes, accepted: Collection[int], check: Callable[[], str | None]) -> tuple[str, str]:
+    """The outcome of a response (status 0: none), and for a failure its description.
 
-    A status that is neither expected nor an error is a wrong response.
+    A status that is neither accepted nor an error is a wrong response. `check` describes what is wrong with the content of a
+    response with an accepted status, or returns None; any exception means that the content has an unexpected form.
     """
-    return OK if status == expected else OF_STATUS.get(status, OF_CLASS.get(status // 100, WRONG))
+    if status not in accepted:
+        return OF_STATUS.get(status, OF_CLASS.get(status // 100, WRONG)), of_response(status, body)
+    try:
+        fault = check()
+    except Exception as unexpected:
+        fault = f"not of the expected form: {unexpected!r}: {body[:100]!r}"
+    return (WRONG, fault[:DETAIL_LENGTH]) if fault else (OK, "")

@@ -12,7 +12,7 @@ from loadtests.reporting import noise, plots
 from loadtests.reporting.campaign import FILE, FORMAT
 from loadtests.reporting.figures import Spread, number, ratio
 from loadtests.reporting.noise import Change
-from loadtests.reporting.report import Report, notes
+from loadtests.reporting.report import Report, markdown_table, notes
 from loadtests.reporting.result import Result, Table
 from loadtests.reporting.summaries import PERCENTILES
 
@@ -73,9 +73,7 @@ def write(before: Path, after: Path, directory: Path | None = None) -> tuple[Pat
     lines = list(report.notes[:-1])
     # With many figures, the terminal shows those that changed; the page has all of them.
     for table in report.results[0].tables[:1]:
-        shown = [table.columns, *table.rows[:MOST_ROWS]]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-        lines += ["  ".join(map(str.ljust, line, widths)).rstrip() for line in shown]
+        lines.append(markdown_table(Table("", table.columns, table.rows[:MOST_ROWS])))
         lines += [f"… and {len(table.rows) - MOST_ROWS} more on the page"] if len(table.rows) > MOST_ROWS else []
     return report.write(directory or home), "\n".join([*lines, report.headline])
 

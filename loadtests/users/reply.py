@@ -11,7 +11,6 @@ from loadtests.recording import outcome
 if TYPE_CHECKING:
     from locust.contrib.fasthttp import FastResponse
 
-NO_STATUS = -1
 # Failures are counted together if their descriptions begin with this number of equal characters.
 KIND_LENGTH = 80
 
@@ -53,11 +52,5 @@ def verdict(
 ) -> tuple[str, str]:
     """The outcome of a request, and for a failure its description; `error` is the exception that ended the response."""
     accepted = [status] if isinstance(status, int) else status
-    found = outcome.of_status(reply.status, reply.status if reply.status in accepted else NO_STATUS)
-    if found != outcome.OK:
-        return found, outcome.of_response(reply.status, repr(error).encode() if error else reply.body)
-    try:
-        fault = check(reply) if check else None
-    except Exception as unexpected:
-        fault = f"not of the expected form: {unexpected!r}: {reply.body[:100]!r}"
-    return (outcome.WRONG, fault[: outcome.DETAIL_LENGTH]) if fault else (outcome.OK, "")
+    body = repr(error).encode() if error else reply.body
+    return outcome.judged(reply.status, body, accepted, lambda: check(reply) if check else None)
