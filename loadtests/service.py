@@ -18,6 +18,7 @@ from typing import IO, Any
 import psutil
 
 from cdb.env import ROOT
+from cdb.processes import signals
 
 START_SECONDS = 120
 STOP_SECONDS = 60
@@ -36,11 +37,9 @@ class ServiceError(Exception):
 def prepare_process() -> None:
     """Handle SIGTERM and SIGHUP like Ctrl-C, and remove libpq's variables (PG…) from the environment.
 
-    A shell ignores SIGINT for background jobs, so its handler is set as well. libpq's variables could redirect
-    connections.
+    libpq's variables could redirect connections.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    signals.install(interrupts=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]
 
@@ -84,6 +83,22 @@ def start(command: Sequence[str], environment: Mapping[str, str] | None, output:
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **options)
 
 
+@contextlib.contextmanager
+def started(
+    command: Sequence[str], environment: Mapping[str, str] | None, output: int | IO[str], seconds: float = STOP_SECONDS
+) -> Iterator[subprocess.Popen]:
+    """Run a program, as `start` does, inside the block. At the end it is stopped, as `stop` does, unless it has ended."""
+    process = None
+    try:
+        # A signal before the assignment would leave a process that nothing stops.
+        with signals.deferred():
+            process = start(command, environment, output)
+        yield process
+    finally:
+        if process is not None:
+            stop(process, seconds)
+
+
 def stop(process: subprocess.Popen, seconds: float = STOP_SECONDS) -> None:
     """Terminate a process that `start` started; if it does not exit in time, kill it. Its children are killed with it."""
     if process.poll() is not None:
@@ -125,14 +140,10 @@ def run_to_end(command: Sequence[str], environment: Mapping[str, str] | None = N
     """Run a program to its end; it is stopped if this process is interrupted meanwhile."""
     with tempfile.TemporaryFile("w+") as output:
         begin = time.monotonic()
-        process = start(command, environment, output)
-        try:
+        with started(command, environment, output) as process:
             # wait4 gives the usage of this child alone; getrusage would give the sum over all children.
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-        except BaseException:
-            stop(process)
-            raise
         seconds, cpu_seconds = time.monotonic() - begin, usage.ru_utime + usage.ru_stime
         output.seek(0)
         return Finished(process.returncode, output.read(), seconds, cpu_seconds, usage.ru_maxrss * 1024)
@@ -213,8 +224,8 @@ def running(
     """
     port = port or free_port()
     environment = settings.environment(PORT=str(port), CDB_WORKERS=str(workers or ""), **extra)
-    with tempfile.NamedTemporaryFile("w") as output:
-        process = start([sys.executable, "manage.py", command], environment, output)
+    program = [sys.executable, "manage.py", command]
+    with tempfile.NamedTemporaryFile("w") as output, started(program, environment, output) as process:
         service = Service(settings, process, port, workers or 0, command, Path(output.name))
         family: list[psutil.Process] = []
         try:

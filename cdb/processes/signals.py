@@ -12,7 +12,7 @@ in two cases:
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -21,10 +21,16 @@ RETRY_SECONDS = 0.02
 _depth = 0
 # The signal that has not raised its exception yet.
 _pending: int | None = None
+_interrupts: Collection[int] = ()
 
 
-def install() -> None:
-    """Make SIGTERM and SIGHUP raise `SystemExit`, and SIGINT `KeyboardInterrupt`, in the main thread."""
+def install(interrupts: Collection[int] = (signal.SIGINT,)) -> None:
+    """Make SIGINT, SIGTERM and SIGHUP raise an exception in the main thread.
+
+    The signals in `interrupts` raise `KeyboardInterrupt`, the others `SystemExit` with 128 plus the signal's number.
+    """
+    global _interrupts
+    _interrupts = interrupts
     # A shell makes background processes ignore SIGINT, but a program that sends it wants the command to end.
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _handle)
@@ -78,7 +84,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 def _raise() -> None:
     global _pending
     number, _pending = _pending, None
-    if number == signal.SIGINT:
+    if number in _interrupts:
         raise KeyboardInterrupt
     if number is not None:
         sys.exit(128 + number)

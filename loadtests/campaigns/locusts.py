@@ -12,7 +12,7 @@ from cdb.env import ROOT
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
 from loadtests.schedule import Wave
-from loadtests.service import ServiceError, Settings, free_port, last_line, start, stop
+from loadtests.service import ServiceError, Settings, free_port, last_line, started
 
 # locust must end within this time after the end of the test and the timeout of its last requests.
 END_SECONDS = 60
@@ -106,14 +106,11 @@ def run(host: str, load: Load, directory: Path) -> Recording:
     with log.open("w") as output:
         environment = Settings(directory, {}).environment()
         command = [sys.executable, "-m", "locust", *load.arguments(host, directory)]
-        process = start(command, environment, output)
-        try:
-            code = process.wait(load.longest_seconds)
-        except BaseException as error:
-            stop(process, STOP_SECONDS)
-            if isinstance(error, subprocess.TimeoutExpired):
+        with started(command, environment, output, STOP_SECONDS) as process:
+            try:
+                code = process.wait(load.longest_seconds)
+            except subprocess.TimeoutExpired as error:
                 raise ServiceError(f"locust did not end within {error.timeout:.0f} s") from error
-            raise
     if code:
         raise ServiceError(f"locust failed ({code}): {last_line(log.read_text())}")
     complete = len(list(directory.glob("complete-*")))
