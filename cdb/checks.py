@@ -26,7 +26,7 @@ def check_hosts(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_files(**_: Any) -> list[Warning]:
-    """Warn if other accounts have access to a file with secrets."""
+    """Warn if other accounts have access to the file of the generated signing key, or to a `.env` file with secrets."""
     return [
         Warning(f"{file} has secrets, and other accounts can read it.", hint=f"chmod 600 {file}", id="cdb.W002")
         for file in (env.file(), security.key_file())
@@ -56,7 +56,10 @@ def check_writes(**_: Any) -> list[Warning]:
 
 @register(Tags.security, deploy=True)
 def check_issuers(**_: Any) -> list[Warning]:
-    """Warn if tokens are accepted over plain HTTP, or if other accounts can change or read what verifies them."""
+    """Warn if other accounts can change CDB_ISSUERS_FILE, or have access to a secret file that it names.
+
+    Raises `ImproperlyConfigured` if CDB_ISSUERS_FILE is not valid, and `OSError` if it does not exist.
+    """
     if not settings.CDB_ISSUERS_FILE:
         return []
     found = []

@@ -1,4 +1,7 @@
-"""The PostgreSQL server that the service uses: that of DATABASE_URL, or the embedded one."""
+"""The PostgreSQL server that the service uses: that of DATABASE_URL, or the embedded one.
+
+All functions except `in_use` raise `ConfigurationError` if an environment variable is invalid.
+"""
 
 import contextlib
 import getpass
@@ -22,9 +25,9 @@ TCP_TIMEOUTS = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_cou
 
 
 def embedded(options: dict[str, str] | None = None) -> EmbeddedPostgres | None:
-    """The embedded server, or None if DATABASE_URL is set.
+    """A new object for the embedded server, which it does not start; None if DATABASE_URL is set.
 
-    `options` are additional settings by name with which the server is started.
+    `options` are PostgreSQL's settings by name. They take effect only if this object starts the server.
     """
     values = env.read()
     return None if values["DATABASE_URL"] else EmbeddedPostgres(values["CDB_DATA_DIR"] / "postgres", options)
@@ -40,26 +43,29 @@ def in_use() -> EmbeddedPostgres | None:
 
 
 def url() -> str:
-    """The libpq URL of the service's database."""
+    """The libpq URL of the service's database. DATABASE_URL is not validated here, but by `parts`."""
     server = embedded()
     return server.url if server else env.read()["DATABASE_URL"]
 
 
 def parts() -> dict[str, str]:
-    """The connection parameters of that URL, by libpq's names. Raises `ConfigurationError` if the URL is invalid."""
+    """The connection parameters of the service's database, by libpq's names.
+
+    Raises `ConfigurationError` if DATABASE_URL is not a PostgreSQL URL.
+    """
     return _parse(url())
 
 
 def settings() -> dict[str, Any]:
     """The `DATABASES["default"]` entry. libpq parses the URL, so every parameter of libpq is allowed in it.
 
-    Raises `ConfigurationError` if it is not a PostgreSQL URL.
+    Raises `ConfigurationError` if DATABASE_URL is not a PostgreSQL URL.
     """
     return _settings(parts())
 
 
 def replica_urls() -> list[str]:
-    """The libpq URLs of the streaming replicas."""
+    """The libpq URLs of the streaming replicas, in the order of DATABASE_REPLICA_URLS. They are not validated."""
     # A URL may contain commas between several hosts; `replica_parts` rejects such a URL.
     return [url.strip() for url in re.split(r",(?=\s*postgres)", env.read()["DATABASE_REPLICA_URLS"]) if url.strip()]
 
@@ -80,7 +86,7 @@ def replica_parts() -> list[dict[str, str]]:
 
 
 def replica_settings() -> dict[str, dict[str, Any]]:
-    """The entries of `DATABASES` for the replicas, by alias.
+    """The entries of `DATABASES` for the replicas, by alias: `replica_1`, `replica_2` and so on.
 
     Raises `ConfigurationError` if a URL is invalid or names several servers.
     """
@@ -111,10 +117,14 @@ def _settings(named: dict[str, str]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def available(options: dict[str, str] | None = None) -> Iterator[None]:
-    """Make the database available inside the block: start the embedded server, or check the external one.
+    """Make the database available inside the block: check it, after starting the embedded server if that is used.
 
-    `options` are settings by name for an embedded server that has to be started. Raises `ConfigurationError`, with a
-    message of one line, if the database can't be reached or was created with another CDB_IOV_MODE.
+    The embedded server is started unless it runs, with `options`, PostgreSQL's settings by name. At the end of the
+    block it is stopped unless another process uses it; SIGINT and SIGTERM are ignored meanwhile. So this must be called
+    in the main thread. Blocks must not be nested.
+
+    Raises `ConfigurationError`, with a message of one line, if the server can't be started or stopped, or if the
+    database can't be reached or was created with another CDB_IOV_MODE.
     """
     server = embedded(options)
     if server is None:
@@ -169,7 +179,8 @@ def check() -> None:
 def check_mode() -> None:
     """Raise `ConfigurationError` if the database was created with another CDB_IOV_MODE.
 
-    Raises `psycopg2.OperationalError` if it can't be reached.
+    A database without tables has no mode, and is accepted. Raises `psycopg2.OperationalError` if the database can't be
+    reached.
     """
     connect_timeout = {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]}
     with contextlib.closing(psycopg2.connect(**connect_timeout | parts())) as connection:

@@ -32,8 +32,11 @@ class ConfigurationError(Exception):
 def read() -> dict[str, Any]:
     """All variables by name, converted to their types and validated.
 
-    The first call also changes `os.environ`: it adds the values of the `.env` file and removes empty variables and, for the
-    embedded server, libpq's own variables. Raises `ConfigurationError`, which names the first invalid variable.
+    CDB_DATA_DIR is made absolute, relative to the project's root. Later calls return the same dictionary, which callers
+    must not change. The first call also changes `os.environ`: it adds the values of the `.env` file and removes empty
+    variables and, for the embedded server, libpq's own variables.
+
+    Raises `ConfigurationError`, which names the first invalid variable, or the file if it can't be read.
     """
     env = Env()
     for name, value in _read_file().items():
@@ -73,12 +76,18 @@ def _read_file() -> dict[str, str | None]:
 
 
 def libpq_password() -> str:
-    """The value of PGPASSWORD, which libpq uses if a URL has no password; empty if not set."""
+    """The value of PGPASSWORD, which libpq uses if a URL has no password; empty if not set.
+
+    Call `read` before, because the `.env` file may contain it.
+    """
     return os.environ.get("PGPASSWORD", "")
 
 
 def superuser_password() -> str:
-    """The password for `createsuperuser --noinput`; empty if not set."""
+    """The password for `createsuperuser --noinput`; empty if not set.
+
+    Call `read` before, because the `.env` file may contain it.
+    """
     return os.environ.get(SUPERUSER_PASSWORD, "")
 
 
@@ -90,7 +99,8 @@ def notify_socket() -> str:
 def child_environment(**more: str) -> dict[str, str]:
     """The environment variables for a child process: those that this process was started with, and `more`.
 
-    They do not include values from the `.env` file, so the child reads the current version of the file itself.
+    They do not include NOTIFY_SOCKET, nor values from the `.env` file, so the child reads the current version of the
+    file itself.
     """
     return _ENVIRONMENT | more
 

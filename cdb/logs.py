@@ -1,4 +1,7 @@
-"""The logging configuration: structlog formats the records of all loggers as JSON or text, for one output."""
+"""The logging configuration: structlog formats the records of all loggers as JSON or text.
+
+The only output is CDB_LOG_FILE or standard error.
+"""
 
 import logging
 import os
@@ -73,7 +76,7 @@ def _logging_config(lines: LogFile, processors: list[Any], level: int) -> dict[s
 class RateLimitFilter(logging.Filter):
     """A filter that passes gunicorn's message about a failed statsd packet at most once a minute.
 
-    gunicorn logs it for each request while the statsd server does not respond.
+    All other records pass. gunicorn logs that message for each request while the statsd server does not respond.
     """
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ def check_debug_listens_here(addresses: Iterable[object]) -> None:
 def trusted_origins(hosts: Iterable[str]) -> list[str]:
     """The HTTPS origins from which forms are accepted, for the allowed host names.
 
-    A name that begins with a dot stands for all of its subdomains. The name `*` has no origin.
+    A name that begins with a dot stands for that domain and all of its subdomains. The name `*` has no origin.
     """
     return [f"https://{f'*{host}' if host.startswith('.') else host}" for host in hosts if host != "*"]
 

@@ -43,7 +43,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",  # with CDB_TLS, redirects the admin to HTTPS
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
-    "django.middleware.csrf.CsrfViewMiddleware",  # for the admin; the views of the API use no cookies and are exempt
+    "django.middleware.csrf.CsrfViewMiddleware",  # for the admin; the views of the API are exempt, see cdb/urls.py
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cdb_rest.middleware.admin.AdminSessionMiddleware",
     "cdb_rest.middleware.admin.AdminAuthenticationMiddleware",
@@ -79,12 +79,11 @@ AUTH_PASSWORD_VALIDATORS = [
     }
 ]
 
-# Scripts can't read the cookies, requests from other sites do not include them,
-# and a session expires after 8 hours.
+# Scripts can't read the cookies, writes from other sites do not include them, and a session expires after 8 hours.
 # A user who is logged in may also write to the API, with a CSRF token.
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/"
-# "Lax": the redirect from an identity provider has to include the session in which the login began. Writes from other sites
-# never have it.
+# "Lax": the redirect from an identity provider has to include the cookie of the session in which the login began.
+# Writes from other sites never include it.
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_HTTPONLY = True

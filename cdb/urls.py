@@ -11,7 +11,8 @@ from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import index, monitoring
 from cdb_rest.identity import issuers
 
-# Only the admin has forms, so all other views are exempt from the CSRF check.
+# Only the admin and the logout have forms, so all other views are exempt from the middleware's CSRF check. For writes
+# to the API with a session's cookie, `cdb_rest.api.authorization.RoutePermission` makes this check.
 urlpatterns = [
     re_path(r"^api/cdb_rest/?$", index.IndexView.as_view()),
     path("api/cdb_rest/", include("cdb_rest.api.urls")),
@@ -32,7 +33,7 @@ urlpatterns = [
 ]
 
 if issuers.for_login() is not None:
-    # It imports requests, which takes 0.1 s.
+    # Imported only now, because these views import requests, which takes 0.1 s.
     from cdb_rest.login import views as login
 
     # Before the last route, which matches every path. The names are those that mozilla-django-oidc uses.

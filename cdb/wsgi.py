@@ -36,7 +36,7 @@ if not settings.DEBUG:
 
 if not settings.CDB_ANONYMOUS_READS:
     application = ReadAccess(application, "/api/cdb_rest/")
-# A file of issuers that is not valid stops the server now, and not a request later.
+# An invalid CDB_ISSUERS_FILE must prevent the start of the server, instead of failing later requests.
 issuers.configured()
 
 application = Instrumented(application, [RequestLog(), MetricsObserver()])

@@ -2,13 +2,16 @@
 
 A backup directory contains:
 
-- ``base/TIME/``: base backups, made with pg_basebackup. TIME is the UTC time at which the backup was complete, such as
-  20261123T101500.123456Z. With the suffix ``-incremental``, it contains only what changed since the backup before it.
-- ``wal/``: the WAL (write-ahead log) since the first backup, compressed. The server adds a file at least every minute,
+- ``base/TIME/``: base backups, made with pg_basebackup. TIME is the UTC time at which the backup was complete and
+  verified, such as 20261123T101500.123456Z. A backup with the suffix ``-incremental`` contains only what changed since
+  the backup before it. A directory with the prefix ``unfinished-`` is not a complete backup.
+- ``wal/``: the WAL (write-ahead log) since the oldest backup, compressed. The server adds a file at least every minute,
   unless nothing has changed.
+- ``backup.lock``: the file that a backup in progress locks.
 
 Functions and methods raise `ConfigurationError`, with a message of one line, if a backup is missing or damaged, or if a
-program of PostgreSQL fails. Errors of the file system (`OSError`) are not translated.
+program of PostgreSQL fails. Of the errors of the file system (`OSError`), only those in `create` and
+`read_manifest` are translated.
 """
 
 import gzip
@@ -31,7 +34,10 @@ SEGMENT = re.compile(r"[0-9A-F]{24}")
 
 
 class Backup:
-    """One base backup. `finished` is the time at which it was complete."""
+    """One base backup, in the directory `path`. `finished` is the UTC time at which it was complete and verified.
+
+    Raises `ValueError` if the name of the directory is not such a time, with or without the suffix ``-incremental``.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,7 +68,9 @@ class BackupDirectory:
     def create(self) -> None:
         """Create the directories, for the account that runs the server, if they do not exist.
 
-        If this process is root, also permit all accounts to traverse the directories above them.
+        If this process is root, also permit all accounts to traverse the directories above them. Raises
+        `ConfigurationError` if they can't be created, or if existing ones belong to another account or permit access to
+        others.
         """
         account = postgres_binaries.account()
         try:
@@ -80,13 +88,13 @@ class BackupDirectory:
         return [Backup(path) for path in paths if not path.name.startswith(UNFINISHED)]
 
     def chain(self, backup: Backup) -> list[Backup]:
-        """The backups that make up this one: a full one, and the incremental ones from there up to this one."""
+        """The backups that make up `backup`, in order: a full one, then the incremental ones up to `backup`."""
         earlier = [one for one in self.backups() if one.finished <= backup.finished]
         first = max(number for number, one in enumerate(earlier) if not one.is_incremental)
         return earlier[first:]
 
     def newest(self) -> Backup:
-        """The newest backup."""
+        """The newest backup. Raises `ConfigurationError` if there is none."""
         backups = self.backups()
         if not backups:
             raise ConfigurationError(f"there is no backup in {self.path}")
@@ -125,7 +133,7 @@ class BackupDirectory:
         return {int(fields[0]): parse_position(fields[1]) for fields in lines if len(fields) > 1}
 
     def segments(self) -> list[str]:
-        """The names of the archived WAL files, without the suffix ``.gz``, in ascending order."""
+        """The names of the archived WAL files, without the suffix ``.gz``, sorted by timeline, then by position."""
         names = [path.name.removesuffix(".gz") for path in self.wal.glob("*.gz")] if self.wal.is_dir() else []
         return sorted(name for name in names if SEGMENT.fullmatch(name))
 
@@ -146,7 +154,10 @@ class BackupDirectory:
 
 
 def read_manifest(backup: Path) -> dict[str, Any]:
-    """The manifest that pg_basebackup wrote for the backup in this directory. Raises `ConfigurationError` if it is damaged."""
+    """The manifest that pg_basebackup wrote into the directory `backup`.
+
+    Raises `ConfigurationError` if it is missing or damaged.
+    """
     try:
         text = (backup / "backup_manifest").read_bytes()
         manifest: dict[str, Any] = json.loads(text)
@@ -159,7 +170,7 @@ def read_manifest(backup: Path) -> dict[str, Any]:
 
 
 def parse_position(text: str) -> int:
-    """A position in the WAL from PostgreSQL's notation, such as 0/5000118."""
+    """The position in the WAL, as a number of bytes, from PostgreSQL's notation (LSN), such as 0/5000118."""
     high, low = text.split("/")
     return (int(high, 16) << 32) + int(low, 16)
 

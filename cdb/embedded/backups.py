@@ -43,9 +43,10 @@ def back_up(server: EmbeddedPostgres, directory: BackupDirectory, *, incremental
     Returns when the WAL up to the end of the backup is archived. The server continues to archive, even if the backup
     fails. An incremental backup contains what changed since the newest one in `directory`, which must exist.
 
-    Raises `ConfigurationError` also if another backup to `directory` is in progress, if it has backups of another
-    server, or if the WAL is already archived elsewhere. If it raises because the WAL is not archived within
-    `ARCHIVE_TIMEOUT_SECONDS`, the backup remains.
+    Raises `ConfigurationError` also if another backup to `directory` is in progress, if `directory` has backups of
+    another server, if the server already archives its WAL elsewhere, or if an earlier version of cdb started the server
+    with `archive_mode` off. If the WAL is not archived within `ARCHIVE_TIMEOUT_SECONDS`, the error is raised, but the
+    backup remains.
     """
     directory.create()
     with (
@@ -76,8 +77,8 @@ def back_up(server: EmbeddedPostgres, directory: BackupDirectory, *, incremental
 def verify(backup: Path) -> None:
     """Compare the files of a backup with its manifest, and read its WAL. Raises `ConfigurationError` if it is damaged.
 
-    Of an incremental backup, those on which it is based are not verified. This is what pg_verifybackup does. It is
-    not used, because that program in the PostgreSQL wheel ends with a segmentation fault.
+    The backups on which an incremental backup is based are not verified. This function replaces pg_verifybackup,
+    because that program in the PostgreSQL wheel ends with a segmentation fault.
     """
     manifest = read_manifest(backup)
     files = {file["Path"]: file for file in manifest["Files"]}
@@ -108,7 +109,10 @@ def verify(backup: Path) -> None:
 
 
 def _base_backup(server: EmbeddedPostgres, directory: BackupDirectory, previous: Backup | None) -> Backup:
-    """Make and verify a backup, incremental if there is a `previous` one. It gets its name last."""
+    """Make and verify a backup, incremental if there is a `previous` one.
+
+    Its directory gets the final name last, so an interrupted backup does not count as complete.
+    """
     for leftover in directory.base.glob(f"{UNFINISHED}*"):
         shutil.rmtree(leftover)
     unfinished = directory.base / f"{UNFINISHED}{uuid.uuid4().hex}"
@@ -131,7 +135,10 @@ def _base_backup(server: EmbeddedPostgres, directory: BackupDirectory, previous:
 
 
 def _archive_to(data_directory: DataDirectory, directory: BackupDirectory) -> None:
-    """Let the server archive its WAL to the backup directory. The archive command finds the link."""
+    """Let the server archive its WAL to the backup directory: create the link to which `ARCHIVE_COMMAND` writes.
+
+    Raises `ConfigurationError` if the link leads to another directory.
+    """
     link = data_directory.archive
     if not link.is_symlink():
         link.symlink_to(directory.wal)

@@ -16,13 +16,14 @@ from cdb.processes.machine import disk_megabytes, memory_megabytes, share
 
 DATABASE = USER = "cdb"
 
-# Relative to the data, the working directory of the server: a link to the directory for archived WAL. Without the link, the
-# WAL is not archived. A link that leads nowhere is an error, and the server keeps the WAL until it works again.
+# Relative to the data, the working directory of the server: a link to the directory for archived WAL. Without the link,
+# the WAL is not archived. If the target of the link is missing, archiving fails, and the server keeps the WAL until it
+# succeeds.
 ARCHIVE = "../archive"
-# Beside the data: those that a restoration is making, and those that one has replaced.
+# Prefixes of directories beside the data: for data that a restoration is making, and for data that one has replaced.
 RESTORED, REPLACED = "restored-", "replaced-"
-# A file that exists is compared, because the server may archive a file again after a crash, and because two servers must
-# never archive to the same directory.
+# A file that exists is compared, because the server may archive a file again after a crash, and because two servers
+# must never archive to the same directory.
 ARCHIVE_COMMAND = (
     f"test ! -L {ARCHIVE} || if test -e {ARCHIVE}/%f.gz; then gzip -dc {ARCHIVE}/%f.gz | cmp -s - %p; "
     f"else gzip -1 -n < %p > {ARCHIVE}/%f.part && sync {ARCHIVE}/%f.part && mv {ARCHIVE}/%f.part {ARCHIVE}/%f.gz "
@@ -54,13 +55,16 @@ OPTIONS = {
 
 
 def server_options(directory: Path) -> dict[str, str]:
-    """The server's settings, by name, for data in this directory."""
+    """The server's default settings, by name, for data in this directory."""
     # More WAL than the default, so that seeding does not cause frequent checkpoints.
     return OPTIONS | {"max_wal_size": share(disk_megabytes(directory), 20, 256, 4096)}
 
 
 class DataDirectory:
-    """The directory of the server's data, and of its socket if the path is suitable."""
+    """The directory of an embedded server: its data, its locks and its log, and its socket if the path is suitable.
+
+    `data`, inside `directory`, is PostgreSQL's own data directory.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -68,7 +72,7 @@ class DataDirectory:
 
     @property
     def archive(self) -> Path:
-        """The link to the directory for archived WAL."""
+        """The link to the directory for archived WAL. It does not exist before the first backup."""
         return self.data / ARCHIVE
 
     @property
@@ -84,7 +88,12 @@ class DataDirectory:
         return f"postgresql://{USER}@/{database}?host={quote(str(self.sockets))}&port={postgres_binaries.PORT}"
 
     def create(self) -> None:
-        """Create the directories, for the account that runs the server, if they do not exist."""
+        """Create `directory` and the directory of the socket, for the account that runs the server, unless they exist.
+
+        If this process is root, also permit all accounts to traverse the directories above `directory` and above
+        PostgreSQL's programs. Raises `ConfigurationError` if the account can't be created, or if the directory of the
+        socket belongs to another account or permits access to others; otherwise `OSError`.
+        """
         account = postgres_binaries.account()
         self.directory.mkdir(parents=True, exist_ok=True)
         if account:
@@ -96,8 +105,9 @@ class DataDirectory:
     def initialise(self) -> None:
         """Initialise the data with initdb, unless they exist.
 
-        The data get their final name last, so a start that is killed leaves no incomplete data. Raises
-        `ConfigurationError` if existing data belong to another version of PostgreSQL.
+        The data get their final name last, so a start that is killed leaves no incomplete data. The caller must hold
+        the control lock (`locks.control`). Raises `ConfigurationError` if existing data belong to another version of
+        PostgreSQL, if a restoration was interrupted while it replaced the data, or if initdb fails.
         """
         version_file = self.data / "PG_VERSION"
         if version_file.exists():
@@ -130,7 +140,7 @@ class DataDirectory:
             shutil.rmtree(leftover, ignore_errors=True)
 
     def create_database(self) -> None:
-        """Create the service's database on the running server, unless it exists."""
+        """Create the service's database on the running server, unless it exists. Raises `psycopg2.Error` on failure."""
         with contextlib.closing(psycopg2.connect(self.url_of("postgres"))) as connection:
             connection.autocommit = True
             cursor = connection.cursor()

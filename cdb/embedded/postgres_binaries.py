@@ -35,7 +35,7 @@ def check_installed() -> None:
 def run(program: str, *arguments: str, shows_progress: bool = False) -> None:
     """Run one of PostgreSQL's programs to its end. Raises `ConfigurationError` with its output if it fails.
 
-    With `shows_progress`, its output goes to the terminal, if there is one.
+    With `shows_progress`, and if standard error is a terminal, the output goes to the terminal, not into the error.
     """
     if shows_progress and sys.stderr.isatty():
         result = subprocess.run([str(BINARIES / program), *arguments], **_process_options())  # noqa: S603
@@ -52,9 +52,10 @@ def run(program: str, *arguments: str, shows_progress: bool = False) -> None:
 
 
 def start_server(data: Path, log: Path, options: dict[str, str], *, ends_with_parent: bool = False) -> Child:
-    """Start a server on a data directory, with its output appended to `log`.
+    """Start a server on a data directory, with its output appended to `log`. Does not wait until it is ready.
 
-    Unless `ends_with_parent`, the server may outlive this process.
+    With `ends_with_parent`, Linux sends SIGTERM to the server when the calling thread ends. Without it, the server may
+    outlive this process.
     """
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:

@@ -14,7 +14,7 @@ from cdb.processes import memory
 
 
 def main(directory: Path) -> None:
-    """Wait until no process uses the server, and stop it if it still runs."""
+    """Wait until no process uses the embedded server in `directory`, and stop the server if it still runs."""
     # The directory may have been removed by then.
     with contextlib.suppress(OSError), locks.opened(directory / locks.USERS) as users:
         while True:

@@ -26,8 +26,8 @@ from cdb.env import ConfigurationError
 RECOVERY_TIMEOUT_SECONDS = 7 * 24 * 3600
 # A WAL file has 16 MiB, and 256 of them have the same second part of their names.
 SEGMENTS_PER_PART = 256
-# Relative to the data: a link to the archived WAL, so that its path needs no quoting. The WAL that was not archived any more
-# is taken from the data that are replaced. Exit codes above 125 stop the server: a damaged file is not the end of the WAL.
+# Relative to the data: a link to the archived WAL, so that its path needs no quoting. WAL that is not in the archive is
+# taken from the data that are replaced. Exit codes above 125 stop the server: a damaged file is not the end of the WAL.
 ARCHIVE = "../restore-from"
 RESTORE_COMMAND = (
     f"if test -e {ARCHIVE}/%f.gz; then gzip -dc {ARCHIVE}/%f.gz > %p || exit 255; "
@@ -39,7 +39,7 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class Restored:
-    """A restored database: the backup that was used, and the directory of the data that it replaced, if there were any."""
+    """A restored database: the backup that was used, and the directory of the replaced data (None: there were none)."""
 
     backup: Backup
     replaced: Path | None
@@ -54,14 +54,17 @@ def restore(
     read: Callable[[], State],
     finish: Callable[[State | None], None],
 ) -> Restored:
-    """Replace the server's data by their state at the time `until`, or by the last one that the archive contains.
+    """Replace the server's data by their state at the time `until`, which has a time zone.
 
-    `timeline` is the number of PostgreSQL's timeline to follow; None is the latest one. No process may use the server.
+    None for `until` is the last state that the archive and the WAL of the present data contain. `timeline` is the
+    number of PostgreSQL's timeline to follow; None is the latest one in the archive. No process may use the server.
 
-    `read` is called while a server runs on the present data, and `finish`, with its result, while one runs on the
-    restored data; they reach the server at its URL. The result is None if there are no data with which a server starts.
+    `read` is called while a server runs on the present data. `finish` is called with the result of `read` while a
+    server runs on the restored data. Both reach that server at `server.url`. `finish` gets None if there are no present
+    data, if no server starts on them, or if `read` raises `ConfigurationError`.
 
-    If anything fails, the present data remain. Raises `ConfigurationError`, with a message of one line.
+    If anything fails, also `finish`, the present data remain. Raises `ConfigurationError`, with a message of one line.
+    `OSError`, `psycopg2.Error` and the exceptions of `read` and `finish` are not translated.
     """
     with server.unused(), contextlib.ExitStack() as cleanup:
         state = _read_present(server, read)
@@ -86,7 +89,10 @@ def restore(
 
 
 def _read_present(server: EmbeddedPostgres, read: Callable[[], State]) -> State | None:
-    """The result of `read` for the present data. The server also archives the last WAL when it stops."""
+    """The result of `read` for the present data. The server also archives the last WAL when it stops.
+
+    None if there are no data, if no server starts on them, or if `read` raises `ConfigurationError`.
+    """
     if not (server.data / "PG_VERSION").exists():
         return None
     process = server.process(server.data, {})
@@ -135,7 +141,10 @@ def _recover(
 
 
 def _request_recovery(data: Path, directory: BackupDirectory) -> Path:
-    """Let the next server on the data recover them, with WAL from `directory`. Returns the link to it, to be removed."""
+    """Let the next server on the data recover them, with WAL from `directory`.
+
+    Returns the link to the WAL, which the caller must remove after the recovery.
+    """
     signal_file = data / "recovery.signal"
     signal_file.touch()
     if account := postgres_binaries.account():
@@ -163,7 +172,7 @@ def _recovery_options(until: datetime | None, timeline: int | None) -> dict[str,
 
 
 def _show(bar: "tqdm[Any]", pid: int, segments: list[str]) -> None:
-    """Advance the progress bar to the WAL file that the server replays, which the title of a process names."""
+    """Advance the progress bar to the WAL file that the server replays, as the title of its startup process says."""
     with contextlib.suppress(psutil.Error):
         titles = " ".join(part for child in psutil.Process(pid).children() for part in child.cmdline())
         for name in re.findall(r"recovering ([0-9A-F]{24})", titles):
@@ -171,7 +180,10 @@ def _show(bar: "tqdm[Any]", pid: int, segments: list[str]) -> None:
 
 
 def _missing_segment(backup: Backup, directory: BackupDirectory, present: Path) -> str | None:
-    """The first WAL file that is missing between the backup and the newest archived file, or None."""
+    """The first WAL file between the backup and the newest archived one that is missing, or None.
+
+    It is missing if neither the archive nor the backup nor `present`, the WAL of the present data, contains it.
+    """
     archived = {_number(name) for name in directory.segments()}
     available = archived | _numbers(backup.path / "pg_wal") | _numbers(present)
     for number in range(_number(backup.first_segment), max(archived, default=0)):

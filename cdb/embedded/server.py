@@ -59,7 +59,7 @@ class EmbeddedPostgres:
         """Start the server unless it runs, and register this process as one of its users until `release`.
 
         Creates the data and the service's database if they do not exist. Returns when the server accepts connections.
-        Must not be called again before `release`.
+        Waits while another process starts, stops or restores the server. Must not be called again before `release`.
 
         Raises `ConfigurationError`, with a message of one line, if the server can't be created or started.
         """
@@ -83,9 +83,9 @@ class EmbeddedPostgres:
             raise
 
     def restart_if_ended(self) -> bool:
-        """Restart the server if it has ended although it is in use. Returns whether it was restarted.
+        """Restart the server if it has ended although it is in use. Returns whether this call restarted it.
 
-        Raises `ConfigurationError` if it can't be started.
+        Must be called only between `acquire` and `release`. Raises `ConfigurationError` if it can't be started.
         """
         if self._process.is_alive():
             return False
@@ -101,7 +101,8 @@ class EmbeddedPostgres:
     def release(self) -> None:
         """Unregister this process as a user, and stop the server if no other process uses it.
 
-        Does nothing if this process is not registered. Raises `ConfigurationError` if the server does not stop in time.
+        Does nothing if this object has not registered the process. Raises `ConfigurationError` if the server does not
+        stop in time; the process is unregistered nevertheless.
         """
         if self._use_lock is None:
             return
@@ -148,7 +149,10 @@ class EmbeddedPostgres:
         )
 
     def _remove_unfinished(self) -> None:
-        """Remove what a restoration that was killed has left. Its server, which has the same socket, may still be stopping."""
+        """Remove the data that a killed restoration has left.
+
+        The server of that restoration, which has the same socket, may still be stopping.
+        """
         for data in self.directory.glob(f"{RESTORED}*"):
             self.process(data, {}).stop()
             shutil.rmtree(data)
@@ -164,7 +168,8 @@ class EmbeddedPostgres:
     def _is_last_user(use_lock: int) -> bool:
         """Whether no other process uses the server.
 
-        Only the last user can hold the lock exclusively. The guard may also hold it for a moment; then this is retried.
+        Only the last user can get the lock exclusively. Otherwise, this process gets its shared lock again. Neither
+        succeeds while the guard holds the lock, which is for a moment only, so this is retried.
         """
         while True:
             for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):

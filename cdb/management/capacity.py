@@ -26,7 +26,10 @@ MEGABYTE = 2**20
 
 @dataclass(frozen=True)
 class Hop:
-    """One limit of a hop between client and database: how many of `what` it has at a time, and what sets the number."""
+    """One limit of a hop between client and database: how many of `what` it has at a time, and what sets the number.
+
+    An empty `name` means another limit of the hop before.
+    """
 
     name: str
     what: str
@@ -44,10 +47,11 @@ class Bound:
 
 @dataclass(frozen=True)
 class Capacity:
-    """The estimated capacity of a machine with `cores` and `memory_megabytes`.
+    """The estimated capacity of a machine with `cores` cores and `memory_megabytes` MiB of memory.
 
-    `service_seconds` is the CPU time of one response. Each of `users` sends a request, waits for the
-    response, thinks for `think_seconds`, and repeats.
+    `service_seconds` is the CPU time of one response, in all programs together. Each of `users` sends a request,
+    waits for the response, thinks for `think_seconds`, and repeats. CDB_WORKERS, CDB_THREADS and
+    CDB_QUEUE_TIMEOUT_SECONDS are those of this process.
     """
 
     cores: int

@@ -32,7 +32,12 @@ HELP_FLAGS = {"-h", "--help", "--version"}
 
 
 def main(arguments: list[str]) -> int:
-    """Run a command of manage.py and return the exit code. Prints configuration and database errors in one line."""
+    """Run a command of manage.py and return the exit code. Prints configuration and database errors in one line.
+
+    `arguments` begin with the name of the program, as `sys.argv` does. Raises `SystemExit` if the command reports an
+    error itself (`CommandError`). With `--traceback`, a `CommandError` and the errors of Django's database layer are
+    raised. Call it in the main thread.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
     if any(argument.encode(errors="ignore").decode() != argument for argument in arguments):
         sys.stderr.write("cdb: arguments must be UTF-8\n")

@@ -21,6 +21,7 @@ class Queue:
 
     Each of `users` sends a request, waits for the response, thinks for `think_seconds`, and repeats. All
     servers together give at most `most_per_second` responses; one response takes a server `service_seconds`.
+    `most_per_second` * `service_seconds` is the number of servers, which must be at least 1.
     """
 
     most_per_second: float

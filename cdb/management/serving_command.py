@@ -41,10 +41,16 @@ class ServingCommand(BaseCommand, ABC):
 
     @abstractmethod
     def serve(self, **options: Any) -> None:
-        """Serve until a signal raises an exception. Raises `ConfigurationError` for configuration errors."""
+        """Serve until a signal raises `KeyboardInterrupt` or `SystemExit`; then stop what was started, and return.
+
+        Raises `ConfigurationError` for configuration errors, which `handle` reports.
+        """
 
     def prepare_database(self) -> None:
-        """Apply migrations, and seed the configured scenario if there is no global tag."""
+        """Apply migrations, and seed the configured scenario if there is no global tag.
+
+        Waits while another service prepares the same database. Raises `CommandError` if it can't be migrated.
+        """
         scenario = env.read()["SCENARIO"]
         embedded = database.embedded()
         self.print_line(
@@ -57,7 +63,10 @@ class ServingCommand(BaseCommand, ABC):
         connection.close()
 
     def keep_database_running(self) -> None:
-        """Restart the embedded server if it has ended."""
+        """Restart the embedded server if it has ended. Prints a `ConfigurationError` and does not raise it.
+
+        Does nothing with DATABASE_URL.
+        """
         server = database.in_use()
         try:
             if server and server.restart_if_ended():
@@ -67,7 +76,10 @@ class ServingCommand(BaseCommand, ABC):
             self.print_line(f"The embedded PostgreSQL has ended: {error}")
 
     def print_instructions(self, url: str) -> None:
-        """Print the URL, an example of a lookup, who may write, and how to stop. Notifies the service manager of readiness."""
+        """Print the URL, an example of a lookup, who may write, and how to stop.
+
+        Then notify the service manager that the service is ready.
+        """
         access = self._access()
         tag = GlobalTag.objects.order_by("id").values_list("name", flat=True).first() or "NAME"
         connection.close()

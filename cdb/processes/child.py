@@ -1,4 +1,4 @@
-"""Child processes: started in a separate session, terminated when this process ends, and probed for readiness."""
+"""Child processes: started in a separate session, terminated when their parent ends, and probed for readiness."""
 
 import ctypes
 import http.client
@@ -22,7 +22,11 @@ PR_SET_PDEATHSIG = 1
 
 
 class Child(subprocess.Popen[bytes]):
-    """A process whose methods defer signals (`cdb.processes.signals`) while they hold the lock of `subprocess`."""
+    """A process whose methods defer signals (`cdb.processes.signals`) while they hold the lock of `subprocess`.
+
+    The constructor does not. Call it in a `signals.deferred` block, so that a signal before the assignment does not
+    leave a process that the caller can't stop.
+    """
 
     def poll(self) -> int | None:
         """Return the exit code, or None if the process has not ended."""
@@ -48,7 +52,10 @@ class Child(subprocess.Popen[bytes]):
 
 
 def start(command: Sequence[str], **more: Any) -> Child:
-    """Start a program that gets SIGTERM when this process dies. `more` are arguments of `subprocess.Popen`."""
+    """Start a program, in a new session, that gets SIGTERM (on Linux) when the calling thread ends.
+
+    So the caller must be a thread that lives as long as the program. `more` are arguments of `subprocess.Popen`.
+    """
     return Child(
         command,
         # The terminal's Ctrl-C must reach only this process, which then stops its children in order.
@@ -99,7 +106,10 @@ class _Connection(http.client.HTTPConnection):
 
 
 def end_with_parent() -> None:
-    """Make the kernel (Linux) send SIGTERM to this child when its parent dies. It runs in the child."""
+    """Make Linux send SIGTERM to this process when the thread that started it ends; does nothing on other systems.
+
+    Runs in the child, as the argument `preexec_fn` of `subprocess.Popen`.
+    """
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl:
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -17,9 +17,10 @@ LONGEST_SOCKET_DIRECTORY = 85
 
 
 def for_sockets(wanted: Path, forbidden: str) -> Path:
-    """The directory for sockets: `wanted`, or one under the temporary directory if that path is not suitable.
+    """The path of a directory for sockets: `wanted`, or one under the temporary directory if `wanted` is not suitable.
 
     It is not suitable if it is too long for a socket, or if the regular expression `forbidden` matches a part of it.
+    The other path depends only on the parent of `wanted`. The directory is not created.
     """
     if len(os.fsencode(wanted)) <= LONGEST_SOCKET_DIRECTORY and not re.search(forbidden, str(wanted)):
         return wanted
@@ -32,10 +33,10 @@ def digest(path: Path) -> str:
 
 
 def make_private(path: Path, account: pwd.struct_passwd | None, mode: int = 0o700) -> None:
-    """Create a directory that belongs to `account`, or to the account of this process, with the permissions `mode`.
+    """Create a directory that belongs to `account` (None: the account of this process), with the permissions `mode`.
 
-    The parent directory may be writable for other accounts, so an existing directory is not trusted if it has another
-    owner or wider permissions: raises `ConfigurationError`.
+    The parent directory must exist. It may be writable for other accounts, so an existing directory is not trusted if
+    it has another owner or wider permissions: raises `ConfigurationError`. Raises `OSError` if it can't be created.
     """
     owner = account.pw_uid if account else os.geteuid()
     if not os.path.lexists(path):

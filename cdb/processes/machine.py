@@ -13,7 +13,7 @@ PORT_TIMEOUT_SECONDS = 10
 
 
 def memory_megabytes() -> int:
-    """The memory of this machine, in MiB."""
+    """The physical memory of this machine, in MiB. The limit of a container is not considered."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
@@ -29,10 +29,10 @@ def share(megabytes: int, part: int, least: int, most: int) -> str:
 
 
 def bind_port(port: int, command: str) -> socket.socket:
-    """A socket that is bound to the port on 127.0.0.1, and does not listen yet.
+    """A socket that is bound to the port on 127.0.0.1, and does not listen yet. The caller must close it.
 
-    Raises `ConfigurationError` if another program uses the port, or if only root may use it. The message suggests
-    `command` with another port.
+    Raises `ConfigurationError` if another program still uses the port after `PORT_TIMEOUT_SECONDS`, or if only root may
+    use it. The message suggests `command`, such as "make run", with another port.
     """
     deadline = time.monotonic() + PORT_TIMEOUT_SECONDS
     while True:

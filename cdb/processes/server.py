@@ -13,7 +13,7 @@ CHECK_INTERVAL_SECONDS = 1
 
 
 def settings_of_run() -> dict[str, str]:
-    """The environment variables that `make run` sets unless the operator does.
+    """The environment variables that `make run` sets for gunicorn unless the operator has set them.
 
     `make run` is for trying the service out on one machine, so it serves the strategies and accepts all writes.
     """
@@ -30,11 +30,17 @@ class Server:
         self._process: child.Child | None = None
 
     def check_port_free(self) -> None:
-        """Raise `ConfigurationError` if another program uses the port."""
+        """Raise `ConfigurationError` if another program uses the port, or if only root may use it.
+
+        Waits for the port for up to `machine.PORT_TIMEOUT_SECONDS`.
+        """
         machine.bind_port(self.port, "make run").close()
 
     def start(self) -> None:
-        """Start gunicorn and wait until it is ready. Raises `ConfigurationError` if it does not become ready."""
+        """Start gunicorn and wait until it is ready. Call `stop` in any case, also after an exception.
+
+        Raises `ConfigurationError` if gunicorn ends or does not become ready in time.
+        """
         metrics_directory.recreate()
         # A signal before the assignment would leave a process for which `stop` does not wait.
         with signals.deferred():
@@ -49,7 +55,10 @@ class Server:
             raise ConfigurationError(f"{error}; see the lines above") from error
 
     def wait(self, check_database: Callable[[], None]) -> int:
-        """Wait until gunicorn ends, and call `check_database` every second meanwhile. Returns gunicorn's exit code."""
+        """Wait until gunicorn ends, and call `check_database` every second meanwhile. Returns gunicorn's exit code.
+
+        `start` must have been called.
+        """
         if self._process is None:
             raise AssertionError("gunicorn was not started")
         while True:
@@ -59,7 +68,11 @@ class Server:
                 check_database()
 
     def stop(self) -> None:
-        """Stop gunicorn after the requests in progress have finished, or immediately after a second signal."""
+        """Stop gunicorn when its requests in progress have finished, or at once if a signal arrives meanwhile.
+
+        gunicorn waits for requests for at most its `graceful_timeout`. The metrics are removed. Does nothing if
+        gunicorn was not started.
+        """
         if self._process is None:
             return
         try:

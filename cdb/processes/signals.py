@@ -27,7 +27,9 @@ _interrupts: Collection[int] = ()
 def install(interrupts: Collection[int] = (signal.SIGINT,)) -> None:
     """Make SIGINT, SIGTERM and SIGHUP raise an exception in the main thread.
 
-    The signals in `interrupts` raise `KeyboardInterrupt`, the others `SystemExit` with 128 plus the signal's number.
+    The signals in `interrupts` raise `KeyboardInterrupt`, the others `SystemExit` with 128 + the number of the signal.
+    Call `install` in the main thread. It also sets the handler of SIGALRM, which the program then can't use for anything
+    else.
     """
     global _interrupts
     _interrupts = interrupts
@@ -39,7 +41,10 @@ def install(interrupts: Collection[int] = (signal.SIGINT,)) -> None:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Defer signals inside the block: the last one that arrived raises its exception at the end of the block."""
+    """Defer signals inside the block: the last one that arrived raises its exception at the end of the outermost block.
+
+    It does nothing in other threads than the main thread. It applies only to the signals of `install`.
+    """
     global _depth
     if threading.current_thread() is not threading.main_thread():
         # Python runs signal handlers only in the main thread.

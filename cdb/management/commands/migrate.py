@@ -18,12 +18,13 @@ from cdb_rest import named_sql
 LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
 
 ATTEMPTS = 10
-# Longer than the wait for a lock, so that lookups that queued behind it are served between two attempts.
+# Longer than the wait for a lock (CDB_MIGRATION_LOCK_TIMEOUT_SECONDS) is by default, so that lookups that queued
+# behind it are served between two attempts.
 PAUSE_SECONDS = 3
 
 
 class Executor(MigrationExecutor):
-    """A migration executor that applies a migration and records it in one transaction.
+    """A migration executor that applies a migration, if it is atomic, and records it in one transaction.
 
     Django may record a migration after its transaction. If the process were killed in between, the next start
     would try to create the same tables again.
@@ -46,11 +47,11 @@ class Command(migrate.Command):
     )
 
     def handle(self, *arguments: Any, **options: Any) -> None:
-        """Migrate as Django does.
+        """Migrate as Django does, with `ATTEMPTS` attempts if a table is locked.
 
-        Raises `CommandError` before it changes anything if the database has other migrations than this
-        version, and if a table was locked at every attempt. In the second case, completed migrations remain
-        applied.
+        Raises `CommandError` as Django does, and in two more cases. If `check_history` rejects the database, because it
+        has migrations that this version does not know or tables of another application, nothing was changed. If a table
+        was locked at every attempt, completed migrations remain applied.
         """
         connection = connections[options["database"]]
         check_history(connection)
