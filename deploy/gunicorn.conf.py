@@ -1,4 +1,4 @@
-"""The settings of gunicorn for `make run` and `make serve`.
+"""The settings of gunicorn for `make run`, `make serve` and containers.
 
 `make serve` starts two instances, on Unix sockets that it creates, and with a separate number of workers for each one
 (cdb/serving/gunicorn_master.py). To start gunicorn in another way behind a proxy, add `--bind unix:PATH`.
@@ -105,7 +105,7 @@ http_parser = "python"
 
 
 def on_starting(server: Any) -> None:
-    """Stop the start, before any socket is open, if DEBUG or CDB_IOV_MODE is wrong.
+    """Raise `SystemExit`, before gunicorn opens a socket, if DEBUG or CDB_IOV_MODE is wrong.
 
     With DEBUG gunicorn must listen only on addresses of this machine. The database, if it can be reached,
     must have been created with the configured CDB_IOV_MODE.
@@ -132,7 +132,8 @@ def when_ready(server: Any) -> None:
     s.
     """
     # Imported here, because these modules need the application's settings. The instances of `make serve` have
-    # the names of the pools; `make serve` has already checked the limits for all of them together.
+    # the names of the pools; `make serve` has already checked the limits for all of them together. The
+    # instances in containers have the same names, and there is no such check for them.
     from cdb.serving.connection_limits import warnings_of_gunicorn
     from cdb.serving.pools import pools
 

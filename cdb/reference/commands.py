@@ -63,7 +63,10 @@ GUIDES = {
 
 
 def page() -> str:
-    """The text of docs/commands.md, with a section for each command. Needs Django."""
+    """The text of docs/commands.md, with a section for each command of this project and of `FOREIGN_COMMANDS`.
+
+    Django must be set up. Raises `KeyError` for a command without a guide in `GUIDES`.
+    """
     apps = get_commands()
     names = [name for name, app in apps.items() if app in ("cdb", "cdb_rest") or name in FOREIGN_COMMANDS]
     return "\n".join([INTRODUCTION, *(_command_section(apps[name], name) for name in sorted(names))])
@@ -100,11 +103,11 @@ def _option_rows(parser: argparse.ArgumentParser, action: argparse.Action) -> st
 
 
 def _option_row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    """The row of an option. Its default is taken from the help text if that names it, because values have no units."""
+    """The row of an option, with the default from its help text, which has a unit, or else from the parser."""
     text = parser._get_formatter()._expand_help(action) if action.help else ""
     default = "" if action.nargs == 0 or not action.default else str(action.default)
     if found := DEFAULT_IN_HELP.search(text):
-        # The machine that generates the page does not matter.
+        # The value for the machine that generates the page is left out.
         default = re.sub(r"(of this one), .*", r"\1", found[1])
         text = text.replace(found[0], "")
     return f"| {_option(action)} | {cell(default)} | {cell(text)} |\n"

@@ -1,4 +1,4 @@
-"""docs/errors.md, from the table of error classes."""
+"""docs/errors.md, from the table of error classes and from `OTHER_ERRORS`. Django must be set up before the import."""
 
 from cdb.reference.markdown import cell
 from cdb_rest.api.errors import STATUS_OF
@@ -57,7 +57,7 @@ OTHER_ERRORS = (
 
 
 def page() -> str:
-    """The text of docs/errors.md: the errors with a class, and the others. Needs Django."""
+    """The text of docs/errors.md: the errors with a class in `cdb_rest.domain.errors`, and the others."""
     head = "| status | `code` | meaning |\n|---|---|---|\n"
     own = "".join(
         f"| {status} | `{error.code}` | {cell(' '.join((error.__doc__ or '').split()))} |\n"

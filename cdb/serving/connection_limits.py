@@ -1,7 +1,8 @@
 """Warnings at the start if the database, or a replica, allows fewer connections than the service may open.
 
-Each server is compared by itself. A server that cannot be reached gives no warning.
-Without a warning the problem would only appear under load, when requests get 504.
+The limit of each server is compared separately with the number of connections that the service may open to it. For a
+server that cannot be reached there is no warning. Each warning is a line that begins with "Warning:". Without a warning
+the problem would only appear under load, when requests get 504.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ CONSOLE = "pgbouncer"
 
 
 def warnings_of_serve() -> list[str]:
-    """The warnings for `make serve`, whose PgBouncer opens as many connections as there are threads."""
+    """The warnings for `make serve`, whose PgBouncer opens at most one connection for each thread to each server."""
     each = pools().values()
     who = f"PgBouncer's pools ({', '.join(f'{pool.database} {pool.connections}' for pool in each)})"
     return list(_warnings(sum(pool.connections for pool in each), who))

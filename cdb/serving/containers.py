@@ -1,7 +1,8 @@
 """The entry point of containers, each of which runs one program: python -m cdb.serving.containers PROGRAM OPTION...
 
-It writes the configuration of the program from the same template as `make serve`, and then executes the
-program. `--help` after the program's name lists its options. Settings are read from environment variables.
+For nginx and pgbouncer it writes the configuration from the same template as `make serve`, and then executes the
+program. For gunicorn it executes the program, which needs no other configuration. For postgresql it only writes a
+postgresql.conf. `--help` after the program's name lists its options. Settings are read from environment variables.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from cdb_rest.management.quantities import Duration, Number, Size
 
 # The file with the user and password with which the service connects to PgBouncer.
 USERS = "users.txt"
-# The only directory, beside volumes, that a container writes to; in memory.
+# The only directory, besides volumes, that a container writes to. It is in memory.
 DIRECTORY = Path(tempfile.gettempdir()) / "cdb"
 
 
@@ -30,6 +31,7 @@ def main(arguments: list[str]) -> int:
     """Write the configuration and execute the program, which replaces this process.
 
     Returns the exit code if only the configuration was written, or after an error, which is printed in one line.
+    Raises `SystemExit` if an option is invalid.
     """
     try:
         options = _parser().parse_args(arguments)

@@ -21,7 +21,7 @@ LOG = "service.log"
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening Unix socket to which only nginx's account can connect."""
+    """A listening Unix socket, to which only nginx's account can connect. It replaces an existing file at `path`."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.fspath(path))
@@ -39,7 +39,10 @@ def log_file() -> str:
 
 
 class Gunicorn(Program):
-    """The gunicorn masters of a pool: one, or during a replacement also old ones that finish their requests."""
+    """The gunicorn masters of a pool: one, or during a replacement also old ones that finish their requests.
+
+    The constructor creates the listening sockets. So it must be called inside `layout.locked`.
+    """
 
     immediate_signal = signal.SIGQUIT
 
@@ -55,9 +58,10 @@ class Gunicorn(Program):
         self._wait_until_ready(self.started)
 
     def replace(self) -> None:
-        """Start a master with the current code. When it is ready, the old one finishes its requests and ends.
+        """Start a master with the current code and settings. When it is ready, the old one finishes its requests.
 
-        Raises `ConfigurationError`, and keeps the old one, if the new one does not become ready.
+        Waits until the new one is ready, but not until the old one ends. Raises `ConfigurationError`, and keeps the old
+        one, if the new one does not become ready.
         """
         # The one that is not in use is always among the retiring ones, so that a signal at any time stops both.
         with signals.deferred():

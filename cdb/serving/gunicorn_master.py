@@ -1,9 +1,11 @@
 """The gunicorn master process of one pool: python -m cdb.serving.gunicorn_master POOL [--descriptors N...] [OPTION...]
 
-`--descriptors` are the listening sockets that `make serve` has opened. The process passes them to gunicorn by
-systemd's socket activation protocol, so gunicorn does not close them when it ends, and clients that connect before
-the next master has started wait in their queues. Each master reads code and settings at its start. The other options
-are passed to gunicorn.
+`--descriptors` are the listening sockets that `make serve` has opened and keeps open. The process passes them to
+gunicorn by systemd's socket activation protocol, so gunicorn does not remove their files when it ends. Clients that
+connect before the next master has started wait in the queues of the sockets. The number of workers is then that of the
+pool. Without `--descriptors`, as in containers, the other options say where gunicorn listens and with how many workers.
+
+Each master reads code and settings at its start. The other options are passed to gunicorn.
 """
 
 import argparse
@@ -26,7 +28,7 @@ GRACEFUL_SECONDS = 3600
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the master of a pool in this process."""
+    """Run the master of a pool in this process. It does not return: gunicorn raises `SystemExit` at its end."""
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     parser.add_argument("pool")
     parser.add_argument("--descriptors", type=int, nargs="+")

@@ -1,4 +1,7 @@
-"""The files and sockets of `make serve` under CDB_DATA_DIR, and the lock on them."""
+"""The files and sockets of `make serve`, most of them under CDB_DATA_DIR, and the lock on them.
+
+Only `locked` creates the directories.
+"""
 
 import contextlib
 import fcntl
@@ -29,17 +32,20 @@ def directory() -> Path:
 
 
 def sockets() -> Path:
-    """The directory of the Unix sockets: a short path without special characters."""
+    """The directory of the Unix sockets: a short path without special characters.
+
+    It is under the temporary directory if the path under CDB_DATA_DIR is too long or has special characters.
+    """
     return directories.for_sockets(directory() / "sockets", NOT_PLAIN)
 
 
 def pooler_sockets() -> Path:
-    """The directory of PgBouncer's socket, to which nginx's account has no access."""
+    """The directory of PgBouncer's socket, to which only PgBouncer's account, and root, have access."""
     return sockets() / "pool"
 
 
 def sockets_of(pool: str) -> list[Path]:
-    """The sockets that a gunicorn instance listens on. nginx.conf has the same number."""
+    """The paths of the sockets that a gunicorn instance listens on. deploy/nginx.conf has a placeholder for each."""
     return [sockets() / f"{pool}.sock.{number}" for number in range(1, SOCKETS[pool] + 1)]
 
 
@@ -65,16 +71,17 @@ def nginx_account() -> pwd.struct_passwd | None:
 
 
 def nginx_user() -> str:
-    """nginx's `user` directive with that account and its group; empty without such an account."""
+    """nginx's `user` directive with `nginx_account` and its group; empty if this process is not root."""
     account = nginx_account()
     return f"user {account.pw_name} {grp.getgrgid(account.pw_gid).gr_name};" if account else ""
 
 
 @contextlib.contextmanager
 def locked() -> Iterator[None]:
-    """Create the directories, and lock them inside the block.
+    """Create the directories, empty nginx's cache, and lock the directories inside the block.
 
-    Raises `ConfigurationError` if another `make serve` uses them.
+    Raises `ConfigurationError` if another `make serve` uses them, or if an existing directory has another owner or
+    wider permissions.
     """
     directory().mkdir(parents=True, exist_ok=True)
     lock = os.open(directory() / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -93,7 +100,7 @@ def locked() -> Iterator[None]:
 
 
 def is_locked() -> bool:
-    """Whether a `make serve` uses the directories. Raises `ConfigurationError` if they belong to another user."""
+    """Whether a `make serve` uses the directories. Raises `ConfigurationError` without permission to open the lock."""
     with contextlib.suppress(FileNotFoundError):
         try:
             lock = os.open(directory() / LOCK, os.O_RDWR)

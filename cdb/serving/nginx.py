@@ -29,7 +29,7 @@ class Nginx(Program):
     """nginx on a socket that this process has bound, so that the port stays open while nginx is restarted.
 
     `directory` has the configuration and is the working directory. Output other than logs is appended to the
-    file `output` in that directory or, if that is empty, written to the output of this process.
+    file `output` in that directory or, if `output` is empty, written to the output of this process.
     """
 
     name = "nginx"
@@ -90,7 +90,8 @@ class Nginx(Program):
         """If a worker of nginx has crashed, start another nginx, and let the old one finish its requests.
 
         The connection limits in shared memory would count the requests of the crashed worker for ever. Returns whether
-        nginx was restarted.
+        nginx was restarted. That is at most once in `RESTART_INTERVAL_SECONDS`; after a crash within this interval, a
+        later call restarts it. If the new nginx does not start, the old one continues.
         """
         self._has_crashed |= CRASHED in self._new_alerts()
         if not self._has_crashed or time.monotonic() < self._restarted + RESTART_INTERVAL_SECONDS:

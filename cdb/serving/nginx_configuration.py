@@ -47,9 +47,9 @@ def status_url() -> str:
 def configuration(placeholders: dict[str, object] | None = None, threads: int | None = None) -> str:
     """The text of nginx.conf for the settings and this machine.
 
-    `placeholders` are the values for addresses and paths, by default those of `make serve`. They may also
-    override other placeholders. `threads` is the number of threads that serve lookups, by default that of the
-    pool.
+    `placeholders` are the values for all addresses and paths, by default those of `make serve`. They may also
+    override other placeholders. `threads` is the total number of threads that serve lookups, by default that of
+    the pool. Raises `KeyError` if a placeholder has no value.
     """
     values = env.read()
     open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -78,7 +78,7 @@ def configuration(placeholders: dict[str, object] | None = None, threads: int | 
 
 
 def _cached_routes() -> list[Route]:
-    """The routes whose responses nginx may store: none if a response is for clients with a permission only."""
+    """The routes whose responses nginx may store: none if reads need a permission (CDB_ANONYMOUS_READS is off)."""
     return [route for route in ROUTES if route.is_cached and env.read()["CDB_ANONYMOUS_READS"]]
 
 
@@ -94,7 +94,10 @@ def _locations(values: Iterable[tuple[Route, str]]) -> Iterator[str]:
 
 
 def trusted_proxies(networks: Iterable[str]) -> dict[str, object]:
-    """The values of the placeholders for trusted proxies, by their networks."""
+    """The values of the placeholders for trusted proxies, which are in `networks`.
+
+    `networks` must not be an iterator, because it is read twice.
+    """
     return {
         "TRUSTED_PROXIES": " ".join(f"set_real_ip_from {network};" for network in networks),
         "PROXY_NETWORKS": " ".join(f"{network} 1;" for network in networks),
@@ -124,9 +127,9 @@ def _default_placeholders() -> dict[str, object]:
 
 
 def write_configuration() -> None:
-    """Write nginx.conf, and create missing log files.
+    """Write nginx.conf in `layout.directory`, which must exist, and create missing log files.
 
-    Raises `ConfigurationError`, and keeps the old nginx.conf, if nginx rejects the new one.
+    Raises `ConfigurationError`, and keeps the old nginx.conf, if nginx rejects the new one or is not installed.
     """
     path = layout.directory() / CONFIGURATION
     candidate = path.with_name("candidate.conf")

@@ -43,7 +43,7 @@ def url(pool: Pool) -> str:
 
 
 def replica_urls(pool: Pool) -> list[str]:
-    """The same for each streaming replica."""
+    """The libpq URLs with which a gunicorn instance connects, through PgBouncer, to each streaming replica."""
     return [_url(pool, pool.database_on_replica(number)) for number, _ in enumerate(database.replica_urls(), 1)]
 
 
@@ -61,8 +61,8 @@ def configuration(placeholders: dict[str, object] | None = None, sizes: dict[str
 
     `placeholders` are the values for its directory, addresses and authentication, by default those of `make
     serve`. `sizes` are the pools by name, by default those of this machine. Raises `ConfigurationError` if a
-    database URL has parameters that PgBouncer does not support, or if the TLS parameters of a replica differ
-    from those of the primary.
+    database URL is invalid or has parameters that PgBouncer does not support, or if the TLS parameters of a
+    replica differ from those of the primary.
     """
     sizes = sizes or pools()
     target = _target(database.parts(), "DATABASE_URL")
@@ -80,7 +80,10 @@ def configuration(placeholders: dict[str, object] | None = None, sizes: dict[str
 
 
 def write_configuration() -> None:
-    """Write pgbouncer.ini, readable only by PgBouncer's account, because it may contain a password."""
+    """Write pgbouncer.ini, readable only by PgBouncer's account, because it may contain a password.
+
+    Raises `ConfigurationError` as `configuration` does.
+    """
     account = postgres_binaries.account()
     owner = (account.pw_uid, account.pw_gid) if account else None
     templates.write(layout.directory() / CONFIGURATION, configuration(), owner)
@@ -136,7 +139,10 @@ def _quote(value: str) -> str:
 
 
 class PgBouncer(Program):
-    """PgBouncer on a Unix socket. Like PostgreSQL it refuses to run as root, so root runs it with the same account."""
+    """PgBouncer on a Unix socket.
+
+    Like PostgreSQL it refuses to run as root, so root runs it with the account of the embedded PostgreSQL.
+    """
 
     name = "PgBouncer"
     # It is stopped last, when no client is connected, so it can stop immediately.
@@ -165,7 +171,7 @@ class PgBouncer(Program):
             raise ConfigurationError(f"{error}; see {layout.directory() / LOG}") from error
 
     def reload(self) -> None:
-        """Load a new configuration. Existing connections stay open."""
+        """Load a new configuration, without waiting for that. The connections of clients stay open."""
         self.send(signal.SIGHUP)
 
     @staticmethod

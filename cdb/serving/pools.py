@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from cdb import env
 
-# The maximum number of requests, waiting or in progress, for each thread of the pool of writes and long
-# reads. It can handle these before their clients time out.
+# The maximum number of requests, waiting or in progress, for each thread of the pool `others`. A thread can
+# handle so many before their clients time out.
 REQUESTS_OF_A_THREAD = 32
 # PostgreSQL connections in addition to those of the pools: for commands, a second `make run`, psql.
 OTHER_CONNECTIONS = 50
@@ -15,7 +15,7 @@ OTHER_CONNECTIONS = 50
 
 @dataclass(frozen=True)
 class Pool:
-    """A gunicorn instance and its pool of database connections.
+    """A gunicorn instance of `workers` processes with `threads` threads each, and its pool of database connections.
 
     Each thread may use one connection, so there are as many connections as threads.
     """

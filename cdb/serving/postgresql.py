@@ -12,7 +12,10 @@ SETTING = re.compile(r"^(\w+) = '?([^'#]*?)'?\s*(?:#.*)?$", re.MULTILINE)
 
 
 def sizes(memory: int, disk: int) -> dict[str, str]:
-    """The values of the placeholders, for `memory` and `disk` in MiB, as the comments in the file describe them."""
+    """The values of the placeholders except CONNECTIONS, for `memory` and `disk` in MiB.
+
+    The comments in deploy/postgresql.conf have the rules.
+    """
     return {
         "SHARED_BUFFERS": share(memory, 4, 128, 16384),
         "EFFECTIVE_CACHE_SIZE": f"{max(256, memory * 5 // 8)}MB",
@@ -32,7 +35,7 @@ def disk_here() -> int:
 def options(memory: int | None = None, cores: int | None = None) -> dict[str, str]:
     """The settings by name, for a machine with `memory` in MiB and `cores`, by default this machine.
 
-    `max_connections` follows from the connections of the pools.
+    The size of the disk is always that of this machine. `max_connections` follows from the connections of the pools.
     """
     values = sizes(memory or memory_megabytes(), disk_here())
     text = templates.fill(FILE, values | {"CONNECTIONS": connections(cores)})

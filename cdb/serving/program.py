@@ -30,7 +30,10 @@ def _path_of(name: str) -> str | None:
 
 
 def append_to(path: Path) -> int:
-    """A descriptor for appending to a log file, which only its owner can read."""
+    """A descriptor for appending to a log file, which is created if necessary and which only its owner can read.
+
+    The caller must close it.
+    """
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     # Earlier versions created log files that all accounts can read.
     os.fchmod(log, 0o600)
@@ -53,7 +56,10 @@ class Program(ABC):
         self._orphans: set[int] = set()
 
     def start(self) -> None:
-        """Start the program, without waiting until it is ready."""
+        """Start the program, without waiting until it is ready.
+
+        Raises `ConfigurationError` if it is not installed. A process that runs already must be in `_retiring`.
+        """
         # A signal before the assignment would leave a process that nothing stops.
         with signals.deferred():
             self.process = self._start_process()
@@ -74,7 +80,10 @@ class Program(ABC):
         """Wait until the program is ready. Raises `ConfigurationError` if it does not become ready."""
 
     def restart_if_ended(self) -> bool:
-        """Restart the program if it has ended. Returns whether it was restarted."""
+        """Restart the program if it was started and has ended, without waiting until it is ready.
+
+        Other processes of its group finish their requests. Returns whether the program was restarted.
+        """
         self._orphans = {group for group in self._orphans if _signal_group(group, 0)}
         self._retiring = [process for process in self._retiring if process.poll() is None]
         if self.process is None or self.process.poll() is None:

@@ -1,6 +1,7 @@
-"""The communication between `manage.py reload` and the running `make serve`: a PID file, and a log of reloads.
+"""The communication between `manage.py reload` and the running `make serve`: a PID file, SIGHUP, and a log of reloads.
 
-Reloads are numbered. The serving process logs the begin and the end of each one, for which `manage.py reload` waits.
+Reloads are numbered. The serving process logs the beginning and the end of each one. `manage.py reload` sends SIGHUP,
+and waits until the log has the end of a reload that began after that.
 """
 
 import os
@@ -17,7 +18,10 @@ PAUSE_SECONDS = 0.1
 
 
 class ReloadLog:
-    """The log of reloads, as the serving process writes it. Creates the PID file."""
+    """The log of reloads, as the serving process writes it.
+
+    The constructor empties the log and creates the PID file. The handler of SIGHUP must already be installed.
+    """
 
     def __init__(self) -> None:
         self._number = 0
@@ -30,7 +34,10 @@ class ReloadLog:
         self._write(BEGUN)
 
     def end(self, failure: str = "") -> None:
-        """Log that the reload has ended: the new processes respond or, with a `failure`, the old ones continue."""
+        """Log that the reload has ended: the new processes respond or, with a `failure`, old ones continue.
+
+        `failure` is one line.
+        """
         self._write(f"{FAILED} {failure}" if failure else ENDED)
 
     def close(self) -> None:
@@ -45,8 +52,8 @@ class ReloadLog:
 def reload(timeout_seconds: float) -> None:
     """Make the running `make serve` reload, and wait until its new processes respond.
 
-    Raises `ConfigurationError` if none runs, if it runs as another user, if it ends meanwhile, if the reload
-    fails and the old processes continue, or if it has not ended after `timeout_seconds`.
+    Raises `ConfigurationError` if none runs, if it is starting or stopping, if it runs as another user, if it ends
+    meanwhile, if the reload fails and old processes continue, or if the reload has not ended after `timeout_seconds`.
     """
     process = _serving_process()
     latest = max((number for number, what in _read() if what == BEGUN), default=0)

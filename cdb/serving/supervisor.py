@@ -27,7 +27,11 @@ MOST_FILES = 65536
 
 
 def write_configuration() -> None:
-    """Write the configuration of PgBouncer and nginx. Raises `ConfigurationError` if the settings are not suitable."""
+    """Write the configuration of PgBouncer, then that of nginx.
+
+    Raises `ConfigurationError` if PgBouncer does not support a database URL, or if nginx rejects its configuration. In
+    the second case that of PgBouncer has already been written.
+    """
     pgbouncer.write_configuration()
     nginx_configuration.write_configuration()
 
@@ -35,7 +39,8 @@ def write_configuration() -> None:
 class Supervisor:
     """The supervisor of nginx, the gunicorn instances and PgBouncer. It calls `report` with a line for each event.
 
-    Raises `ConfigurationError` if another program uses the port.
+    The constructor binds the port, opens the sockets of gunicorn, and installs a handler of SIGHUP. It must be called
+    in the main thread and inside `layout.locked`. It raises `ConfigurationError` if another program uses the port.
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:
@@ -57,7 +62,10 @@ class Supervisor:
         return [self._nginx, *self._gunicorns, self._pgbouncer]
 
     def start(self) -> None:
-        """Start all programs and wait until they are ready. Raises `ConfigurationError` if one fails to start."""
+        """Start all programs and wait until they are ready. `write_configuration` must have been called.
+
+        Raises `ConfigurationError` if one fails to start. The caller must then call `stop`.
+        """
         metrics_directory.recreate()
         for group in ([self._pgbouncer], self._gunicorns, [self._nginx]):
             for program in group:
@@ -68,8 +76,10 @@ class Supervisor:
     def run(self, check_database: Callable[[], None], prepare: Callable[[], None]) -> None:
         """Restart programs that end by themselves, until a signal raises an exception.
 
-        `check_database` is called in each round, every `CHECK_INTERVAL_SECONDS`. After SIGHUP, `prepare` is
-        called, which may raise `ConfigurationError`, and new processes replace the old ones.
+        `check_database` is called in each round, with a pause of `CHECK_INTERVAL_SECONDS` between rounds. After SIGHUP,
+        `prepare` is called, and then new gunicorn processes replace the old ones. If `prepare` raises
+        `ConfigurationError`, or new processes do not become ready, that is reported and old processes continue. No
+        program is checked or restarted until the reload has ended.
         """
         while True:
             for program in self._programs:
@@ -84,9 +94,10 @@ class Supervisor:
             time.sleep(CHECK_INTERVAL_SECONDS)
 
     def stop(self) -> None:
-        """Stop all programs after the requests in progress have finished, or immediately after a second signal.
+        """Stop all programs after the requests in progress have finished, which have at most `GRACEFUL_SECONDS`.
 
-        Requests have at most `GRACEFUL_SECONDS`.
+        If another SIGINT or SIGTERM arrives meanwhile, all programs are stopped immediately. At the end, this process
+        ignores SIGINT, SIGTERM and SIGHUP.
         """
         try:
             deadline = time.monotonic() + GRACEFUL_SECONDS
@@ -144,7 +155,10 @@ class Supervisor:
 
 
 def _allow_many_connections() -> None:
-    """Raise the limit on open files, which child processes inherit, as far as permitted."""
+    """Set the limit on open files, which child processes inherit, to `MOST_FILES`.
+
+    If the hard limit is lower and can't be raised, the limit is set to the hard limit.
+    """
     with contextlib.suppress(ValueError, OSError):
         # Root can usually raise the hard limit.
         resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_FILES, MOST_FILES))

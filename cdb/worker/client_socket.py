@@ -18,11 +18,13 @@ PIECES_AT_A_TIME = 8
 
 
 class ClientSocket(socket):
-    """The socket of an accepted connection.
+    """The socket of an accepted connection. It takes over the descriptor of `accepted`, which can't be used any more.
 
     `sendall` returns when all of the data are sent or stored in a file; `unsent` is the number of bytes in
     the file. After `begin_response`, the first call of `sendall` has the head of the response, which is sent
     with the next call or by `end_response`.
+
+    Only one thread at a time may use a socket: the main loop, or the thread that handles the connection.
     """
 
     def __init__(self, accepted: socket, spool: Spool) -> None:
@@ -47,7 +49,10 @@ class ClientSocket(socket):
             return False
 
     def begin_response(self, wait_seconds: float) -> None:
-        """Begin a response. The thread may wait for the client so long in total before it stores the rest in a file."""
+        """Begin a response. `sendall` waits for the client, at most `wait_seconds` for all of its calls in total.
+
+        After that it stores the rest in a file.
+        """
         self._wait_seconds = wait_seconds
         self._head = None
 
@@ -56,7 +61,7 @@ class ClientSocket(socket):
         self._head = b""
 
     def end_response(self) -> None:
-        """Send the head of a response that has no body. Raises `OSError` if the client has disconnected."""
+        """End a response: send its head if there was no body to send it with. Raises `OSError` as `sendall` does."""
         head, self._head = self._head, b""
         if head:
             self.sendall(head)
@@ -64,8 +69,9 @@ class ClientSocket(socket):
     def sendall(self, data: Any, flags: int = 0) -> None:
         """Send the data, or store them in a file, from which they are sent later.
 
-        Waits for the client if the spool is full. Raises `OSError` if the client has disconnected, receives nothing for
-        `STALL_TIMEOUT_SECONDS`, or if too many threads wait for their clients.
+        Waits for the client as `begin_response` permits, and longer if the spool is full. Raises `OSError` if the
+        client has disconnected, receives nothing for `STALL_TIMEOUT_SECONDS`, or if too many threads wait for their
+        clients. `flags` are ignored.
         """
         if self._head is None:
             self._head = bytes(data)

@@ -17,9 +17,9 @@ BEHIND_PROXY = env.read()["CDB_BEHIND_PROXY"]
 class Connection(TConn):
     """A connection of gunicorn's threaded worker, with a reader of complete requests.
 
-    `opened` and `waits_since`, the time since which its complete request waits, are times of the monotonic
-    clock. `refusal` is the error response to send if the worker has refused the request, otherwise None.
-    `discarded` is the number of bytes that were read and discarded.
+    `opened`, when it was accepted, and `waits_since`, the time since which its complete request waits for a thread, are
+    times of the monotonic clock. `refusal` is the error response to send if the worker has refused the request,
+    otherwise None. `discarded` is the number of bytes that were read and discarded.
     """
 
     sock: ClientSocket
@@ -35,7 +35,10 @@ class Connection(TConn):
 
     @property
     def address(self) -> str:
-        """The client's address: that of the peer, or of X-Forwarded-For with CDB_BEHIND_PROXY or on a Unix socket."""
+        """The client's address: that of the peer, or of X-Forwarded-For with CDB_BEHIND_PROXY or on a Unix socket.
+
+        On a Unix socket it is empty until the head has arrived, and if the head has no X-Forwarded-For.
+        """
         own = self.client[0] if isinstance(self.client, tuple) else ""
         return self.reader.head.address if not own or (BEHIND_PROXY and self.reader.head.address) else own
 
@@ -44,12 +47,15 @@ class Connection(TConn):
         return self.reader.expires if self.reader.has_begun else self.opened + self.cfg.keepalive
 
     def init(self) -> None:
-        """Create gunicorn's parser, and make it read from `reader`."""
+        """Create gunicorn's parser, and make it read from `reader`. Only the first call has an effect."""
         if not self.initialized:
             super().init()
             self.parser.unreader = self.reader
 
     def close(self, graceful: bool = False) -> None:
-        """Close the connection without waiting for the client, for which the main loop waits if necessary."""
+        """Close the connection, and discard what was not read or sent, without waiting for the client.
+
+        `graceful` is ignored: the main loop has already waited for the client if necessary.
+        """
         self.reader.close()
         super().close()

@@ -24,7 +24,7 @@ class ErrorResponse(NamedTuple):
         return [self._body()] if environ["REQUEST_METHOD"] != "HEAD" else []
 
     def to_bytes(self, request_id: str) -> bytes:
-        """The complete HTTP response, with `Connection: close`."""
+        """The complete HTTP response, with `Connection: close` and with a body, also for HEAD."""
         fields = [("Connection", "close"), *self._headers(), (HEADER, request_id)]
         lines = [f"HTTP/1.1 {self.status}", *(f"{name}: {value}" for name, value in fields)]
         return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + self._body()

@@ -23,10 +23,10 @@ SLOW_SECONDS, SLOW_PER_ADDRESS = 2, 64
 
 
 class Share(NamedTuple):
-    """What a request counts towards the limits while a thread handles it.
+    """What a request counts towards the limits from its admission until a thread has handled it.
 
-    `large_bytes` is the size of its body if that is large, otherwise 0. `address` is the client's address if requests
-    are limited by address, otherwise None.
+    `large_bytes` is the size of its body if that is large, otherwise 0. `is_long_read` is False if long reads are not
+    limited. `address` is the client's address if requests are limited by address, otherwise None.
     """
 
     large_bytes: int
@@ -46,7 +46,7 @@ class Limits:
       address.
 
     A request over the last limit is refused. A request over another limit waits, without a thread, until others have
-    finished.
+    finished, or is refused after its queue timeout.
     """
 
     def __init__(self, threads: int) -> None:
@@ -54,7 +54,7 @@ class Limits:
         self._max_requests = REQUESTS_OF_A_THREAD * threads if is_others else None
         self._max_reads = None if here.pool == "lookups" else max(1, threads - 1)
         self._max_running_of_address = max(1, threads - 1) if is_others else None
-        # Complete requests of each address, and among them those that a thread handles.
+        # Complete requests of each address, and among them those that were admitted to a thread.
         self._queued: dict[Connection, str] = {}
         self._requests_of_address: Counter[str] = Counter()
         self._running: dict[Connection, Share] = {}
@@ -63,7 +63,10 @@ class Limits:
         self._waiting: dict[Connection, Share] = {}
 
     def may_queue(self, conn: Connection) -> bool:
-        """Count a complete request. Returns False, without counting it, if the limit on these is reached."""
+        """Count a complete request until `release`.
+
+        Returns False, without counting it, if the limit on complete requests is reached.
+        """
         if self._max_requests is None:
             return True
         address = conn.address
@@ -79,8 +82,8 @@ class Limits:
     def admit(self, conn: Connection) -> bool:
         """Admit a complete request to a thread, or let it wait. Returns whether it was admitted.
 
-        An admitted request counts until `release`. A waiting one is returned by `release`, which admits it, or by
-        `overdue`. `conn.waits_since` must be set.
+        An admitted request counts until `release`. A waiting one is returned by a later `release` of another request,
+        which admits it, or by `overdue`. `conn.waits_since` must be set; the admission of a large body sets it again.
         """
         share = self._share_of(conn)
         # Large bodies are admitted in their order. Otherwise smaller ones could overtake a very large one for ever.
@@ -96,15 +99,15 @@ class Limits:
 
     @property
     def has_long_read(self) -> bool:
-        """Whether a thread handles a read whose response may be large."""
+        """Whether a read whose response may be large was admitted and has not finished; False in the pool `lookups`."""
         return self._reads > 0
 
     def is_counted(self, conn: Connection) -> bool:
-        """Whether the connection's request counts towards a limit, so that `release` must precede the next request."""
+        """Whether the request was admitted and counts towards a limit, so `release` must precede the next request."""
         return conn in self._running
 
     def release(self, conn: Connection) -> list[Connection]:
-        """Stop counting a request that was handled or refused. Returns the waiting requests that are admitted now.
+        """Stop counting a request that was handled or refused. Returns the connections whose requests are admitted now.
 
         These are counted already; the caller passes them to threads without calling `admit` again.
         """
@@ -127,7 +130,7 @@ class Limits:
         return admitted
 
     def overdue(self) -> list[Connection]:
-        """Remove and return the waiting requests whose queue timeout has passed. The caller must refuse them.
+        """Remove and return the connections whose waiting requests are past their timeout. The caller must refuse them.
 
         The timeout is `QUEUE_SECONDS`, or `LARGE_QUEUE_SECONDS` for large bodies. `release` is still required.
         """

@@ -11,7 +11,8 @@ HEAD_BYTES = 102 * 8192
 LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})[ \t]*\r\n")
 LENGTH_FIELD, CHUNKED_FIELD = b"\r\ncontent-length:", b"\r\ntransfer-encoding:"
 VERSION_1_1 = re.compile(rb"[^\r\n]* http/1\.1\r\n")
-# All reads except lookups, reads of single rows or short lists, health checks and /metrics.
+# All reads except lookups, health checks, /metrics, and the reads of single rows and short lists that are named here.
+# Short reads at other paths, such as some aliases of these, count as long.
 LONG_READ = re.compile(
     rb"(get|head) (?!/health/|/metrics|/api/cdb_rest/("
     rb"payloadiovs|payload-iovs/query|gtpayloadlists/|(piov|payload-iovs)/[0-9]+[ /?]|"
@@ -45,7 +46,7 @@ class RequestHead:
 
     @property
     def address(self) -> str:
-        """The value of X-Forwarded-For, in which a proxy names the client's address; empty without it."""
+        """The value of X-Forwarded-For in lower case, in which a proxy names the client's address; empty without it."""
         found = FORWARDED_FOR.search(self._lower)
         return found[1].decode("latin-1") if found else ""
 

@@ -43,6 +43,8 @@ class RespondingWorker(ThreadWorker):
     A thread keeps a connection while its client sends one request after the other and there are threads for all
     connections. gunicorn's own worker returns the connection to the main loop after each response, which can take
     as long as the Python code of a lookup.
+
+    `handle`, `handle_request` and `handle_error` run in threads, `run` in the main loop.
     """
 
     wsgi: Instrumented  # type: ignore[assignment]  # gunicorn's types say MutableMapping where WSGI says dict
@@ -79,7 +81,11 @@ class RespondingWorker(ThreadWorker):
             conn.waits_since = monotonic()
 
     def handle_request(self, req: Request, conn: Connection) -> bool:  # type: ignore[override]  # as above
-        """Respond to a request. Returns whether the connection may be kept open."""
+        """Respond to a request. Returns whether the connection may be kept open.
+
+        The response is an `ErrorResponse` if the worker has refused the request, if its body is truncated, or if it has
+        waited for a thread for more than `QUEUE_SECONDS`.
+        """
         conn.sock.begin_response(0 if self._is_crowded else SEND_WAIT_SECONDS)
         if conn.reader.is_unread or conn.reader.is_truncated:
             req.force_close()
@@ -106,7 +112,10 @@ class RespondingWorker(ThreadWorker):
         return is_crowded
 
     def _has_next_request(self, conn: Connection) -> bool:
-        """Whether another request, to which no limit applies, is complete or arrives within `LINGER_MILLISECONDS`."""
+        """Whether another request, to which no limit applies, is complete or arrives within `LINGER_MILLISECONDS`.
+
+        Also True if the spool has no space for the request. It is then refused.
+        """
         if not conn.reader.has_begun:
             poller = poll()
             poller.register(conn.sock, POLLIN)

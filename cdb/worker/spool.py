@@ -25,6 +25,8 @@ class Spool:
 
     The files have no names, so the kernel removes them when the process ends, even if it is killed. When the spool is
     full, up to `most_waiting` threads may wait for their clients instead; they acquire the semaphore `waiting`.
+
+    `directory` must exist. All threads may use a spool at the same time.
     """
 
     def __init__(self, directory: Path, most_bytes: int, most_waiting: int) -> None:
@@ -42,7 +44,11 @@ class Spool:
             raise SpoolFullError(*error.args) from error
 
     def reserve(self, count: int) -> None:
-        """Reserve `count` bytes. Raises `SpoolFullError` if there is no space for them."""
+        """Reserve `count` bytes.
+
+        Raises `SpoolFullError` if the files would exceed `most_bytes`, or if the disk would have less than
+        `FREE_BYTES_LEFT` bytes free.
+        """
         with self._lock:
             free = shutil.disk_usage(self._directory).free - FREE_BYTES_LEFT
             if self._bytes + count > self._most_bytes or count > free:
@@ -58,7 +64,8 @@ class Spool:
 class SpoolFile:
     """A queue of bytes in a file of a spool: data are appended at the end and read from the beginning.
 
-    The file exists only while the queue is not empty.
+    The file exists only while the queue is not empty. The space of bytes that were read is released when the queue is
+    empty, not before. Only one thread at a time may use a queue.
     """
 
     def __init__(self, spool: Spool) -> None:
@@ -111,8 +118,8 @@ class SpoolFile:
 def process_spool() -> Spool:
     """A spool of CDB_SPOOL_BYTES for this process.
 
-    It is under CDB_DATA_DIR, or in the temporary directory if that is not writable. Half of the threads, at
-    least one, may wait for clients when it is full.
+    It is in `spool` under CDB_DATA_DIR, or in the temporary directory if `spool` can't be created or is not writable.
+    Half of the threads, at least one, may wait for clients when it is full.
     """
     values = env.read()
     directory = values["CDB_DATA_DIR"] / "spool"

@@ -16,7 +16,10 @@ class Deadline(NamedTuple):
 
 
 class WaitingConnections:
-    """A collection of the connections that are registered with the poller of the main loop, with their deadlines."""
+    """A collection of the connections that are registered with the poller of the main loop, with their deadlines.
+
+    Only the main loop uses it.
+    """
 
     def __init__(self, poller: BaseSelector) -> None:
         self._poller = poller
@@ -33,10 +36,11 @@ class WaitingConnections:
         expires: float,
         expired: Callable[[Connection], None],
     ) -> None:
-        """Register a connection with a deadline.
+        """Register a connection with a deadline, until `remove`.
 
-        `ready` is called whenever `event` occurs (the connection is readable or writable), and `expired` after the time
-        `expires`. If the connection is already registered, only `expires` and `expired` change.
+        `ready` is called with the connection and its socket whenever `event` occurs: `selectors.EVENT_READ` or
+        `EVENT_WRITE`. `expired` is called with the connection after the time `expires`, on the monotonic clock. If the
+        connection is already registered, only `expires` and `expired` change.
         """
         is_new = conn not in self._deadlines
         self._deadlines[conn] = Deadline(expires, partial(expired, conn))
@@ -44,12 +48,15 @@ class WaitingConnections:
             self._poller.register(conn.sock, event, partial(ready, conn))
 
     def remove(self, conn: Connection) -> None:
-        """Unregister a connection; does nothing if it is not registered."""
+        """Unregister a connection, whose socket must still be open; does nothing if it is not registered."""
         if self._deadlines.pop(conn, None):
             self._poller.unregister(conn.sock)
 
     def expire(self, now: float) -> None:
-        """Call the `expired` function of each connection whose deadline has passed."""
+        """Call the `expired` function of each connection whose deadline has passed.
+
+        The function must remove the connection or set another deadline. Otherwise the next call calls it again.
+        """
         for deadline in list(self._deadlines.values()):
             if now > deadline.expires:
                 deadline.expired()

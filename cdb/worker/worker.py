@@ -30,14 +30,15 @@ CHECK_INTERVAL_SECONDS = 0.5
 
 
 class BufferingWorker(RespondingWorker):
-    """A worker whose threads get only complete requests, and do not wait while a client receives a response.
+    """A worker whose threads get only complete requests, and do not wait long while a client receives a response.
 
     The main loop reads requests until they are complete, and sends the buffered rest of responses to slow clients. If a
-    request is refused by its head, the main loop reads and discards the body, because a client that still sends may
-    otherwise not receive the response.
+    request is refused before its body has arrived, the main loop reads and discards the rest of the body for a limited
+    time, because a client that still sends may otherwise not receive the response.
 
-    A request that has waited for a thread for `CDB_QUEUE_TIMEOUT_SECONDS` since it was complete gets a 504 response. A
-    separate thread pool sends it if all other threads are busy.
+    A request that has waited for a thread for `CDB_QUEUE_TIMEOUT_SECONDS` since it was complete gets a 504 response.
+    Before that, a request with a large body may wait three times as long for a limit. A separate thread pool sends the
+    response if all other threads are busy.
     """
 
     # Set by `post_fork` in deploy/gunicorn.conf.py.
@@ -91,7 +92,10 @@ class BufferingWorker(RespondingWorker):
         self._finish(conn, future=future)
 
     def murder_pending(self) -> None:
-        """Check the deadlines of connections. gunicorn calls this after each batch of events, at least every second."""
+        """Check the deadlines of connections, and end the worker after its maximum number of requests.
+
+        gunicorn calls this after each batch of events, at least every second.
+        """
         super().murder_pending()
         self._refuse_overdue()
         now = monotonic()
@@ -101,8 +105,9 @@ class BufferingWorker(RespondingWorker):
         self._waiting.expire(now)
         for conn in [*too_slow(self._waiting, now), *self._limits.overdue()]:
             self._refuse(conn, OVERLOADED)
-        # After `alive` is False, gunicorn accepts no more connections, gives existing ones 30 s, and then
-        # starts another worker. A slow client may need an hour for a response.
+        # After `alive` is False, gunicorn accepts no more connections and gives existing ones its graceful timeout
+        # (30 s; an hour with `make serve`). It starts another worker only then. A slow client may need an hour for a
+        # response.
         if self.nr >= self._most_requests and not self._has_large_responses():
             self.alive = False
 
@@ -161,7 +166,7 @@ class BufferingWorker(RespondingWorker):
                 self._start(self._refusal_pool, conn)
 
     def _refuse(self, conn: Connection, refusal: ErrorResponse) -> None:
-        """Send an error response without reading the rest of the request."""
+        """Let a thread of the refusal pool send an error response, without reading the rest of the request."""
         self._waiting.remove(conn)
         conn.refusal = refusal
         if not conn.reader.is_complete:
