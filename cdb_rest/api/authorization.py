@@ -1,4 +1,8 @@
-"""Authorization of requests to the API: each needs the role of its route. The services check it for tags and types."""
+"""Authorization of requests to the API: a write needs the role of its route, and a read needs the role reader.
+
+A read needs no role if reads are open to all clients (`CDB_ANONYMOUS_READS`), or if its route is public. The services
+check the roles of a write again, for its global tags and payload types.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -29,13 +33,18 @@ def is_public(path: str) -> bool:
 
 
 class RoutePermission(BasePermission):
-    """The permission class of all views: a request needs the role of its route, for some tag and payload type.
+    """The permission class of all views: a request needs the role of its route, for at least one tag and payload type.
 
-    So a client without any permission is refused before its body is read. Reads that are open cost nothing here.
+    So a client without any permission is refused before its body is read. If reads are open, the principal of a read is
+    not determined.
     """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """True, or raises `AuthenticationRequiredError`, `InvalidTokenError` or `NotPermittedError`."""
+        """Return True, or raise an error.
+
+        Raises `AuthenticationRequiredError`, `NotPermittedError` (also for a write with a session and without a CSRF
+        token), and the errors of `principal_of`.
+        """
         path = request.resolver_match.route if request.resolver_match else ""
         if request.method in SAFE_METHODS:
             if not settings.CDB_ANONYMOUS_READS and path not in PUBLIC:
@@ -52,7 +61,10 @@ class RoutePermission(BasePermission):
 
 
 def _check_csrf(request: HttpRequest) -> None:
-    """Raise `NotPermittedError` unless a write with a session's cookie has the token of a page of this service."""
+    """Raise `NotPermittedError` unless the request passes Django's CSRF check. Only writes with a session need it.
+
+    The header `X-CSRFToken` must have the CSRF token of a page of this service.
+    """
 
     check = CSRFCheck(_no_response)
     check.process_request(request)

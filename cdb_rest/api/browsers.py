@@ -47,7 +47,10 @@ PAYLOAD_LISTS = Browser(
 
 
 def _count_iovs(selected: dict[str, str]) -> int:
-    """The number of IOVs that the filters select, from the counts stored in the payload lists."""
+    """The number of IOVs that the filters select, from the counts stored in the payload lists.
+
+    Without filters, it includes the detached IOVs, for which it counts rows.
+    """
     columns = {"payload_list": "name", "global_tag": "global_tag__name", "payload_type": "payload_type__name"}
     lists = PayloadList.objects.filter(**{columns[name]: value for name, value in selected.items()})
     attached = lists.aggregate(total=Sum("iov_count"))["total"] or 0

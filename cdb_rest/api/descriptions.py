@@ -11,12 +11,15 @@ NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
 
 
 def required(name: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:
-    """A required query parameter, with an example from the scenario tiny."""
+    """A required query parameter with the schema `kind`, and an example from the scenario tiny."""
     return _parameter(name, OpenApiParameter.QUERY, kind, description, example)
 
 
 def in_path(name: str, description: str, example: str | int, kind: dict[str, Any] | None = None) -> OpenApiParameter:
-    """A path parameter, with an example from the scenario tiny, which also gives its type."""
+    """A path parameter with the schema `kind`, and an example for the scenario tiny.
+
+    Without `kind`, the type of the example determines the schema: `NUMBER` for an int, `TEXT` for a str.
+    """
     kind = kind or (NUMBER if isinstance(example, int) else TEXT)
     return _parameter(name, OpenApiParameter.PATH, kind, description, example)
 
@@ -27,7 +30,11 @@ def request_example(value: Any) -> OpenApiExample:
 
 
 def response_example(value: Any, name: str = "In the scenario tiny") -> OpenApiExample:
-    """The response to the example parameters in the scenario tiny. `name` may name a query string: "With page=1"."""
+    """An example of a response in the scenario tiny. Arrays may lack elements, and objects without an id members.
+
+    `name` must be the default, or "With " and a query string, such as "With page=1". A test sends the example
+    parameters of the operation, with this query string, and compares the response.
+    """
     return OpenApiExample(name, value, response_only=True)
 
 

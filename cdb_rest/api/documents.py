@@ -149,7 +149,10 @@ class ChangeItem(Shape):
 
 
 class ChangeDocument(ChangeItem):
-    """A change of a global tag: `before` is what it removed, `after` what it added."""
+    """A change of a global tag: `before` is what it removed, `after` what it added.
+
+    For a clone or a scenario, `after` has the source instead of the IOVs, and `payload_iovs_after` does not count them.
+    """
 
     before = serializers.JSONField()
     after = serializers.JSONField()
@@ -162,20 +165,27 @@ def documents(shape: type[Shape], rows: QuerySet[Model], also: tuple[str, ...] =
 
 
 def stream_documents(shape: type[Shape], rows: QuerySet[Model]) -> Iterator[Document]:
-    """Like `documents`, but with a server-side cursor, so that memory is bounded."""
+    """Like `documents`, but with a server-side cursor, so that memory is bounded.
+
+    Consume it inside one transaction, because PgBouncer may use another server connection for the next one.
+    """
     layout = _layout(shape)
     for row in rows.values_list(*_paths(layout)).iterator():
         yield _assemble(layout, iter(row))
 
 
 def document(shape: type[Shape], rows: QuerySet[Model]) -> Document | None:
-    """The first row as a document, or None."""
+    """The first row as a document; None if there are no rows."""
     found = documents(shape, rows[:1])
     return found[0] if found else None
 
 
 def document_of(shape: type[Shape], row: Model) -> Document:
-    """A model instance, as returned by a write, as a document. It is not read again, because it may be deleted by now."""
+    """A model instance, as returned by a write, as a document. Nested arrays are empty.
+
+    The row is not read again, because it may be deleted by now. The caller must load the related objects whose columns
+    `shape` declares. Otherwise this function reads them from the database.
+    """
     layout = _layout(shape)
     return _assemble(layout, (_follow(row, path) for path in _paths(layout)))
 

@@ -63,7 +63,11 @@ RETRY_AFTER_SECONDS = 5
 
 
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
-    """The response to an exception in a view (`EXCEPTION_HANDLER`). With DEBUG, a 500 contains the traceback."""
+    """The response to an exception in a view (`EXCEPTION_HANDLER`), or in a WSGI application of `cdb_rest.wsgi`.
+
+    `context` must have the `request` if the exception comes from Django REST framework. Call it once for each response:
+    it counts the error, and logs an unexpected one. With DEBUG, a 500 contains the traceback.
+    """
     if isinstance(error, DatabaseError):
         error = translate(error)
     if isinstance(error, errors.CdbError):
@@ -81,7 +85,10 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
 
 
 def error_response(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:
-    """An error response: a JSON object with `detail`, `code` and the members of `more`."""
+    """An error response: a JSON object with `detail`, `code` and the members of `more`, which replace equal ones.
+
+    Call it once for each response, because it counts the error.
+    """
     counts.ERRORS.labels(code).inc()
     # A message may quote text of the client that UTF-8 cannot encode, such as half of a surrogate pair.
     body = dump({"detail": detail.encode(errors="replace").decode(), "code": code} | (more or {}))
@@ -121,7 +128,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """`handler500`: the response to an exception outside of the views."""
+    """`handler500`: the response to an exception in middleware or in a view without Django REST framework."""
     return error_response(500, "internal_error", "An internal error occurred; it was logged.")
 
 

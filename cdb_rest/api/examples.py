@@ -1,4 +1,7 @@
-"""Documents of the scenario tiny, as examples in the API's description. Only the times differ from those of the service."""
+"""Documents of the scenario tiny, as examples in the API's description.
+
+They equal the service's documents, except for the times, and for arrays, which have only one of their elements.
+"""
 
 from typing import Any
 
@@ -63,5 +66,5 @@ CHANGE = {
 
 
 def page_of(document: Document, count: int) -> dict[str, Any]:
-    """The first page of `count` documents that begin with this one."""
+    """The first page of `count` documents, as an example: `results` has only this one of them."""
     return {"count": count, "page": 1, "page_size": 25, "total_pages": -(-count // 25), "results": [document]}

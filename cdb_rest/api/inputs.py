@@ -28,7 +28,7 @@ ROWS_VALIDATED_AT_ONCE = 1000
 
 
 class NameInput(Input):
-    """A new name."""
+    """The name of an object that is to be created."""
 
     name = NameField()
 
@@ -63,7 +63,10 @@ class PayloadListAttachInput(Input):
 
 
 class PayloadIOVInput(Input):
-    """A new payload IOV. A missing end is open."""
+    """A new payload IOV. Without `major_iov_end` and `minor_iov_end`, its end is open.
+
+    Each of them is 9223372036854775807 by default. The end is open only if both have this value.
+    """
 
     payload_url = TextField(max_length=TEXT_LENGTH)
     checksum = TextField(max_length=TEXT_LENGTH, allow_blank=True)
@@ -89,7 +92,7 @@ class PayloadIOVAttachInput(Input):
     piov_id = NumberField()
 
 
-# There is no default, because existing clients have different ones, and "open" would remove later IOVs.
+# `until` has no default, because existing clients have different defaults, and "open" would remove later IOVs.
 NO_END = (
     'One of three is required: a moment [major, minor], where the validity ends; "next", at the next start in the payload '
     'list; or "open", never: then all later IOVs are removed from the list.'
@@ -111,7 +114,10 @@ class InsertInput(Input):
     comment = TextField(max_length=COMMENT_LENGTH, required=False, allow_blank=True)
 
     def validate(self, attributes: dict[str, Any]) -> dict[str, Any]:
-        """Replace `since` and `until` by the columns of the interval."""
+        """Replace `since` and `until` by the columns of the interval and `since_only`, and remove `comment`.
+
+        `since_only` is true if `until` is "next"; the columns then have an open end.
+        """
         since, until = attributes.pop("since"), attributes.pop("until")
         attributes.pop("comment", None)
         end = END_OF_TIME if isinstance(until, str) else until
@@ -125,9 +131,10 @@ class InsertInput(Input):
 
 
 def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
-    """The rows to insert, from one object or an array of them, and whether it is a dry run.
+    """The rows to insert, in the form of `insert_payloads`, and whether the request is a dry run.
 
-    Raises `TooManyRowsError`, or `InvalidInputError`, which includes requests where only some rows are a dry run.
+    The body is one object or an array of them. The request is a dry run if `dry_run` is on in the query string or true
+    in the rows. Raises `TooManyRowsError`, or `InvalidInputError`, also if `dry_run` differs between the rows.
     """
     # It may also be an array, which the type stubs leave out.
     data: Any = request.data
@@ -144,7 +151,11 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
 
 
 def read_bulk(request: Request) -> list[dict[str, Any]]:
-    """The rows of a bulk request. Raises `TooManyRowsError`, or `InvalidInputError` with the first invalid rows."""
+    """The rows of a bulk request, in the form of `insert_payload_iovs`.
+
+    Raises `TooManyRowsError`, or `InvalidInputError` if the body is not an array or has invalid rows. The `rows` of the
+    error describes the first invalid ones.
+    """
     data: Any = request.data
     if not isinstance(data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")

@@ -13,7 +13,10 @@ from cdb_rest.observe.timing import rendering
 
 
 def dump(value: Any) -> bytes:
-    """`value` as JSON. Times are in ISO 8601 with Z, decimals are strings with all their digits."""
+    """`value` as JSON in UTF-8. Times in UTC are in ISO 8601 with Z, decimals are strings with all their digits.
+
+    Raises `TypeError` for values without a JSON form, integers of more than 64 bits, and text that UTF-8 cannot encode.
+    """
     return orjson.dumps(value, default=_plain, option=orjson.OPT_UTC_Z)
 
 

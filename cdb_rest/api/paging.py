@@ -26,10 +26,14 @@ LARGEST_PAGE_SIZE = 1000
 class Browser:
     """Options for pages of one kind of object.
 
-    - `search`: the columns that `search` matches.
-    - `sort`: the fields for `sort`, with their columns; the first one is the default.
-    - `filters`: the parameters that filter by a name, with their columns.
-    - `count`: counts the rows that the filters select without reading them. It is used if there is no `search`.
+    - `shape`: the document of a row.
+    - `rows`: returns all rows, unfiltered.
+    - `search`: the columns in which the parameter `search` is looked for, ignoring case.
+    - `sort`: the values of the parameter `sort`, with their columns; the first one is the default.
+    - `filters`: the parameters that select rows by the exact value of a column, with the columns.
+    - `count`: returns the number of rows that the filters select, without reading the rows. Its argument has the values
+      of the filters by parameter. It is used if there is no `search`. It counts among all rows, so a browser with
+      `count` must not be used with the argument `rows` of `page`.
     - `newest_first`: whether the default order is descending.
     """
 

@@ -34,7 +34,10 @@ class AddedDocument(IntervalDocument):
 
 
 class CutDocument(Shape):
-    """An existing IOV that was changed: its interval before, and what remains of it."""
+    """An existing IOV that was changed: its interval before, and the intervals that remain of it: none, one or two.
+
+    `id` is null in a dry run if an earlier row of the request would insert the IOV.
+    """
 
     id = serializers.IntegerField(allow_null=True)
     payload_url = serializers.CharField()
@@ -57,7 +60,10 @@ class AttachedIOV(PayloadIOVDocument, CutsDocument):
 
 
 class PlanRow(CutsDocument):
-    """The changes of a payload list by one row of the request."""
+    """The changes of a payload list by one row of the request. `row` is the number of that row, from 0.
+
+    `payload_list` is null in a dry run if the list would be created.
+    """
 
     row = serializers.IntegerField()
     global_tag = serializers.CharField()
@@ -68,7 +74,7 @@ class PlanRow(CutsDocument):
 
 
 class Refusal(Shape):
-    """The error that the request of a dry run would get."""
+    """The error that the request would get if it were not a dry run."""
 
     code = serializers.CharField()
     detail = serializers.CharField()
@@ -76,7 +82,11 @@ class Refusal(Shape):
 
 
 class InsertionResult(Shape):
-    """The response to an insertion. `refused` is null, except in a dry run whose request would be rejected."""
+    """The response to an insertion. `revisions` has the new revisions of the tags by name; it is empty in a dry run.
+
+    `refused` is null, except in a dry run whose request would be rejected with `iov_overlap` or `global_tag_frozen`.
+    All other errors are error responses, also in a dry run.
+    """
 
     detail = serializers.CharField()
     dry_run = serializers.BooleanField()
@@ -86,7 +96,7 @@ class InsertionResult(Shape):
 
 
 def insertion_document(insertion: Insertion, *, dry_run: bool) -> dict[str, Any]:
-    """The `InsertionResult` of an insertion."""
+    """The `InsertionResult` of an insertion. `dry_run` must be the value with which the insertion was made."""
     cuts = [cut for placement in insertion.placements for cut in placement.cuts]
     changed = sum(bool(cut.rest) for cut in cuts)
     created = {payload_list.id for payload_list in insertion.created_lists}

@@ -1,8 +1,9 @@
 """The OpenAPI description, generated from the table of routes and the views.
 
-Operations are grouped by the module of their view, in the order of the table. The docstring of a module is the name of the
-group, a colon and a sentence. If several paths with the same parameters lead to the same operation, the last one in the
-route is in the group. The others are in the group of legacy paths at the end, where users of existing clients find them.
+Operations are grouped by the module of their view, in the order of the table. The docstring of a module is the name of
+the group, a colon and a sentence. If several paths with the same parameters lead to the same operation, only one is in
+the group: the last one in the first of their routes. The others are in the group of legacy paths at the end, where
+users of existing clients find them.
 """
 
 import inspect
@@ -89,7 +90,7 @@ def documented_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
 
 
 def describe_groups(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add the groups to the OpenAPI description, in the order of the table of routes."""
+    """Add the groups to the OpenAPI description, in the order of the table of routes. A hook of drf-spectacular."""
     groups = dict(group_of(view) for view, _ in _documented_routes()) | {LEGACY: LEGACY_SENTENCE}
     return result | {"tags": [{"name": name, "description": sentence} for name, sentence in groups.items()]}
 

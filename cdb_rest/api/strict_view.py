@@ -14,13 +14,17 @@ from cdb_rest.parsing.unknown_names import unknown_names
 class StrictView(APIView):
     """A view that rejects unknown query parameters; `query` declares the known ones.
 
-    Views that nopayloaddb has too ignore unknown parameters, because existing clients may send some.
+    A view that has a path of nopayloaddb must not be strict, because existing clients may send unknown parameters.
+    Such a view ignores them on all of its paths.
     """
 
     query: Sequence[OpenApiParameter] = ()
 
     def initial(self, request: Request, *arguments: Any, **named: Any) -> None:
-        """Check the query string before the method of the view runs. Raises `UnknownParameterError`."""
+        """Check the permissions, then the query string, before the method of the view runs.
+
+        Raises the errors of `RoutePermission`, or `UnknownParameterError`.
+        """
         super().initial(request, *arguments, **named)
         unknown = unknown_names(request.query_params, [parameter.name for parameter in self.query])
         if unknown:

@@ -52,7 +52,7 @@ class ChangeView(StrictView):
 
 
 def _check_existed(name: str) -> None:
-    """Raise `GlobalTagNotFoundError` unless the tag exists or did so before."""
+    """Raise `GlobalTagNotFoundError` unless a tag of this name exists or has a change log."""
     existed = GlobalTagChange.objects.filter(global_tag=name).exists() or GlobalTag.objects.filter(name=name).exists()
     if not existed:
         raise GlobalTagNotFoundError(name)

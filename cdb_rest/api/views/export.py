@@ -33,7 +33,11 @@ QUERY = [
 
 
 class ExportView(StrictView):
-    """A file with a row for each IOV of the tag, of any size: CSV or JSON Lines. It is streamed from the database."""
+    """A CSV or JSON Lines file with a row for each selected IOV of the tag. It is streamed and may have any size.
+
+    An error after the start truncates the file; HTTP/1.1 clients report that. A request by HTTP/1.0 gets 400. If
+    `CDB_MAX_EXPORTS` exports are running, the response is 504.
+    """
 
     query = QUERY
 
@@ -81,7 +85,7 @@ def _read_selection(request: Request, name: str) -> tuple[Selection, Form]:
 
 
 def _read_moment(name: str, text: str | None, default: Moment) -> Moment:
-    """A moment in the format `major,minor`. Raises `InvalidInputError`."""
+    """The moment of a text in the format `major,minor`, or `default` for None. Raises `InvalidInputError`."""
     if text is None:
         return default
     halves = text.split(",")
@@ -92,6 +96,6 @@ def _read_moment(name: str, text: str | None, default: Moment) -> Moment:
 
 
 def _file_name(selection: Selection, form: Form) -> str:
-    """A file name without characters that are not permitted in one."""
+    """The name of the file, from those of tag and payload type, with `_` for slashes and control characters."""
     parts = [selection.global_tag, *([selection.payload_type] if selection.payload_type else [])]
     return f"{CONTROL_CHARACTER.sub('_', '-'.join(parts)).replace('/', '_')}.{form}"

@@ -67,7 +67,10 @@ class _CreatesGlobalTag(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """The new tag has no payload lists. `status` is the name of a status: `unlocked` for a tag that is to be filled."""
+        """Create a global tag without payload lists.
+
+        `status` is the name of a status: `unlocked` for a tag that is to be filled.
+        """
         values = read_body(request, GlobalTagInput)
         tag = global_tags.create_global_tag(**values, origin=read_origin(request))
         return Response(document_of(GlobalTagDocument, tag))
@@ -78,7 +81,7 @@ class GlobalTagCollectionView(GlobalTagListView, _CreatesGlobalTag):
 
 
 class NestedGlobalTagListView(_CreatesGlobalTag):
-    """All global tags with all their payload lists and IOVs; with `page`, one page with counts."""
+    """All global tags with all their payload lists and IOVs; with `page`, one page of them, with counts instead."""
 
     @extend_schema(
         summary="List global tags with their contents",
@@ -142,7 +145,7 @@ class GlobalTagByNameView(APIView):
 
 
 class GlobalTagDeleteView(APIView):
-    """The payload lists and IOVs of the tag are deleted with it. The response is 409 unless the tag is unlocked."""
+    """Delete a global tag with its payload lists and IOVs. The response is 409 unless the tag is unlocked."""
 
     @extend_schema(
         summary="Delete a global tag",
@@ -156,7 +159,7 @@ class GlobalTagDeleteView(APIView):
 
 
 class GlobalTagCloneView(APIView):
-    """The copy has the same IOVs in new payload lists, and is unlocked."""
+    """Copy a global tag of any status. The copy has the same IOVs in new payload lists, and is unlocked."""
 
     @extend_schema(
         summary="Clone a global tag",
@@ -174,8 +177,12 @@ class GlobalTagCloneView(APIView):
 
 
 class GlobalTagStatusChangeView(APIView):
-    """An unlocked tag may change in any way. A locked tag may only be extended where nothing is defined yet. A frozen tag never
-    changes again, and neither does its status."""
+    """Change the status of a global tag, which determines the changes that are permitted.
+
+    An unlocked tag may change in any way, and may get any status. A locked tag may only be extended where nothing is
+    defined yet, and may only become unlocked or frozen. The same applies to a tag with a status that was created. A
+    frozen tag never changes again, and neither does its status. A change of status that is not permitted gets 409.
+    """
 
     @extend_schema(
         summary="Change the status of a global tag",

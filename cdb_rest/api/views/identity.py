@@ -1,4 +1,4 @@
-"""Identity: who the service thinks that a client is, and what it may do."""
+"""Identity: how the service identifies a client, and what the client may do."""
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -30,7 +30,10 @@ class PermissionDocument(serializers.Serializer[None]):
 
 
 class DecisionDocument(serializers.Serializer[None]):
-    """Whether the client has the role for the tag and the payload type, by which rule, and what is needed."""
+    """Whether the client has the role for the tag and the payload type, and in words what is needed.
+
+    `rule` is the rule that gives the role; null if none does. The status of the tag is not considered.
+    """
 
     is_permitted = serializers.BooleanField()
     rule = serializers.CharField(allow_null=True)
@@ -38,7 +41,10 @@ class DecisionDocument(serializers.Serializer[None]):
 
 
 class WhoAmIDocument(serializers.Serializer[None]):
-    """The client, how it was identified (empty: it was not), and its permissions."""
+    """The client, how it was identified (empty: it was not), and its permissions.
+
+    `decision` is null if the request has no `role`.
+    """
 
     name = serializers.CharField()
     method = serializers.CharField(allow_blank=True)

@@ -69,9 +69,12 @@ BULK_ROW = {
 class PayloadIOVInsertView(StrictView):
     """Insert one payload or an array of them, all or none. With `dry_run`, the plan is returned and nothing changes.
 
-    A payload becomes valid inside its interval; outside of it nothing changes. `until` is the end: a moment, `"open"`, or
-    `"next"` for the start of the next IOV. The payload type must exist. If the tag has no payload list of that type, one is
-    created. The response lists for each payload the other IOVs that are cut.
+    A payload becomes valid inside its interval; outside of it nothing changes. `until` is the end: a moment, `"open"`,
+    or `"next"` for the start of the next IOV. The payload type must exist. If the tag has no payload list of that type,
+    one is created. The response lists for each payload the other IOVs that are cut.
+
+    The response is 409 if a tag is frozen, or if existing intervals of a tag that is not unlocked would change. A dry
+    run gets 200 instead, with the error in `refused`.
     """
 
     takes_rows = True
@@ -104,8 +107,14 @@ def _dry_run(rows: list[dict[str, Any]], origin: Origin) -> dict[str, Any]:
 
 
 class PayloadIOVBulkView(APIView):
-    """Insert all rows or none. An IOV with an end is valid in its interval; an IOV without an end is valid until the start of
-    the next IOV in its list."""
+    """Insert all rows or none.
+
+    An IOV with an end is valid in its interval. An IOV without an end is valid until the start of the next IOV in its
+    list.
+
+    The response is 409 if an IOV has the start of a stored IOV of its list, if a tag is frozen, or if existing
+    intervals of a tag that is not unlocked would change. It is 400 if two rows have the same list and start.
+    """
 
     takes_rows = True
 

@@ -92,9 +92,9 @@ class PayloadIOVAttachView(APIView):
     The payload becomes valid inside its interval; outside of it nothing changes. Other IOVs in the interval are
     trimmed, moved, split or detached, and the response lists them. If the IOV is in this list already, nothing changes.
 
-    In a locked tag, the IOV must not overlap existing ones, except that an open IOV may start after the start of an
-    open last one. Otherwise the response is 409. It is also 409 if the tag is frozen, or if the IOV is in another list
-    whose tag is not unlocked.
+    If the tag is not unlocked, the IOV must not overlap existing ones, with one exception: if the last IOV of the list
+    is open, an open IOV may start after its start. Otherwise the response is 409. It is also 409 if the tag is frozen,
+    or if the IOV is in another list whose tag is not unlocked.
     """
 
     @extend_schema(

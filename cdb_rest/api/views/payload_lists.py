@@ -30,7 +30,7 @@ from cdb_rest.services import payload_lists
 
 
 class PayloadListListView(APIView):
-    """All payload lists, ordered by id, with their IOVs; with `page`, one page of them with counts."""
+    """All payload lists, ordered by id, with their IOVs; with `page`, one page of them, with counts instead of IOVs."""
 
     @extend_schema(
         summary="List payload lists",
@@ -53,7 +53,10 @@ class PayloadListListView(APIView):
         examples=[request_example({"payload_type": "Pixel_Alignment"})],
     )
     def post(self, request: Request) -> Response:
-        """The list is empty and in no global tag. Its name consists of its payload type and its id: `Pixel_Alignment_11`."""
+        """Create a payload list, which is empty and in no global tag.
+
+        Its name consists of its payload type and its id: `Pixel_Alignment_11`.
+        """
         created = payload_lists.create_payload_list(**read_body(request, PayloadListInput), origin=read_origin(request))
         return Response(document_of(PayloadListDocument, created))
 
@@ -89,7 +92,11 @@ class PayloadListByNameView(StrictView):
 
 
 class PayloadListAttachView(APIView):
-    """The list becomes part of the tag and replaces its former list of that payload type, which is detached."""
+    """Attach a payload list to a global tag. The list of the same payload type that the tag had before is detached.
+
+    If the list is in another tag, it is detached from there. If it is in this tag already, nothing changes. The
+    response is 409 if the tag is frozen, or if a tag that is not unlocked would lose a list.
+    """
 
     @extend_schema(
         summary="Attach a payload list to a global tag",
@@ -105,7 +112,7 @@ class PayloadListAttachView(APIView):
 
 
 class PayloadListDeleteView(APIView):
-    """Delete an empty list. The response is 409 if the list has IOVs."""
+    """Delete an empty list. The response is 409 if the list has IOVs, or is in a global tag that is not unlocked."""
 
     @extend_schema(
         summary="Delete a payload list",

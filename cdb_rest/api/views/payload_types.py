@@ -38,7 +38,7 @@ class PayloadTypeListView(APIView):
         examples=[request_example({"name": "Gain", "description": "Gain of each channel"})],
     )
     def post(self, request: Request) -> Response:
-        """A payload type must exist before the first payload of that type is inserted."""
+        """Create a payload type. It must exist before the first payload of that type is inserted."""
         created = payload_types.create_payload_type(**read_body(request, NamedInput), origin=read_origin(request))
         return Response(document_of(NamedDocument, created))
 

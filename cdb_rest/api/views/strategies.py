@@ -26,7 +26,7 @@ ENTRY = {
 
 
 class StrategyListView(APIView):
-    """The strategies with description, route and index, and whether that index exists."""
+    """The strategies with description, route and index. `index_exists` is true if queries can use the index."""
 
     @extend_schema(summary="List strategies", responses={200: {"type": "array", "items": ENTRY}})
     def get(self, request: Request) -> Response:
@@ -46,7 +46,7 @@ class StrategyListView(APIView):
 
 
 class StrategyLookupView(APIView):
-    """The result of a lookup by one strategy."""
+    """The result of a lookup by one strategy. `view_of` creates a subclass for each strategy."""
 
     strategy: Strategy
 
@@ -61,7 +61,7 @@ def route_of(strategy: Strategy) -> str:
 
 
 def view_of(strategy: Strategy) -> type[StrategyLookupView]:
-    """The view class of a strategy, with its name and description."""
+    """Create the view class of a strategy. Its name and docstring are the strategy's name and description."""
     name = "".join(word.capitalize() for word in strategy.name.split("_"))
     view = type(f"{name}LookupView", (StrategyLookupView,), {"strategy": strategy, "__doc__": strategy.description})
     return extend_schema_view(get=extend_schema(summary=f"Look up payloads by {strategy.name}"))(view)
