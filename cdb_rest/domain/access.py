@@ -10,7 +10,7 @@ import re2  # type: ignore[import-untyped]  # it has no types
 from cdb_rest.domain.errors import AuthenticationRequiredError, InvalidInputError, NotPermittedError
 
 ANY = ".*"
-# It matches no text: no character is outside of the set of all.
+# A pattern that matches no text: the set of excluded characters has every character.
 NOTHING = r"[^\x00-\x{10FFFF}]"
 
 
@@ -33,7 +33,8 @@ class All(Enum):
     ALL = "all"
 
 
-# The object of an action: the name of a tag or a type, all of them, or None for an action that has none.
+# The object of an action: the name of a tag or a type, all of them, or None if the action has no such object. With
+# None, a permission for any tags or types is sufficient.
 Object = str | All | None
 
 # For the documentation and the admin.
@@ -46,7 +47,7 @@ MEANINGS = {
 }
 
 
-# The actions that people ask about, with the role that each needs for an unlocked tag.
+# The actions of the command `who-may`, with the role that each needs for an unlocked tag.
 ACTIONS = {
     "read": Role.READER,
     "insert": Role.CONTRIBUTOR,
@@ -70,7 +71,10 @@ def role_of(name: str) -> Role:
 
 
 def check_pattern(field: str, pattern: str) -> None:
-    """Raise `InvalidInputError`, which names the field, unless `pattern` is a regular expression of RE2."""
+    """Raise `InvalidInputError`, which names the field, unless `pattern` is a regular expression of RE2.
+
+    Raises `UnicodeEncodeError` if UTF-8 cannot encode the pattern.
+    """
     try:
         _compiled(pattern)
     except re2.error as error:
@@ -91,8 +95,8 @@ def is_pattern(text: str) -> bool:
 def matches(pattern: str, text: str) -> bool:
     """Whether a regular expression matches the whole text, by code points: case and Unicode normalisation count.
 
-    It takes linear time, because patterns may come from tokens. An invalid pattern matches nothing, and no pattern
-    matches text that UTF-8 cannot encode.
+    The time is proportional to the length of the text, whatever the pattern is, because patterns may come from tokens.
+    An invalid pattern matches nothing, and no pattern matches text that UTF-8 cannot encode.
     """
     try:
         return is_pattern(pattern) and _compiled(pattern).fullmatch(text) is not None
@@ -112,7 +116,7 @@ def _compiled(pattern: str) -> Any:
     options.log_errors = False
     # `.` matches every character: a name cannot leave a pattern by a line break.
     options.dot_nl = True
-    # Of a pattern that would need more memory, the compilation fails.
+    # A pattern that would need more memory, in bytes, is invalid.
     options.max_mem = 1 << 20
     return re2.compile(pattern, options=options)
 
@@ -127,7 +131,7 @@ class Permission:
     types: str = ANY
 
     def covers(self, role: Role, tag: Object, payload_type: Object) -> bool:
-        """Whether it gives `role` for this tag and payload type."""
+        """Whether it gives `role` for this tag and payload type. For `All.ALL`, the pattern must be exactly `ANY`."""
         return self.role >= role and _within(self.tags, tag) and _within(self.types, payload_type)
 
 
@@ -135,9 +139,11 @@ class Permission:
 class Principal:
     """A person, program or network on whose behalf a request is made, with its permissions.
 
-    - `name`: for the change log and messages: the subject of a token, a user's name, or a client's address.
-    - `method`: how it was identified, such as `token`; empty: it was not.
-    - `may_everything`: there are no restrictions, as for commands on this machine.
+    - `name`: for the change log and messages, such as `token:NAME`, `ISSUER:SUBJECT`, `network:NAME (ADDRESS)`, the
+      name of a user, or the address of an unknown client.
+    - `method`: how the principal was identified: `token`, `jwt`, `session`, `proxy` or `network`. It is empty if the
+      principal was not identified.
+    - `may_everything`: there are no restrictions. It is set for commands, and for all clients with `CDB_OPEN_WRITES`.
     """
 
     name: str = ""
@@ -153,7 +159,10 @@ class Principal:
         return next(covering, None)
 
     def require(self, role: Role, tag: Object = None, payload_type: Object = None) -> None:
-        """Raise `AuthenticationRequiredError` or `NotPermittedError` without the role for this tag and payload type."""
+        """Raise an error unless a permission gives the role for this tag and payload type.
+
+        Raises `NotPermittedError`, or `AuthenticationRequiredError` if the principal was not identified.
+        """
         if self.may_everything or self.permission(role, tag, payload_type):
             return
         needed = needs(role, tag, payload_type)

@@ -24,7 +24,7 @@ def new_token() -> str:
 
 
 def is_token(text: str) -> bool:
-    """Whether the text has the format of a token."""
+    """Whether the text has the format of a token, with the correct checksum. No such token need exist."""
     found = TOKEN.fullmatch(text)
     return found is not None and found[2] == _checksum(found[1])
 

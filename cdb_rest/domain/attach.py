@@ -39,8 +39,10 @@ class Cut(Generic[AnyRow]):
 def plan_attach(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
     """The cuts that make the payload of `new` valid in the whole interval, and change nothing else.
 
+    The rows are not changed; the caller must apply the cuts. `new` must not be empty.
+
     `rows`, ordered by start, must have every row that starts in `new` or at its end, and the last row before it; they may
-    have later rows.
+    have later rows. No two rows may have the same start.
     """
     return [
         Cut(row, row.interval, _rest(row, until, new))
@@ -50,7 +52,10 @@ def plan_attach(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
 
 
 def plan_since_only(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
-    """The cuts for a row that starts with `new` and is valid only up to the next start in its list.
+    """The cuts for a new row that starts at the start of `new` and is valid only up to the next start in its list.
+
+    The end of `new` has no effect. `rows`, ordered by start, must have a row with this start, if any, the row before
+    and the row after.
 
     A row with the same start becomes invisible and is detached. If the row before is open, it is not changed: the new row
     hides the rest of it. If it is closed, it is trimmed, because a closed interval must not overlap a later row.
@@ -59,23 +64,32 @@ def plan_since_only(new: Interval, rows: Sequence[AnyRow]) -> list[Cut[AnyRow]]:
 
 
 def up_to_next(new: Interval, rows: Sequence[Row]) -> Interval:
-    """The part of `new` before the next start among `rows`."""
+    """The interval from the start of `new` to the next start among `rows`, which are ordered by start.
+
+    It is open if there is no later start. The end of `new` has no effect.
+    """
     following = (row.interval.start for row in rows if row.interval.start > new.start)
     return Interval(new.start, next(following, AFTER_ALL))
 
 
 class ProtectedRows(Generic[AnyRow]):
-    """The existing rows of a list in a protected tag. Their visible parts must not change."""
+    """The existing rows of a list in a protected tag, ordered by start. Their visible parts must not change.
+
+    The intervals are those at the creation of this object: later changes of the rows, and later rows, have no effect.
+    """
 
     def __init__(self, rows: Sequence[AnyRow]) -> None:
         self._rows = [(row, row.interval, Interval(row.interval.start, until)) for row, until in _visible_ends(rows)]
         self._starts = [row.interval.start for row in rows]
 
     def check_unchanged(self, new: Interval, effective: Interval, name: Callable[[AnyRow], str]) -> None:
-        """Raise `OverlapError`, with both intervals, if `new`, valid in `effective`, would change a visible part.
+        """Raise `OverlapError` if a row with the interval `new` would change a visible part.
 
-        As an exception for online running, an open interval may start after an open last one. `name` returns the name of
-        a row for the message.
+        `effective` is the interval in which the row would be valid. The message has `new` and the interval of the
+        existing row, whose name for the message `name` returns.
+
+        As an exception for online running, an open interval is accepted if the last existing row is open and starts
+        earlier. The new row then ends the validity of that row.
         """
         first = max(bisect_right(self._starts, effective.start) - 1, 0)
         last = bisect_left(self._starts, effective.end)

@@ -40,7 +40,10 @@ class AuthenticationRequiredError(CdbError):
 
 
 class InvalidTokenError(CdbError):
-    """The token is not valid: it has expired, was revoked or is damaged, or this service does not trust its issuer."""
+    """The token is not valid: it is unknown or damaged, has expired or was revoked, or its issuer is not trusted.
+
+    The token of a trusted issuer is also rejected while the service cannot get the issuer's key for it.
+    """
 
     code = "invalid_token"
 
@@ -64,7 +67,7 @@ class TooManyRowsError(CdbError):
 
 
 class NameTakenError(CdbError):
-    """Another object of this kind has this name already. The response has the sentence under the key `name`, too."""
+    """Another object of this kind has this name already. The response has the message under the key `name`, too."""
 
     code = "name_taken"
 
@@ -143,7 +146,7 @@ class SettingNotFoundError(NotFoundError):
 
 
 class TagLockedError(CdbError):
-    """The tag is protected by its status: existing payload lists and IOVs cannot be removed or changed."""
+    """The tag is protected by its status: it cannot be deleted, and its lists and IOVs cannot be removed or changed."""
 
     code = "global_tag_locked"
 
@@ -161,9 +164,9 @@ class StatusChangeRefusedError(CdbError):
 
 
 class NameRetiredError(CdbError):
-    """A tag of this name was frozen before the database was restored, and HTTP caches may still have its responses.
+    """The tag cannot be frozen: one of this name was frozen before the database was restored.
 
-    Use another name.
+    HTTP caches may still have responses for that tag. Clone the tag under another name. Other statuses are permitted.
     """
 
     code = "name_retired"
@@ -222,7 +225,10 @@ class ConcurrentChangeError(CdbError):
 
 
 class DatabaseUnavailableError(CdbError):
-    """The database cannot be reached or does not respond in time; try again later."""
+    """The database cannot be reached, does not respond in time or has no space left; try again later.
+
+    A write may have been stored nevertheless.
+    """
 
     code = "database_unavailable"
 

@@ -17,7 +17,10 @@ class Mode(StrEnum):
 
 
 class Moment(NamedTuple):
-    """A moment of data taking: (major, minor), both in 0…2^63-1, ordered by major, then by minor."""
+    """A moment of data taking: (major, minor), both in 0…2^63-1, ordered by major, then by minor.
+
+    Only `AFTER_ALL` is outside of this range. The range is not checked here.
+    """
 
     major: int
     minor: int
@@ -29,7 +32,11 @@ class Moment(NamedTuple):
 
     @classmethod
     def from_combined(cls, combined: Decimal) -> "Moment":
-        """The moment for a combined value. The value after the last minor of a major is the first moment of the next major."""
+        """The moment for a combined value.
+
+        For a value between the last moment of a major and the first moment of the next major, it is the latter. In
+        discrete mode, the value after an end has this form if the end is the last moment of its major.
+        """
         major, _, digits = f"{combined:f}".partition(".")
         minor = int(digits.ljust(19, "0") or 0)
         return cls(int(major), minor) if minor <= OPEN else cls(int(major) + 1, 0)
@@ -56,7 +63,10 @@ class Interval:
 
     @classmethod
     def from_wire(cls, start: Moment, end: Moment, mode: Mode) -> "Interval":
-        """The interval with this start and end in the wire format of `mode`. It may be empty."""
+        """The interval with this start and end in the wire format of `mode`. It may be empty, or end before its start.
+
+        In both modes, it is open if `end` is `END_OF_TIME`.
+        """
         if end == END_OF_TIME:
             return cls(start, AFTER_ALL)
         if mode is Mode.DISCRETE:

@@ -14,8 +14,9 @@ def repair_rows(rows: Sequence[TimelineRow[IOV]]) -> list[TimelineRow[IOV]]:
     """Detach and trim rows so that none is empty, no two have the same start, and no closed row overlaps the next one.
 
     `rows` must be all rows of a list, ordered by start. Among rows with the same start, the last one that is not empty is
-    kept. If a start has only empty rows, they hid the row before, so that row is trimmed to this start. Returns the rows
-    that changed.
+    kept. If a start has only empty rows, they hid the row before, so that row is trimmed to this start.
+
+    The rows are changed in place. Returns the rows that changed, detached ones with `attached` false.
     """
     changed: dict[int, TimelineRow[IOV]] = {}
     kept_rows: list[tuple[Moment, TimelineRow[IOV] | None]] = []

@@ -28,7 +28,10 @@ class Timeline(Generic[IOV]):
     """The rows of a list that may be affected by the intervals that are to be attached, ordered by start.
 
     `rows` must have every row that starts in one of these intervals or at its end, and the nearest row on either side of
-    each. If the timeline is `protected`, these rows must not change.
+    each interval. No two rows may have the same start.
+
+    If the timeline is `protected`, the visible parts of `rows` must not change. Rows that `attach` adds are not
+    protected.
     """
 
     def __init__(self, rows: Iterable[TimelineRow[IOV]], *, protected: bool = False) -> None:
@@ -41,8 +44,13 @@ class Timeline(Generic[IOV]):
     ) -> list[Cut[TimelineRow[IOV]]]:
         """Add `row`, cut the rows that it overlaps, and return the cuts.
 
-        With `since_only`, the row is valid only up to the next start in the list. Raises `OverlapError` if protected rows
-        would change; the timeline is then unchanged. `name` returns the name of a row for the message.
+        The cut rows are changed in place. A row of which nothing remains gets `attached` false and leaves the timeline.
+
+        With `since_only`, the row is valid only up to the next start in the list. Its interval must be open: this
+        method does not shorten it. The interval must not be empty.
+
+        Raises `OverlapError` if protected rows would change; the timeline is then unchanged. `name` returns the name of
+        a row for the message.
         """
         first = max(bisect_left(self._starts, row.interval.start) - 1, 0)
         last = bisect_right(self._starts, row.interval.start if since_only else row.interval.end) + 1

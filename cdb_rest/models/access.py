@@ -12,17 +12,18 @@ ROLES = [(str(role), str(role).capitalize()) for role in Role]
 class RuleKind(models.TextChoices):
     """What a rule applies to."""
 
-    CLAIM = "claim"  # a token (JWT) of another issuer, by a claim
+    CLAIM = "claim"  # a token (JWT) of another issuer, or a login at it, by a claim
     TOKEN = "token"  # noqa: S105 -- a token of this service, by name
     USER = "user"  # a local account, or a user whom a proxy has logged in, by name
     GROUP = "group"  # the members of a group of local accounts
-    NETWORK = "network"  # all clients in a network that send no token
+    NETWORK = "network"  # all clients in a network that are not identified in another way
 
 
 class AccessRule(models.Model):
     """A rule: it gives a role, for some global tags and payload types, to those whom `kind` and `subject` describe.
 
-    - `subject`: a regular expression for the value of the claim or the name of token, user or group; a network's address.
+    - `subject`: a regular expression that must match the whole value of the claim, or the whole name of the token, user
+      or group. For networks, the address, such as 10.1.0.0/16.
     - `issuer`, `claim`: the name of the issuer in the file of issuers, and the claim; only for claims.
     - `identity`: the name of the clients in a network, for the change log; only for networks.
     - `tags`, `types`: regular expressions that must match the whole name. In a rule for a claim, ``{value}`` stands for the
@@ -62,7 +63,8 @@ class AccessRule(models.Model):
 class ApiToken(models.Model):
     """A token of this service, for a program. Only its SHA-256 digest is stored; access rules give it roles.
 
-    `last_used` is accurate to a minute. A token whose `revoked` is set is invalid for ever.
+    `last_used` is accurate to about a minute. Requests that a replica serves do not set it. A token without `expires`
+    does not expire. A token whose `revoked` is set is invalid for ever.
     """
 
     name = models.CharField(max_length=NAME_LENGTH)
@@ -86,7 +88,9 @@ class ApiToken(models.Model):
 class RevokedToken(models.Model):
     """Tokens (JWT) of another issuer that are not accepted any more, although they have not expired.
 
-    `claim` is `jti` for a single token, or `sub` for all tokens of a subject that were issued before `created`.
+    `claim` is `jti` for a single token. It is `sub` for all tokens of a subject that were issued until `created`, plus
+    the issuer's leeway, or that do not say when they were issued. `value` is the id of the token, or the subject, which
+    is the value of the claim that the issuer's setting `subject` names.
     """
 
     issuer = models.CharField(max_length=NAME_LENGTH)

@@ -10,24 +10,27 @@ class ChangeAction(models.TextChoices):
 
     CREATE = "create"
     CLONE = "clone"
-    SEED = "seed"
+    SEED = "seed"  # the generation of a scenario
     STATUS = "status"
     ATTACH_LIST = "attach_list"
     DELETE_LIST = "delete_list"
     ATTACH_IOV = "attach_iov"
     DELETE_IOV = "delete_iov"
-    BULK = "bulk"
-    INSERT = "insert"
+    BULK = "bulk"  # a bulk insert or an import
+    INSERT = "insert"  # an insertion by the names of tag and payload type
     REPAIR = "repair"
-    RESTORE = "restore"
+    RESTORE = "restore"  # a restoration of the database
     DELETE = "delete"
 
 
 class GlobalTagChange(models.Model):
     """One change of a global tag. Removing `before` and adding `after` leads from the previous revision to this one.
 
+    There are two exceptions. The entry of a clone or a scenario has the source instead of the IOVs. The entry of a
+    deletion has the status, but not the lists and IOVs that were deleted.
+
     Both are documents with `status`, `payload_lists` (names by payload type) and `payload_iovs` (rows of the tag's lists),
-    as far as they changed. For a clone or a scenario, `after` has the source instead of the IOVs.
+    as far as they changed. For a clone, `after` has the member `clone_of`, and for a scenario the member `scenario`.
 
     The tag is referenced by name, so that the log outlives it. A later tag with the same name continues the revisions.
     """

@@ -68,8 +68,9 @@ class GlobalTagQuerySet(models.QuerySet["GlobalTag"]):
 class GlobalTag(models.Model):
     """A named set of payload lists, at most one for each payload type.
 
-    Database triggers maintain the two counts, also for writes by other programs. Every change that can alter a response
-    about the tag raises `revision` and sets `updated`; `GlobalTagChange` records it.
+    Database triggers maintain the two counts, also for writes by other programs. The write services raise `revision`,
+    set `updated` and add a `GlobalTagChange` with every change of the tag, except repairs of the counts. Other programs
+    do not.
     """
 
     name = models.CharField(max_length=NAME_LENGTH)

@@ -46,7 +46,7 @@ class Restoration(models.Model):
     Changes that were lost had revisions, and responses with them may be in HTTP caches and in the records of jobs. So
     later changes have revisions from `first_revision` on, which no change had before. `retired_names` are the names of
     global tags that were frozen before and are not frozen in the restored state: caches keep responses for a frozen tag
-    without revalidation, so no tag with such a name can be frozen until they have expired.
+    without revalidation, so no tag with such a name can be frozen until these responses have expired.
     """
 
     created = models.DateTimeField(db_default=Now(), editable=False)

@@ -21,11 +21,12 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
     Each row has the columns of `PayloadIOV`; its `payload_list` is a name. A row with an end is attached by the interval
     rule. A row with an open end is valid from its start to the next start in its list; existing rows are not cut beyond
     that. In a protected tag, no row may change existing intervals. A start must not exist in the list already, and must
-    not occur twice in the request.
+    not occur twice in the request for one list.
 
-    Raises the error of the first invalid row; its `rows` describes all invalid rows. The errors are
-    `PayloadListNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval or repeated start),
-    `OverlapError`, and those of missing permissions.
+    Raises the error of the first invalid row; its `rows` describes the first `ROWS_NAMED` invalid rows. The errors are
+    `PayloadListNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval, or repeated start in the
+    request), `OverlapError` (change of a protected tag, or start that exists), and those of missing permissions. Also
+    raises `ConcurrentChangeError` and `ChangeTooLargeError`.
     """
     if not rows:
         return 0

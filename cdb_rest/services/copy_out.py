@@ -16,7 +16,7 @@ from django.db import connection
 # Size of a chunk, and how many chunks may be queued. Together they limit the memory of a copy of any size.
 CHUNK_BYTES = 128 * 1024
 QUEUED_CHUNKS = 4
-# A server that sends nothing for this long is considered down. Normally a chunk arrives every few milliseconds.
+# A server from which no chunk arrives for this long is considered down. Normally one arrives every few milliseconds.
 SILENCE_SECONDS = 30
 
 
@@ -24,13 +24,16 @@ SILENCE_SECONDS = 30
 def stream_copy(statement: str, values: dict[str, Any]) -> Iterator[Iterator[bytes]]:
     """Run a COPY … TO STDOUT on the current connection, and yield an iterator over the chunks of its output.
 
-    The driver pushes rows and the WSGI server pulls them, so a thread runs the statement and fills a queue. The thread
-    waits while the queue is full. Errors of the driver are raised by the iterator, as Django's database errors. The
-    iterator raises `OperationalError` if the server sends nothing for `SILENCE_SECONDS`.
+    The connection must be open, for example because a transaction has begun. Inside the block, the caller must use it
+    for nothing else, because another thread runs the statement.
 
-    If the block is left before the end of the output, the connection to the database is closed, and PostgreSQL stops the
-    statement at once. A cancel request is not used, because behind a pooler it could cancel the statement of another
-    client. Django opens a new connection when it needs one.
+    The driver pushes rows and the WSGI server pulls them, so that thread fills a queue. It waits while the queue is
+    full. The iterator raises errors of the driver as Django's database errors. It raises `django.db.OperationalError`
+    if no chunk arrives for `SILENCE_SECONDS`.
+
+    If the block is left before the end of the output, the socket of the connection is shut down, and PostgreSQL stops
+    the statement at once. A cancel request is not used, because behind a pooler it could cancel the statement of
+    another client. The connection is then unusable; Django opens a new one after the end of the transaction.
     """
     driver = connection.connection
     chunks = _ChunkQueue()

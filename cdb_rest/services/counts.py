@@ -38,7 +38,11 @@ def find_incorrect_counts() -> list[IncorrectCount]:
 
 @write
 def repair_counts() -> list[IncorrectCount]:
-    """Correct all incorrect counts and return them as they were. Writers wait meanwhile, readers do not."""
+    """Correct all incorrect counts and return them as they were. Writers wait meanwhile, readers do not.
+
+    If a count was incorrect, `last_modified` of all global tags is raised, so that HTTP caches revalidate. Revisions
+    and change logs do not change.
+    """
     with connection.cursor() as cursor:
         cursor.execute(LOCK_FOR_REPAIR)
         found = find_incorrect_counts()

@@ -55,7 +55,11 @@ TIMED_OUT = {errorcodes.LOCK_NOT_AVAILABLE, errorcodes.IDLE_IN_TRANSACTION_SESSI
 
 
 def translate(error: Error) -> Exception:
-    """The service's error for a database error, or `error` itself if only a bug can cause it."""
+    """The service's error for a database error, or `error` itself if only a bug can cause it.
+
+    `error` must be Django's error, with the driver's error as its cause. If the database is unavailable, the driver's
+    reason is logged.
+    """
     cause = error.__cause__
     code = getattr(cause, "pgcode", None)
     constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
@@ -79,6 +83,6 @@ def translate(error: Error) -> Exception:
 
 
 def _unavailable(error: Error, message: str) -> DatabaseUnavailableError:
-    """The error for the client. The driver's reason is logged for the operator."""
+    """Create the error for the client, and log the driver's reason for the operator."""
     logger.warning("database unavailable: %s", " ".join(str(error).split()))
     return DatabaseUnavailableError(message)

@@ -42,7 +42,8 @@ STATEMENTS = {
 class Selection:
     """What to export: a global tag, one payload type by name or all (None), and a window of moments.
 
-    The export has the IOVs of each payload list that start in the window, and the IOV that is valid at its first moment.
+    The export has the IOVs of each payload list that start in the window, and the IOV that is valid at the first moment
+    of the window.
     """
 
     global_tag: str
@@ -51,7 +52,7 @@ class Selection:
 
 
 def check_selection(selection: Selection) -> tuple[int, int | None]:
-    """The ids of the tag and of the payload type.
+    """The ids of the tag and of the payload type; the latter is None for all types.
 
     Raises `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, or `PayloadListNotFoundError` if the tag has no such list.
     """
@@ -71,9 +72,13 @@ def check_selection(selection: Selection) -> tuple[int, int | None]:
 def export(selection: Selection, form: Form) -> Generator[bytes]:
     """The selected rows from one snapshot of the database, as chunks of bytes.
 
-    CSV always has at least one chunk, because it begins with a header line. Before the first chunk, the iterator raises
-    the errors of `check_selection`, and `OverloadedError` if `CDB_MAX_EXPORTS` exports are running. With any chunk it may
-    raise an error of the database.
+    CSV always has at least one chunk, because it begins with a header line; JSONL may have none. Before the first
+    chunk, the iterator raises the errors of `check_selection`, and `OverloadedError` if `CDB_MAX_EXPORTS` exports are
+    running. With any chunk it may raise `django.db.Error`, for example after `CDB_EXPORT_TIMEOUT_SECONDS`.
+
+    Nothing is done before the first chunk is requested. From then on until the iterator ends or is closed, it has a
+    transaction and one of the `CDB_MAX_EXPORTS` slots. So the caller must close it, in the same thread, must not be in
+    a transaction, and must not use the connection meanwhile.
     """
     with snapshot():
         tag_id, type_id = check_selection(selection)

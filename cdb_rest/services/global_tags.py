@@ -40,7 +40,8 @@ def create_global_tag(
 ) -> GlobalTag:
     """Create an empty tag.
 
-    Raises `StatusNotFoundError`, `NameTakenError`, `NameRetiredError`, or the errors of missing permissions.
+    Raises `StatusNotFoundError`, `NameTakenError`, `NameRetiredError` (only for the status frozen), or the errors of
+    missing permissions.
     """
     origin.principal.require(role_for_status(status), name, All.ALL)
     tag, changes = add_global_tag(name=name, status=status, author=author, description=description)
@@ -51,7 +52,8 @@ def create_global_tag(
 def add_global_tag(*, name: str, status: str, author: str, description: str) -> tuple[GlobalTag, Changes]:
     """Create an empty tag as part of a larger write. Returns the tag, and its changes, which the caller must record.
 
-    Raises `StatusNotFoundError`, `NameTakenError` or `NameRetiredError`.
+    The caller must be in a `write`, and must check permissions. Raises `StatusNotFoundError`, `NameRetiredError` (only
+    for the status frozen), or a database error, which `write` translates, into `NameTakenError` if the name is taken.
     """
     if status == Status.FROZEN:
         check_not_retired(name)
@@ -91,7 +93,7 @@ def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> G
 
 @write
 def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> GlobalTag:
-    """Change the status of a tag.
+    """Change the status of a tag. If an unfrozen tag has this status already, nothing changes.
 
     Raises `GlobalTagNotFoundError`, `StatusNotFoundError`, `TagFrozenError`, `StatusChangeRefusedError`,
     `NameRetiredError`, or the errors of missing permissions.
@@ -113,7 +115,7 @@ def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> Global
 
 @write
 def delete_global_tag(*, name: str, origin: Origin = UNKNOWN) -> None:
-    """Delete a tag with its lists and their IOVs. Its change log is kept.
+    """Delete a tag with its lists and their IOVs. Its change log is kept, but does not record what is deleted.
 
     Raises `GlobalTagNotFoundError`, `TagLockedError`, `TagFrozenError`, or the errors of missing permissions.
     """

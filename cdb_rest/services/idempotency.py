@@ -20,12 +20,15 @@ def respond_once(*, actor: str, key: str, request_digest: str, execute: Callable
     """Return the response stored for `key`. If there is none, call `execute`, store its response and return it.
 
     `execute` runs in the same transaction, so its writes are committed if and only if the response is stored. If it raises,
-    nothing is stored. If another request with the same key is in progress, this one waits for it.
+    nothing is stored. After a conflict, it is called again, so its only effects must be changes of the database.
 
-    Each actor has keys of its own.
+    If another request with the same key is in progress, this one waits for it, for at most `CDB_LOCK_TIMEOUT_SECONDS`,
+    and then raises `DatabaseUnavailableError`.
 
-    `request_digest` identifies the request. Raises `KeyReusedError` if the key was used with another request, and
-    `ConcurrentChangeError` if the record expired during the call.
+    Each actor has keys of its own. A record expires after `CDB_IDEMPOTENCY_HOURS`.
+
+    `request_digest` identifies the request. Raises `KeyReusedError` if the key was used with another request,
+    `ConcurrentChangeError` if the record expired during the call, and the errors of `execute`.
     """
     with connection.cursor() as cursor:
         cursor.execute(DELETE_EXPIRED, {"key": key, "hours": settings.CDB_IDEMPOTENCY_HOURS})

@@ -50,7 +50,8 @@ def load(file: BinaryIO) -> dict[str, RowsOfType]:
     the other functions of this module read it. The transaction has no statement timeout from then on.
 
     Raises `InvalidInputError` if the last line is incomplete, and otherwise for the first line that COPY rejects, or
-    else for the first line with an unsuitable payload type, an empty interval or a repeated start.
+    else for the first line with a payload type that violates `NAME_RULE`, an empty interval or a repeated start. Other
+    errors of the driver are raised as they are, not as Django's database errors.
     """
     _seek_to_rows(file)
     with connection.cursor() as cursor:
@@ -97,8 +98,8 @@ def line_of(number: int) -> int:
 def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]:
     """The rows of a payload type by descending start, in batches of up to `size` rows.
 
-    Each row has its `number` in the file and the columns of `PayloadIOV`. An end that overlaps the next row of the file
-    is replaced by the start of that row, unless it is open.
+    Each row has its `number` in the file and the columns of `PayloadIOV`, without the payload list. If a row
+    overlaps the row of this type with the next later start, its end is replaced by that start, unless the end is open.
     """
     with connection.chunked_cursor() as cursor:
         cursor.execute(NEWEST_FIRST, _mode() | {"payload_type": payload_type})

@@ -29,7 +29,7 @@ class Insertion:
     - `created_lists`: the payload lists that were created.
     - `revisions`: the new revisions by tag name.
 
-    After a dry run, the new IOVs have no ids, and there are no revisions.
+    After a dry run, the new IOVs have no ids, the created lists do not exist any more, and there are no revisions.
     """
 
     placements: list[Placement]
@@ -55,12 +55,15 @@ class Target:
 def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin: Origin = UNKNOWN) -> Insertion:
     """Insert IOVs in the order given, all or none. Missing payload lists are created. A dry run stores nothing.
 
-    Each row has the names `global_tag` and `payload_type`, the columns of `PayloadIOV`, and `since_only`: if true, the IOV
-    is valid only up to the next start in its list instead of up to its end.
+    Each row has the names `global_tag` and `payload_type`, the columns of `PayloadIOV`, and `since_only`. If this is
+    true, the end must be open, and the IOV is valid only up to the next start in its list. If it is false, an open IOV
+    detaches all later IOVs of its list. Unlike in a bulk insert, a row may have the start of an existing IOV or of an
+    earlier row.
 
-    Raises the error of the first invalid row; its `rows` describes all invalid rows. The errors are
+    Raises the error of the first invalid row; its `rows` describes the first `ROWS_NAMED` invalid rows. The errors are
     `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval),
-    `OverlapError`, and those of missing permissions.
+    `OverlapError`, and those of missing permissions. Also raises `ConcurrentChangeError` and `ChangeTooLargeError`. A
+    dry run raises the same errors, except `ChangeTooLargeError`.
     """
     targets, refusals = _targets(rows, origin)
     changes = Changes()

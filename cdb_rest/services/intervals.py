@@ -8,7 +8,7 @@ from cdb_rest.models import PayloadIOV
 
 
 def interval_of(iov: PayloadIOV) -> Interval:
-    """The interval of a payload IOV."""
+    """The interval of a payload IOV. It may be empty, or end before its start."""
     return Interval.from_wire(
         Moment(iov.major_iov, iov.minor_iov),
         Moment(iov.major_iov_end, iov.minor_iov_end),

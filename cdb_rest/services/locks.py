@@ -1,4 +1,8 @@
-"""Locks: rows are found by name and locked until the transaction ends, in the same order by all writers."""
+"""Locks: rows are found by name or id and locked until the transaction ends. The caller must be in a transaction.
+
+All writers use these functions in the same order, to avoid deadlocks: for global tags, then for payload lists, then for
+payload IOVs. Several objects are locked in the order of their ids.
+"""
 
 from collections.abc import Collection
 
@@ -38,7 +42,7 @@ def lock_global_tags(ids: Collection[int]) -> dict[int, GlobalTag]:
 
 
 def lock_global_tags_shared(ids: Collection[int]) -> dict[int, GlobalTag]:
-    """Lock tags against deletion and changes of status. Other writers can take the same lock at the same time.
+    """Lock tags against deletion, changes of status and attachment of lists. Many writers can have this lock at a time.
 
     Returns the tags that exist, by id, with their status.
     """
@@ -88,7 +92,9 @@ def lock_payload_iov(iov_id: int) -> PayloadIOV:
 def check_tag(tag: GlobalTag | None, action: Action, origin: Origin, payload_type: Object = All.ALL) -> None:
     """Check that the principal has the role for `action` on the tag, and that the tag's status permits the action.
 
-    Without a tag (None, for detached objects), only the role for the payload type is needed.
+    Without a tag (None, for detached objects), every action needs only the role contributor for the payload type. With
+    the default `payload_type`, the role must be for all payload types. For `ADD_IOV`, the caller must also check that
+    no existing interval of a protected tag changes.
 
     Raises `AuthenticationRequiredError`, `NotPermittedError`, `TagLockedError` or `TagFrozenError`.
     """

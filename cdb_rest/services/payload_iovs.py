@@ -26,7 +26,7 @@ from cdb_rest.services.transactions import write
 def create_payload_iov(*, values: dict[str, Any], origin: Origin = UNKNOWN) -> PayloadIOV:
     """Create a detached IOV from the values of columns of `PayloadIOV`.
 
-    Raises `InvalidInputError` for an empty interval, and the errors of missing permissions.
+    Raises `InvalidInputError` for an empty interval or a negative number, and the errors of missing permissions.
     """
     origin.principal.require(Role.CONTRIBUTOR)
     iov = PayloadIOV(**values)
@@ -47,12 +47,15 @@ class Attachment:
 def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNOWN) -> Attachment:
     """Attach an IOV to a list: its payload becomes valid in its whole interval, and nothing else changes.
 
+    An open IOV detaches all later IOVs of the list, unlike in a bulk insert.
+
     If the IOV is in this list already, nothing changes. An IOV of another list is moved; then the status of that list's
     tag must permit the removal, too.
 
     Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `InvalidInputError` for an empty interval,
-    `OverlapError` if existing intervals of a protected tag would change, `TagLockedError`, `TagFrozenError`, and
-    `ConcurrentChangeError` if the IOV was attached elsewhere at the same moment, and those of missing permissions.
+    `OverlapError` if existing intervals of a protected tag would change, `TagLockedError`, `TagFrozenError`,
+    `ConcurrentChangeError` if another request attached the IOV or its list elsewhere at the same moment,
+    `ChangeTooLargeError`, and those of missing permissions.
     """
     current = PayloadIOV.objects.filter(id=iov_id).values_list("payload_list__name", flat=True)
     if not current:
@@ -92,8 +95,10 @@ def delete_payload_iov(
 ) -> None:
     """Delete the IOV of a tag and payload type with exactly this start and end, in the wire format.
 
-    Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `TagLockedError`, `TagFrozenError`,
-    `ConcurrentChangeError`, or those of missing permissions.
+    Afterwards, the IOV before it, if open, is valid up to the next start, because the deleted IOV no longer hides it.
+
+    Raises `PayloadListNotFoundError` (also if there is no such tag or type), `PayloadIOVNotFoundError`,
+    `TagLockedError`, `TagFrozenError`, `ConcurrentChangeError`, or those of missing permissions.
     """
     name = (
         PayloadList.objects.filter(global_tag__name=global_tag, payload_type__name=payload_type)

@@ -41,7 +41,9 @@ def create_payload_list(*, payload_type: str, origin: Origin = UNKNOWN) -> Paylo
 def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]]) -> list[PayloadList]:
     """Create empty lists of these types in these tags (None: detached) as part of a larger write, by one statement.
 
-    Returns the lists in order, with their types and tags. The caller must lock the tags and record their changes.
+    Returns the lists in order, with their types and tags. The caller must check permissions, lock the tags and record
+    their changes. If a tag has a list of a type already, a database error is raised, which `write` translates into
+    `ConcurrentChangeError`.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -62,10 +64,11 @@ def create_lists(wanted: Sequence[tuple[PayloadType, GlobalTag | None]]) -> list
 def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = UNKNOWN) -> PayloadList:
     """Attach a list to a tag. The tag's current list of the same type, if any, is detached.
 
-    If the list is attached to another tag, it is moved; then the status of that tag must permit the removal, too.
+    If the list is attached to this tag already, nothing changes. If it is attached to another tag, it is moved; then
+    the status of that tag must permit the removal, too.
 
-    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError`, `TagFrozenError`,
-    `ConcurrentChangeError`, or those of missing permissions.
+    Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError` (also if a protected tag has a list of
+    this type), `TagFrozenError`, `ConcurrentChangeError`, `ChangeTooLargeError`, or those of missing permissions.
     """
     source, target, moved, replaced = _lock_for_attachment(payload_list, global_tag)
     payload_type = moved.payload_type.name
@@ -110,6 +113,8 @@ def _lock_for_attachment(
     payload_list: str, global_tag: str
 ) -> tuple[GlobalTag | None, GlobalTag, PayloadList, list[PayloadList]]:
     """Lock what attaching the list changes: its present tag, the new tag, the list, and the lists that it replaces.
+
+    Returns them in this order. The present tag is None if the list is detached; otherwise it may be the new tag.
 
     Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError` or `ConcurrentChangeError`.
     """

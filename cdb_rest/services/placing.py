@@ -1,6 +1,7 @@
 """Placement of payload IOVs into payload lists by the interval rule.
 
-All writes use it, except those that fill an empty list: clones, scenarios, and imports into empty lists.
+All writes that add IOVs to a list use it, except those that fill an empty list: clones, scenarios, and imports into
+empty lists. The repair of lists uses only `save_rows`.
 """
 
 from collections import defaultdict
@@ -30,10 +31,10 @@ INSERT = payload_columns.load("insert_payload_iovs")
 
 @dataclass(eq=False)
 class Placement:
-    """An IOV that is to be placed into a payload list.
+    """An IOV that is to be placed into a payload list. An IOV without an id is new; one with an id is stored.
 
-    With `since_only`, it is valid only up to the next start in the list. `number` is its row number in the request.
-    `cuts` are the rows that it cuts; a `Plan` sets them.
+    With `since_only`, it is valid only up to the next start in the list; its interval must be open. `number` is its row
+    number in the request or the import file. `cuts` are the rows that it cuts; a `Plan` sets them.
     """
 
     iov: PayloadIOV
@@ -44,11 +45,16 @@ class Placement:
 
 
 class Plan:
-    """The effects of placements, in the order given, on the existing rows of locked payload lists.
+    """The effects of placements, in the order given, on the existing rows of payload lists.
 
-    `refusals` has the number and the error of each rejected placement: it would change existing intervals of a protected
-    tag, or it has the start of a stored row of its list (allowed with `equal_starts`). At most `ROWS_NAMED` placements are
-    rejected; the rest is then not planned. Without `protecting`, all tags are treated as unprotected.
+    The caller must have locked the lists, and checked that no interval is empty. The constructor reads the rows, and
+    sets the payload list of each placed IOV. It writes nothing.
+
+    `refusals` has the number and the error of each rejected placement. A placement is rejected if it would change
+    existing intervals of a protected tag, or if `equal_starts` is false and a stored row of its list has the same
+    start. After `ROWS_NAMED` rejections, the rest is not planned. A plan with `refusals` must not be applied.
+
+    Without `protecting`, all tags are treated as unprotected.
     """
 
     def __init__(self, placements: Sequence[Placement], *, equal_starts: bool = True, protecting: bool = True) -> None:
@@ -100,7 +106,7 @@ class Plan:
         return f"{f'payload IOV {row.iov.id}' if number is None else f'row {number}'} ({row.iov.payload_url})"
 
     def apply(self, changes: Changes) -> None:
-        """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids."""
+        """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids. Call it only once."""
         cut = [row for row in self._stored if not row.attached or row.interval != interval_of(row.iov)]
         rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
         for row in rests:
@@ -124,7 +130,10 @@ def _is_protected(payload_list: PayloadList) -> bool:
 
 
 def save_rows(rows: Sequence[TimelineRow[PayloadIOV]], lists: Mapping[int, PayloadList], changes: Changes) -> None:
-    """Update stored rows of `lists` with their current intervals, or detach them. Adds the changes to `changes`."""
+    """Update stored rows of `lists` with their current intervals, or detach them. Adds the changes to `changes`.
+
+    The IOV of each row must still have the stored values; its columns are set here. `lists` has the lists by id.
+    """
     for row in rows:
         payload_list = lists[_list_id(row.iov)]
         changes.remove_iov(payload_list, row.iov)

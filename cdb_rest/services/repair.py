@@ -28,9 +28,9 @@ LAGGING_REVISIONS = named_sql.load("lagging_revisions")
 
 @dataclass(frozen=True)
 class Fault:
-    """A violation of the rules: its kind, its tag and payload list (empty if it has none), and a description.
+    """A violation of the rules: its kind, the names of its tag and payload list (empty without one), a description.
 
-    `list_id` is the id of the list if the fault is in its rows.
+    `list_id` is the id of the list if the fault is in its rows, otherwise None.
     """
 
     kind: str
@@ -61,7 +61,10 @@ class _IntervalFault(NamedTuple):
 
 
 def find_faults(*, global_tag: str | None = None) -> list[Fault]:
-    """All faults, or the faults of one tag. Reads and sorts all of their attached IOVs. Raises `GlobalTagNotFoundError`."""
+    """All faults, also those of detached lists, or the faults of one tag. Raises `GlobalTagNotFoundError`.
+
+    Reads and sorts all IOVs of all lists, or of the tag's lists. The counts of all tags and lists are always computed.
+    """
     if global_tag is not None and not GlobalTag.objects.filter(name=global_tag).exists():
         raise GlobalTagNotFoundError(global_tag)
     with connection.cursor() as cursor:
@@ -79,9 +82,11 @@ def find_faults(*, global_tag: str | None = None) -> list[Fault]:
 def repair_faults(*, global_tag: str | None = None, origin: Origin) -> list[Fault]:
     """Repair all faults, or the faults of one tag, and return the remaining ones.
 
-    The rows and the revisions of frozen tags are not changed, so their faults remain; their counts are repaired. The
-    payload that is valid at any moment does not change. Rows are detached, not deleted. Writers wait meanwhile, readers
-    do not. Raises `GlobalTagNotFoundError`.
+    The rows and the revisions of frozen tags are not changed, so their faults remain; their counts are repaired. Counts
+    are repaired in all tags and lists, even if `global_tag` is given; see `repair_counts`.
+
+    The payload that is valid at any moment does not change. Rows are detached, not deleted. Each tag whose rows or
+    revision are repaired gets a new revision. Writers wait meanwhile, readers do not. Raises `GlobalTagNotFoundError`.
     """
     with connection.cursor() as cursor:
         cursor.execute(LOCK_FOR_REPAIR)

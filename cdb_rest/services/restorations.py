@@ -1,4 +1,7 @@
-"""Restorations of the database: revisions and names that lost changes have used are not used again."""
+"""Restorations of the database: lost revisions are not used again, and names of lost frozen tags are retired.
+
+A tag with a retired name cannot be frozen as long as HTTP caches may have responses for the lost frozen tag.
+"""
 
 import time
 from collections.abc import Collection, Iterable
@@ -20,8 +23,9 @@ from cdb_rest.services.transactions import write
 def record_restoration(*, frozen_before: Collection[str] | None, origin: Origin) -> Restoration:
     """Record that the database was restored to an earlier state. Call it before anything else writes.
 
-    `frozen_before` are the names that `find_frozen_names` returned before the restoration, or None if they are not known.
-    Each tag that is not frozen gets a new revision, so that its validators differ from those of all lost states.
+    `frozen_before` are the names that `find_frozen_names` returned before the restoration, or None if they are not
+    known; then no name is retired. Each tag that is not frozen gets a new revision, so that its validators differ from
+    those of all lost states.
     """
     frozen = set(_frozen())
     restoration = Restoration.objects.create(
@@ -57,7 +61,10 @@ def _frozen() -> Iterable[str]:
 
 
 def check_not_retired(tag: str) -> None:
-    """Raise `NameRetiredError` if caches may have responses for another frozen tag of this name, which was lost."""
+    """Raise `NameRetiredError` if HTTP caches may have responses for a frozen tag of this name that a restoration lost.
+
+    This is the case if a restoration retired the name less than `CDB_FROZEN_MAX_AGE_SECONDS` ago.
+    """
     max_age = timedelta(seconds=settings.CDB_FROZEN_MAX_AGE_SECONDS)
     if Restoration.objects.filter(retired_names__contains=[tag], created__gt=Now() - max_age).exists():
         raise NameRetiredError(tag)

@@ -27,14 +27,20 @@ LONGEST_PAUSE_SECONDS = 0.02
 
 
 def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Run a service in one transaction. This is a decorator.
+    """Decorate a service so that it runs in one transaction.
 
-    A statement waits for a lock for at most `CDB_LOCK_TIMEOUT_SECONDS`. In a serving process it takes at most
-    `CDB_STATEMENT_TIMEOUT_SECONDS`.
+    A statement waits for a lock for at most `CDB_LOCK_TIMEOUT_SECONDS`. In a serving process, a statement takes at most
+    `CDB_STATEMENT_TIMEOUT_SECONDS`. Exceeding either raises `DatabaseUnavailableError`.
 
-    After a conflict with another writer (`ConcurrentChangeError`), the service is retried, up to `ATTEMPTS` attempts in
-    all. It then usually succeeds, or fails with an error that the client can understand. Inside another write, only the
-    outer one is retried. Database errors are translated into the service's errors.
+    After a conflict with another writer (`ConcurrentChangeError`), the service is called again, up to `ATTEMPTS` times
+    in all, each time in a new transaction. So its only effects must be changes of the database. It then usually
+    succeeds, or fails with an error that the client can understand. After the last attempt, `ConcurrentChangeError` is
+    raised.
+
+    Inside another transaction, the service has a savepoint and is not retried; an outer `write` is retried as a whole.
+
+    Django's database errors are translated into the service's errors (`driver_errors.translate`). Errors of the driver
+    itself, from statements that bypass Django, are not translated.
     """
 
     @functools.wraps(service)
