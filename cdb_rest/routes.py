@@ -14,10 +14,14 @@ from cdb_rest.domain.access import Role
 
 
 class Pool(StrEnum):
-    """The gunicorn instance that serves GET and HEAD; other methods are writes and go to the instance for other requests."""
+    """How nginx chooses the gunicorn instance for GET and HEAD: `lookups` or `others`.
+
+    All other methods, and requests with a body, go to `others`.
+    """
 
     LOOKUPS = "lookups"
-    # With `light`, a global tag alone; otherwise with all its IOVs, which may be gigabytes.
+    # `lookups` with the parameter `light`: a global tag with counts. Otherwise `others`: a tag with all its IOVs, which
+    # may be gigabytes.
     LOOKUPS_IF_LIGHT = "tag"
     READS = "reads"
 
@@ -26,12 +30,14 @@ class Pool(StrEnum):
 class Route:
     """One row of the table.
 
-    `view` is module and class below `cdb_rest.api.views`, or the class itself. `paths` are relative to `/api/cdb_rest/`: first
-    the one that existing clients use, then aliases; each is served with and without its trailing slash. `is_cached` lets
-    nginx store responses that have an ETag. `queries` are the numbers of SQL statements of a GET, by query string.
+    `view` is the name "module.Class" of the view in `cdb_rest.api.views`, or the class itself. `paths` are relative to
+    `/api/cdb_rest/`. If existing clients have a path for the view, it is the first one. Each path is served with and
+    without its trailing slash. `is_cached` lets nginx store responses that have an ETag. `queries` are the numbers of
+    SQL statements of a GET, by query string; tests check them.
 
-    `writes` is the least role that a write needs; the services check it, and a higher one where it is necessary, for the
-    tags and payload types of the request. A read needs the role reader where reads are closed, unless it `is_public`.
+    `writes` is the least role that a write needs, or None if the view has no writes. The services check the role again,
+    or a higher one, for the tags and payload types of the request. If `CDB_ANONYMOUS_READS` is off, a read needs the
+    role reader, unless the route `is_public`.
     """
 
     view: str | type[Any]

@@ -1,4 +1,4 @@
-"""A circuit breaker: while the database is down, one thread of a process tries to connect and the others fail at once.
+"""A circuit breaker: while the database is down, one thread at a time tries to connect, and the others fail at once.
 
 docs/decisions/0014-libraries-considered.md says why no library does it.
 """
@@ -12,15 +12,16 @@ import psycopg2
 
 from cdb_rest.metrics import counts
 
-# No connection is tried for this time after a failure.
+# No attempt begins for this time after a failure.
 PAUSE_SECONDS = 0.5
 
 
 class CircuitBreaker:
     """The circuit breaker of one server, shared by the threads of a process.
 
-    Only new connections check it. Existing connections stay in use, so that an error which concerns new ones alone, such
-    as too many connections, does not stop the work on the others.
+    While the circuit is open, new connections fail at once, except for one attempt at a time. At first it is closed.
+    Existing connections do not check it. They stay in use, so that an error which concerns new ones alone, such as too
+    many connections, does not stop the work on the others.
     """
 
     def __init__(self) -> None:
@@ -30,7 +31,10 @@ class CircuitBreaker:
         self._next_attempt = 0.0
 
     def open(self) -> None:
-        """Open the circuit: the database did not respond."""
+        """Open the circuit, because an attempt to connect failed or the database did not respond in time.
+
+        The next attempt may begin after `PAUSE_SECONDS`, also if the circuit was open already.
+        """
         with self._lock:
             if not self._is_open:
                 counts.OUTAGES.inc()
@@ -39,10 +43,11 @@ class CircuitBreaker:
 
     @contextmanager
     def attempt(self) -> Iterator[bool]:
-        """Connect inside the block; the value says whether the circuit was open before.
+        """A context manager: the caller connects inside the block. It yields whether the circuit was open before.
 
-        Raises `psycopg2.OperationalError` at once while the circuit is open and this thread may not try yet. An
-        `OperationalError` inside the block opens the circuit, success closes it.
+        Raises `psycopg2.OperationalError` at once if the circuit is open and another thread tries to connect, or
+        `PAUSE_SECONDS` have not passed. An `OperationalError` inside the block opens the circuit and is raised again. A
+        block without an error closes the circuit. Other errors do not change it.
         """
         with self._lock:
             was_open = self._is_open

@@ -5,7 +5,8 @@ would wait for ever. So a thread of each serving process checks a deadline for e
 PostgreSQL's timeout, and shuts down the socket of a connection that is overdue. The driver then fails as it does when a
 connection breaks.
 
-Only serving processes have such connections (`cdb/wsgi.py`); commands have no timeouts.
+Only serving processes have such connections (`cdb/wsgi.py`); commands have no deadlines and no timeouts
+of statements.
 """
 
 import logging
@@ -42,7 +43,7 @@ CHECK_INTERVAL_SECONDS = 0.25
 IDLE_SECONDS = 60
 # PostgreSQL checks this often during a statement whether its client still exists, and cancels the statement if not.
 CLIENT_CHECK_SECONDS = 1
-# While the circuit is open; 2 s is the smallest connect_timeout of libpq.
+# The timeout of an attempt to connect while the circuit is open; 2 s is the smallest connect_timeout of libpq.
 ATTEMPT_TIMEOUT_SECONDS = 2
 
 CIRCUIT_BREAKER = CircuitBreaker()
@@ -56,7 +57,7 @@ _thread_timeout = _ThreadTimeout()
 
 
 def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a cursor that sets the connection's deadline while it runs."""
+    """Wrap a method of a cursor, so that the connection has a deadline while the method runs."""
 
     def with_deadline(self: Any, *arguments: Any, **values: Any) -> Any:
         connection = self.connection
@@ -90,8 +91,11 @@ class WatchedServerCursor(WatchedCursor):
 class WatchedConnection(psycopg2.extensions.connection):
     """A connection for requests, whose statements have timeouts and deadlines.
 
-    It is open once a first statement has succeeded, because PgBouncer accepts connections while the database is down.
-    Raises `psycopg2.OperationalError`, at once while the circuit breaker is open.
+    The constructor connects and executes a first statement, because PgBouncer accepts connections while the database is
+    down. It raises `psycopg2.Error`: an `OperationalError` at once while the circuit breaker is open, and one if the
+    database has another IOV mode.
+
+    When a deadline passes, the connection is closed and the circuit breaker is opened.
     """
 
     deadline: float | None = None
@@ -135,11 +139,14 @@ class WatchedConnection(psycopg2.extensions.connection):
             self._socket.close()
 
     def extend(self) -> None:
-        """Set the deadlines of writes and long reads for the rest of the transaction."""
+        """Set the deadlines of writes and long reads for the rest of the transaction.
+
+        It does not change PostgreSQL's timeout.
+        """
         self.limit_seconds = settings.CDB_STATEMENT_TIMEOUT_SECONDS + MARGIN_SECONDS
 
     def abort(self) -> None:
-        """Shut down the socket, so that the driver, which waits on it, fails."""
+        """Shut down the socket, so that the driver, which waits on it, fails. Another thread may call this."""
         with _lock, suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -166,7 +173,8 @@ class WatchedConnection(psycopg2.extensions.connection):
     def _check_mode(cursor: WatchedCursor) -> None:
         """Raise `psycopg2.OperationalError` if the database was created with another CDB_IOV_MODE.
 
-        It is also checked when the process starts, but the database may have been down then.
+        The mode is also checked when the service starts, but the database may have been down then. A database without a
+        recorded mode is accepted, and checked again with the next connection.
         """
         if WatchedConnection.is_mode_checked:
             return
@@ -187,7 +195,10 @@ class WatchedConnection(psycopg2.extensions.connection):
 
 
 def enforce() -> None:
-    """Use watched connections in this process, which must have opened none yet."""
+    """Make Django use a `WatchedConnection` for each connection that this process opens from now on.
+
+    Connections that are already open would stay without deadlines, so call it before the first one.
+    """
     for alias in connections:
         # Each server has a circuit breaker of its own.
         of_its_own = {} if alias == DEFAULT_DB_ALIAS else {"circuit_breaker": CircuitBreaker()}
@@ -197,7 +208,12 @@ def enforce() -> None:
 
 @contextmanager
 def database_timeout(seconds: int) -> Iterator[None]:
-    """Limit connecting and each statement of this thread inside the block to so many seconds (at least 2)."""
+    """Limit connecting, and each statement of this thread inside the block, to so many seconds (at least 2).
+
+    It replaces the deadline of statements, not PostgreSQL's timeout. So a statement that takes longer closes its
+    connection and opens the circuit breaker. COPY, COMMIT and ROLLBACK are not limited. The limit has an effect only in
+    serving processes. Blocks must not be nested, because the end of the inner one ends the limit of the outer one.
+    """
     _thread_timeout.seconds = seconds
     try:
         yield
@@ -206,13 +222,19 @@ def database_timeout(seconds: int) -> Iterator[None]:
 
 
 def statement_timeout() -> str | None:
-    """The statement timeout of writes and long reads in milliseconds, for PostgreSQL; None outside of serving processes."""
+    """The statement timeout of writes and long reads in milliseconds, for PostgreSQL.
+
+    None outside of serving processes, and if the current connection has not been opened yet.
+    """
     served = isinstance(current.connection, WatchedConnection)
     return str(1000 * settings.CDB_STATEMENT_TIMEOUT_SECONDS) if served else None
 
 
 def extend() -> None:
-    """Set deadlines that match `statement_timeout()` for the rest of the current transaction."""
+    """Set deadlines that match `statement_timeout()` for the rest of the current transaction.
+
+    The caller must set PostgreSQL's timeout itself. Outside of serving processes it does nothing.
+    """
     if isinstance(current.connection, WatchedConnection):
         current.connection.extend()
 

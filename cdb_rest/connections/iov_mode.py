@@ -9,7 +9,10 @@ IOV_MODE = named_sql.load("iov_mode")
 
 
 def recorded(cursor: Any) -> str | None:
-    """The mode in which the database was created; None before it is migrated."""
+    """The mode in which the database was created; None if none is recorded, as before the migrations.
+
+    `cursor` is a cursor of the driver or of Django. Raises its database errors.
+    """
     cursor.execute(HAS_PROPERTIES)
     if not cursor.fetchone()[0]:
         return None
@@ -21,7 +24,7 @@ def recorded(cursor: Any) -> str | None:
 def conflict(created_in: str | None, configured: str) -> str | None:
     """An error message if the database was created in another mode than the configured one, else None.
 
-    In the other mode, the same stored ends would mean other intervals.
+    There is no conflict if `created_in` is None. In the other mode, the same stored ends would mean other intervals.
     """
     if created_in in (None, configured):
         return None

@@ -18,11 +18,11 @@ _monitors: list[threading.Thread] = []
 
 
 def choose_replica() -> Replica | None:
-    """The next replica in rotation (round robin), or None if the caller must not choose one.
+    """The next replica in rotation (round robin), or None if the caller must use the current connection.
 
-    The result is None if no replica is in rotation, so that the primary is used. It is also None inside a block of
-    `Replica.reading`, because the queries of this thread go to a replica already. Starts the threads that monitor the
-    replicas if this process has none yet.
+    None means that no replica is in rotation, so that the queries go to the primary, or that this thread is inside a
+    block of `Replica.reading`, so that they go to a replica already. Starts the threads that monitor the replicas if
+    this process has none yet.
     """
     if not REPLICAS or is_reading_from_one():
         return None
@@ -36,11 +36,13 @@ def choose_replica() -> Replica | None:
 def fetch_all(
     statement: str, parameters: Mapping[str, Any], note_start: Callable[[], None] | None = None
 ) -> list[tuple[Any, ...]]:
-    """The rows of a query, in one round trip. Django's health check of the connection would be a second one.
+    """The rows of a query on the current connection, in one round trip.
 
-    If the query fails because the connection is lost, it is sent once more on a new connection. This is safe, because
-    the query only reads. Inside a transaction it is not repeated. `note_start` is called before each attempt, when the
-    connection is open. Raises `django.db.Error`.
+    Django's health check of the connection would be a second round trip. It is left out until the next request.
+
+    If the query fails because the connection is lost, it is sent once more on a new connection, except inside a
+    transaction. So the statement must only read. `note_start` is called before each attempt, when the connection is
+    open. Raises `django.db.Error`.
     """
     connection.health_check_done = True  # type: ignore[attr-defined]  # the types lack it
     try:

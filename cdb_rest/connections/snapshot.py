@@ -14,9 +14,10 @@ LIMIT_STATEMENT = named_sql.load("limit_statement")
 
 @contextlib.contextmanager
 def snapshot() -> Iterator[None]:
-    """All queries inside the block see the database as of the first one; the transaction is read-only.
+    """A read-only transaction, in which all queries see the state of the database at the start of the block.
 
-    In a serving process each query may take `CDB_STATEMENT_TIMEOUT_SECONDS`.
+    In a serving process each query may take `CDB_STATEMENT_TIMEOUT_SECONDS`. The block must not begin inside another
+    transaction. Raises `django.db.Error`.
     """
     with transaction.atomic(), _with_long_timeout(SNAPSHOT):
         yield
@@ -24,7 +25,11 @@ def snapshot() -> Iterator[None]:
 
 @contextlib.contextmanager
 def long_reads() -> Iterator[None]:
-    """In a serving process, queries inside the block may take `CDB_STATEMENT_TIMEOUT_SECONDS`, longer than a lookup."""
+    """A transaction, in which each query of a serving process may take `CDB_STATEMENT_TIMEOUT_SECONDS`.
+
+    It is not a snapshot: each query sees the commits before it. Inside another transaction, the timeout stays until the
+    end of that one. Raises `django.db.Error`.
+    """
     with transaction.atomic(savepoint=False), _with_long_timeout(LIMIT_STATEMENT):
         yield
 

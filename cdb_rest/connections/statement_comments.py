@@ -8,10 +8,11 @@ from cdb_rest.observe.request_context import current_context
 
 
 def named(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a cursor that puts a comment with request id and actor before the statement, its first argument.
+    """Wrap a method of a cursor, so that it puts a comment with request id and actor before the statement.
 
-    Before it, because PostgreSQL truncates long statements at the end. Neither of them can end the comment or contain a
-    placeholder (`REQUEST_ID`, `UNSAFE`).
+    The statement is the first argument. Outside of requests there is no comment. The comment comes first, because
+    PostgreSQL truncates long statements at the end. `REQUEST_ID` and `UNSAFE` ensure that request id and actor cannot
+    end the comment or contain a placeholder.
     """
 
     @wraps(method)

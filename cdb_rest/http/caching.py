@@ -1,7 +1,7 @@
 """HTTP caching: ETag, Last-Modified, Cache-Control, conditional GET and preconditions.
 
-An ETag consists of the version of the tag's state and a digest of the query. So a conditional GET is answered by
-reading the tag's state alone, without making the response.
+An ETag consists of the version of the tag's state and a digest of the query. So a conditional GET needs only the tag's
+state, not the response.
 """
 
 import re
@@ -20,9 +20,10 @@ from cdb_rest.domain.status import Status
 from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, State, Validators
 from cdb_rest.lookup.queries import find_state, find_state_of_all
 
-# Increase it when the response to a query changes while the tag does not, so that caches drop what they have stored.
+# Developers increase it when a new version of the service responds differently for an unchanged tag. All ETags then
+# change, so that caches drop what they have stored.
 FORMAT = 1
-# The precondition headers of reads.
+# The precondition headers of reads, by their WSGI names.
 PRECONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
 # ETags in If-None-Match that do not match this pattern, or come after the first ETAGS_READ, are ignored.
 ETAG = re.compile(r'"([!#-~]{1,100})"')
@@ -30,15 +31,19 @@ ETAGS_READ = 20
 
 
 def digest_of(*query: Any) -> str:
-    """A digest of everything that decides a response besides the tag's state.
+    """A digest of everything that decides a response besides the tag's state: 12 hexadecimal digits.
 
-    The configured max-ages are part of it, because a proxy keeps a response's headers as long as its ETag stays the same.
+    `query` are values that identify the query; their `repr` must be the same in all processes. The configured max-ages
+    are part of the digest, because a proxy keeps a response's headers as long as its ETag stays the same.
     """
     return blake2b(repr((FORMAT, _max_ages(), query)).encode(), digest_size=6).hexdigest()
 
 
 class Resource(NamedTuple):
-    """A resource with an ETag: the digest of its query, and a function that reads the tag's state, None for an unknown tag."""
+    """A resource with an ETag.
+
+    `digest` is that of its query. `find` reads the tag's state: None for an unknown tag. It raises `django.db.Error`.
+    """
 
     digest: str
     find: Callable[[], State | None]
@@ -50,7 +55,7 @@ class Resource(NamedTuple):
 
     @classmethod
     def tag(cls, name: str, *, light: bool) -> "Resource":
-        """A tag with its payload lists and IOVs, or with its own fields only (`light`)."""
+        """A tag with its payload lists and IOVs, or with their numbers only (`light`)."""
         return cls(digest_of("globalTag", name, light), lambda: find_state(name))
 
     @classmethod
@@ -60,7 +65,7 @@ class Resource(NamedTuple):
 
 
 def headers_of(state: State, digest: str) -> dict[str, str]:
-    """The caching headers of a response made from that state, also of a 304."""
+    """The caching headers of a response made from that state, also of a 304. They include the ETag."""
     headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(state.status, _max_age(state.status))
     if state.modified is not None:
         headers["Last-Modified"] = http_date(state.modified.timestamp())
@@ -68,7 +73,10 @@ def headers_of(state: State, digest: str) -> dict[str, str]:
 
 
 def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
-    """The validators in a request's headers (by their WSGI names) for the query with that digest."""
+    """The validators in a request's headers for the query with that digest. `meta` has the headers by their WSGI names.
+
+    Equal to `NO_VALIDATORS` if the request has none, or only ETags of other queries.
+    """
     if_none_match = meta.get("HTTP_IF_NONE_MATCH")
     if if_none_match is not None and if_none_match.strip() == "*":
         return ANY_STATE
@@ -88,16 +96,20 @@ def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
 
 
 def conditional_get(meta: Mapping[str, Any], resource: Resource) -> HttpResponse | None:
-    """A 304 response if the request has validators that match the current state, else None. Only the state is read."""
+    """A 304 response if the request has validators that match the current state, else None.
+
+    Only the state is read, and only if there are validators. None also for an unknown tag. Raises `django.db.Error`.
+    """
     validators = read_validators(meta, resource.digest)
     state = None if validators == NO_VALIDATORS else resource.find()
     return not_modified(headers_of(state, resource.digest)) if state and validators.match(state) else None
 
 
 def fails_precondition(request: HttpRequest, response: HttpResponseBase) -> bool:
-    """Whether `If-Match` or `If-Unmodified-Since` of a GET or HEAD fails for this response, which then must be a 412.
+    """Whether `If-Match` or `If-Unmodified-Since` of a GET or HEAD fails for this response.
 
-    Django decides, by RFC 9110. Responses without an ETag have no preconditions.
+    If so, the caller must send a 412 instead of the response. Django decides, by RFC 9110. Preconditions are ignored
+    for responses without an ETag, and for responses other than 200 and 304.
     """
     if request.method not in ("GET", "HEAD") or response.status_code not in (200, 304) or "ETag" not in response:
         return False
@@ -117,7 +129,7 @@ def not_modified(headers: Mapping[str, str]) -> HttpResponse:
 
 
 def _max_ages() -> tuple[int, int, int]:
-    """The max-age, in seconds, of responses for frozen, unlocked and other tags."""
+    """The max-age, in seconds, of responses for frozen, unlocked and other tags, in this order."""
     return (
         settings.CDB_FROZEN_MAX_AGE_SECONDS,
         settings.CDB_UNLOCKED_MAX_AGE_SECONDS,

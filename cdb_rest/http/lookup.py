@@ -22,22 +22,29 @@ SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-M
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Optional response headers: the window of the result, and the start of the window as its canonical moment."""
+    """Optional response headers.
+
+    `window` adds the window of the result (`SINCE`, `UNTIL`). `canonical` also adds its start as the canonical moment
+    (`CANONICAL`): one moment that clients can use for the whole window. It has no effect without `window`.
+    """
 
     window: bool = False
     canonical: bool = False
 
 
 def read_lookup(parameters: Mapping[str, str]) -> tuple[LookupQuery, Extras]:
-    """The lookup and the extras that a query string asks for. Raises `InvalidInputError`."""
+    """The lookup and the extras that a query string asks for. Unknown parameters are ignored.
+
+    `parameters` are its parameters by name, decoded. Raises `InvalidInputError`.
+    """
     window, canonical = parse_flag("window", parameters.get("window")), parse_flag("snap", parameters.get("snap"))
     return read_query(parameters), Extras(window or canonical, canonical)
 
 
 def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any]) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the response to a lookup. `meta` has the request's headers by their WSGI names.
+    """Status (200 or 304), headers and body of the response to a lookup. The body of a 304 is empty.
 
-    The body of a 304 is empty. Raises `GlobalTagNotFoundError`.
+    `meta` has the request's headers by their WSGI names. Raises `GlobalTagNotFoundError`, or `django.db.Error`.
     """
     counts.LOOKUPS_RECEIVED.inc(1)
     parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value)
@@ -56,7 +63,7 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
 
 
 def read_query(parameters: Mapping[str, str]) -> LookupQuery:
-    """The lookup that a query string asks for. Raises `InvalidInputError`."""
+    """The lookup that a query string asks for, without the extras. Raises `InvalidInputError`."""
     tag = parameters.get("gtName")
     if not tag:
         raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})

@@ -29,8 +29,12 @@ PAGE_HEADERS = HEADERS | {
 def is_cross_site_write(request: HttpRequest) -> bool:
     """Whether a browser sends this write for a page of another site, according to `Origin` or `Sec-Fetch-Site`.
 
-    A service without accounts is protected by its network alone, which the browsers inside can reach. Clients other than
-    browsers send neither header. The port counts: a page of another program on the same host is another site.
+    False for the methods in `SAFE_METHODS`. If writes need no token, only the network protects the service, and a page
+    of another site could use a browser inside the network to write. Clients other than browsers send neither header.
+    The port counts: a page of another program on the same host is another site. Origins in `CSRF_TRUSTED_ORIGINS` are
+    accepted, unless `Sec-Fetch-Site` says that the site is another one.
+
+    Raises `DisallowedHost` if `Origin` must be compared with a Host header that is not allowed.
     """
     if request.method in SAFE_METHODS:
         return False

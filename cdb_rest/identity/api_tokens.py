@@ -17,7 +17,7 @@ from cdb_rest.models import ApiToken
 # `last_used` is written at most once in this time.
 USE_INTERVAL = timedelta(minutes=1)
 
-# The age of the rules that is accepted for a token without a rule.
+# The age of the rules, in seconds, that is accepted for a token without a rule.
 NEW_TOKEN_SECONDS = 0.1
 
 _names = Cache[str](rules.REFRESH_SECONDS)
@@ -27,7 +27,8 @@ def verify(token: str) -> Principal:
     """The principal of a token. Raises `InvalidTokenError`, or `django.db.Error`.
 
     The name is found by the digest of the token, so the time that this takes says nothing about other tokens. It is
-    remembered for `REFRESH_SECONDS`, within which a revocation takes effect.
+    remembered for `REFRESH_SECONDS`, within which a revocation or the expiry takes effect. Also records the time of use
+    (`last_used`), except on a replica.
     """
     if not is_token(token):
         raise InvalidTokenError("The token is damaged: its checksum is wrong.")
@@ -39,7 +40,7 @@ def verify(token: str) -> Principal:
 
 
 def forget() -> None:
-    """Forget the names that are remembered."""
+    """Forget the names that this process remembers. Tests use it."""
     _names.clear()
 
 

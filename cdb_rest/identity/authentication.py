@@ -31,10 +31,14 @@ CLAIMS = "oidc_claims"
 
 
 def principal_of(environ: dict[str, Any]) -> Principal:
-    """The principal of the request with this WSGI environment. It is stored there, and is the actor of the request.
+    """The principal of the request with this WSGI environment, never None. It becomes the actor of the request.
 
-    Where writes are open (`CDB_OPEN_WRITES`), it may do everything, and an invalid token counts as none. Otherwise
-    raises `InvalidTokenError` or `TooManyAttemptsError`. Raises `django.db.Error`.
+    A client that cannot be identified gets a principal without permissions, whose `method` is empty. The principal is
+    stored in `environ`, so that a second call costs nothing.
+
+    If `CDB_OPEN_WRITES` is on, the principal may do everything, and an invalid token counts as none. Otherwise an
+    invalid or revoked token raises `InvalidTokenError`, and too many of them raise `TooManyAttemptsError`. Raises
+    `django.db.Error`.
     """
     principal: Principal | None = environ.get(KEY)
     if principal is None:
@@ -56,7 +60,7 @@ def _principal(environ: Mapping[str, Any]) -> Principal:
 
 
 def _identify(environ: Mapping[str, Any]) -> Principal | None:
-    """The principal, or None for an unknown client. Raises `InvalidTokenError`."""
+    """The principal, or None for an unknown client. Raises `InvalidTokenError` or `TooManyAttemptsError`."""
     return _by_token(environ) or _by_session(environ) or _by_proxy(environ) or _by_network(environ)
 
 
@@ -89,7 +93,10 @@ def _verify(token: str) -> Principal:
 
 
 def _by_session(environ: Mapping[str, Any]) -> Principal | None:
-    """The user who has logged in with a browser, if any. A superuser is an administrator."""
+    """The user who has logged in with a browser; None if there is none. A superuser is an administrator.
+
+    Raises `InvalidTokenError` if the user logged in at an identity provider and the tokens of the user were revoked.
+    """
     if settings.SESSION_COOKIE_NAME not in environ.get("HTTP_COOKIE", ""):
         return None
     try:
@@ -99,7 +106,7 @@ def _by_session(environ: Mapping[str, Any]) -> Principal | None:
     if cookie is None:
         return None
     session = import_module(settings.SESSION_ENGINE).SessionStore(cookie.value)
-    # It reads nothing but the session.
+    # `get_user` reads no other attribute of a request than the session.
     user = get_user(SimpleNamespace(session=session))  # type: ignore[arg-type]
     if not user.is_authenticated:
         return None
@@ -113,7 +120,8 @@ def _by_session(environ: Mapping[str, Any]) -> Principal | None:
 def permissions_of_session(session: SessionBase) -> tuple[Permission, ...]:
     """The permissions that the claims of a person who logged in at an identity provider give; none for other sessions.
 
-    Raises `InvalidTokenError` if the tokens of the person were revoked.
+    The claims are those that `CallbackView` has stored in the session. Raises `InvalidTokenError` if the tokens of the
+    person were revoked, or `django.db.Error`.
     """
     claims, issuer = session.get(CLAIMS), issuers.for_login()
     return jwt_tokens.permissions_of(issuer, claims) if claims and issuer else ()

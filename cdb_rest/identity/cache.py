@@ -10,9 +10,9 @@ MAX_ENTRIES = 10_000
 
 
 class Cache(Generic[Value]):
-    """Values that are remembered for some seconds. Threads may share it.
+    """Values that are remembered for `seconds`, by keys. Threads may share it.
 
-    When it is full, it is emptied: tokens are few, and many different ones are an attack.
+    When it has `MAX_ENTRIES` entries, the next `put` empties it: tokens are few, and many different ones are an attack.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -27,7 +27,10 @@ class Cache(Generic[Value]):
         return value if expires > monotonic() else None
 
     def put(self, key: str, value: Value, seconds: float | None = None) -> Value:
-        """Remember a value, at most for `seconds`. Returns it."""
+        """Remember a value. Returns it.
+
+        It expires after `seconds`, but never later than the time of the cache, which is also the default.
+        """
         lifetime = self.seconds if seconds is None else min(seconds, self.seconds)
         with self._lock:
             if len(self._entries) >= MAX_ENTRIES:

@@ -38,16 +38,17 @@ class Issuer:
     """An issuer, and how its tokens are verified.
 
     - `name`: its name in this service, for rules and the change log.
-    - `issuer`: the claim `iss`; empty only for HS256: the tokens have none, as those of nopayloaddb.
-    - `audience`: accepted values of the claim `aud`; empty only for HS256, if the tokens have none.
+    - `issuer`: the claim `iss`; empty only for HS256, if the tokens have no such claim, as those of nopayloaddb.
+    - `audience`: accepted values of the claim `aud`; empty only for HS256: the claim is then not checked.
     - `algorithms`: those with which its tokens may be signed.
-    - `keys_url`, `keys_file`: where its public keys (JWKS) are; with neither, discovery finds them.
-    - `secret_file`, `secret`: the secret for HS256, and the file from which it was read.
+    - `keys_url`, `keys_file`: where its public keys (JWKS) are. If both are given, the file is used. With neither,
+      discovery finds the keys.
+    - `secret_file`, `secret`: the file from which the secret for HS256 was read, and the secret.
     - `subject`: the claim that names the person or program.
     - `leeway_seconds`: accepted difference of clocks.
-    - `client_id`, `client_secret_file`, `client_secret`, `scope`: the registration of this service at the issuer, for the
-      login of persons in a browser, and the scope that is asked for. An empty `client_id` means that persons do not log in
-      there.
+    - `client_id`, `client_secret_file`, `client_secret`: the registration of this service at the issuer, for the login
+      of persons in a browser. An empty `client_id` means that persons do not log in there.
+    - `scope`: the scope that this service requests for such a login.
     """
 
     name: str
@@ -68,12 +69,15 @@ class Issuer:
 
 @lru_cache(maxsize=1)
 def configured() -> tuple[Issuer, ...]:
-    """The configured issuers. Raises `ImproperlyConfigured`, with a message of one line, if the file is not valid."""
+    """The configured issuers; empty if `CDB_ISSUERS_FILE` is not set. Each process reads the file only once.
+
+    Raises `ImproperlyConfigured`, with a message of one line, if the file is not valid.
+    """
     return load(settings.CDB_ISSUERS_FILE) if settings.CDB_ISSUERS_FILE else ()
 
 
 def check_name(name: str) -> None:
-    """Raise `InvalidInputError` if no issuer with this name is configured. Raises `ImproperlyConfigured`, too."""
+    """Raise `InvalidInputError` if no issuer with this name is configured. Raises the errors of `configured`."""
     names = [issuer.name for issuer in configured()]
     if name not in names:
         problem = f"issuer must be one in CDB_ISSUERS_FILE: {', '.join(names) or 'there is none'} (got {name})"
@@ -81,12 +85,15 @@ def check_name(name: str) -> None:
 
 
 def for_login() -> Issuer | None:
-    """The issuer where persons log in; None if there is none. Raises `ImproperlyConfigured`."""
+    """The issuer where persons log in; None if there is none. Raises the errors of `configured`."""
     return next((issuer for issuer in configured() if issuer.client_id), None)
 
 
 def load(file: str) -> tuple[Issuer, ...]:
-    """The issuers in a file. Paths in it are relative to it. Raises `ImproperlyConfigured`."""
+    """The issuers in a file, with their secrets, which are read from other files.
+
+    Paths in the file are relative to its directory. Raises `ImproperlyConfigured`.
+    """
     # Imported here, because it takes 9 ms, and most commands need no issuers.
     import tomllib
 
@@ -106,7 +113,10 @@ def load(file: str) -> tuple[Issuer, ...]:
 
 
 def is_secure(url: str) -> bool:
-    """Whether a response from this URL cannot be replaced on its way: it is HTTPS, or on this machine."""
+    """Whether a response from this URL cannot be replaced on its way: the URL is HTTPS, or HTTP on this machine.
+
+    Raises `ValueError` if the URL is malformed.
+    """
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL_HOSTS)
 

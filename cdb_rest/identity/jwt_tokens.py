@@ -11,9 +11,9 @@ from cdb_rest.identity import rules
 from cdb_rest.identity.cache import Cache
 from cdb_rest.identity.issuers import SYMMETRIC, Issuer, configured
 
-# A verified token is remembered until it expires, at most for this time. Revocations and rules are applied each time.
+# A verified token is remembered until it expires, at most for this time. Each request applies revocations and rules.
 VERIFIED_SECONDS = 600
-# The name of a user in the browser has up to 150 characters, including that of the issuer.
+# Django's names of users have up to 150 characters. That of a person is the issuer's name, a colon and the subject.
 MAX_SUBJECT_LENGTH = 100
 
 _verified = Cache[tuple[Issuer, dict[str, Any]]](VERIFIED_SECONDS)
@@ -29,19 +29,22 @@ def verify(token: str) -> Principal:
 
 
 def permissions_of(issuer: Issuer, claims: dict[str, Any]) -> tuple[Permission, ...]:
-    """The permissions of verified claims. Raises `InvalidTokenError` if the token was revoked."""
+    """The permissions of verified claims, which must have the claim `issuer.subject`.
+
+    Raises `InvalidTokenError` if the token was revoked, or `django.db.Error`.
+    """
     access = rules.current()
     _check_revoked(access, issuer, claims, str(claims[issuer.subject]))
     return access.of_claims(issuer.name, claims)
 
 
 def forget() -> None:
-    """Forget the tokens that are remembered."""
+    """Forget the tokens that this process remembers. Tests use it."""
     _verified.clear()
 
 
 def _verify(token: str, digest: str) -> tuple[Issuer, dict[str, Any]]:
-    """Verify a token and remember its claims."""
+    """Verify a token, and remember its issuer and claims. Raises `InvalidTokenError`."""
     import jwt  # 40 ms and 10 MB, which only services with issuers need
 
     try:
@@ -60,7 +63,8 @@ def _verify(token: str, digest: str) -> tuple[Issuer, dict[str, Any]]:
 def verify_id_token(token: str, issuer: Issuer, nonce: str | None) -> dict[str, Any]:
     """The claims of an ID token, which an issuer made for this service when a person logged in.
 
-    Raises `InvalidTokenError`, also if the token was not made for the login with this nonce.
+    `issuer` is the issuer for logins, and `nonce` is that of the login; without one no token is valid. Raises
+    `InvalidTokenError`, also if the token was made for another login or another client.
     """
     import jwt
 
@@ -86,7 +90,7 @@ def _decode(token: str, issuer: Issuer, header: dict[str, Any], audience: tuple[
         claims: dict[str, Any] = jwt.decode(
             token,
             _key(issuer, header),
-            # Those of the issuer: the token's own header does not choose.
+            # Those that are configured. The header of the token must not choose the algorithm.
             algorithms=list(issuer.algorithms),
             issuer=issuer.issuer or None,
             audience=list(audience) or None,
@@ -141,5 +145,5 @@ def _check_revoked(access: rules.Rules, issuer: Issuer, claims: dict[str, Any], 
 
 
 def _issued(claims: dict[str, Any]) -> datetime:
-    """The time at which the token was issued; without one, long ago."""
+    """The time at which the token was issued; without the claim `iat`, 1970, so that each revocation applies."""
     return datetime.fromtimestamp(max(claims.get("iat", 0), 0), UTC)

@@ -1,9 +1,11 @@
-"""The public keys of issuers (JWKS): where they are found, how long they are used, and how often they are asked for.
+"""The public keys of issuers (JWKS): where they are found, how long they are used, and how often they are fetched.
 
-Each process keeps the keys in memory, and all processes of a host share them in files under `CDB_DATA_DIR`, so that a
-restart does not need the issuer. Keys are refreshed when they are `REFRESH_SECONDS` old, and used until they are
-`MAX_AGE_SECONDS` old if the issuer does not answer. For a token with an unknown key, the file is read again; if it does not
-have the key either, the keys are refreshed, at most once in `RETRY_SECONDS`. A request waits at most `WAIT_SECONDS` for it.
+Each process keeps the keys in memory, and all processes of a host share them in files under `CDB_DATA_DIR` (shared
+files), so that a restart does not need the issuer. Keys are fetched again when they are `REFRESH_SECONDS` old. If the
+issuer does not respond, they are used until they are `MAX_AGE_SECONDS` old. Keys of a `keys_file` have no maximum age.
+
+For a token with an unknown key, the shared file is read again. If it does not have the key either, the keys are
+fetched, at most once in `RETRY_SECONDS`. A request waits at most `WAIT_SECONDS` for them.
 """
 
 import contextlib
@@ -39,8 +41,8 @@ KEY_TYPES = {"RS256": "RSA", "ES256": "EC", "EdDSA": "OKP"}
 class KeySet:
     """The keys of one issuer in this process.
 
-    `fetched` is the time, in seconds since 1970, at which the issuer returned them; `tried` the monotonic time of the last
-    attempt.
+    `fetched` is the time, in seconds since 1970, at which the issuer returned them. `tried` is the time of the last
+    attempt, on the monotonic clock, and `fetch` its thread. `lock` protects these two.
     """
 
     issuer: Issuer
@@ -56,7 +58,11 @@ _sets_lock = threading.Lock()
 
 
 def find(issuer: Issuer, key_id: object, algorithm: str) -> Any:
-    """The public key with this id; without an id, the issuer's only key for the algorithm. Raises `InvalidTokenError`."""
+    """The public key with this id, for PyJWT. If the id is None, the issuer's only key for the algorithm.
+
+    `algorithm` must be one of `KEY_TYPES`. May wait for the issuer, at most `WAIT_SECONDS`. Raises `InvalidTokenError`
+    if there is no such key, and `jwt.PyJWTError` if the issuer's key is malformed.
+    """
     key_set = _set_of(issuer)
     key = _usable(key_set, key_id, algorithm)
     if key is None and _read_shared(key_set):
@@ -74,7 +80,7 @@ def find(issuer: Issuer, key_id: object, algorithm: str) -> Any:
 
 
 def forget() -> None:
-    """Forget the keys in memory."""
+    """Forget the keys in memory; the shared files stay. Tests use it."""
     with _sets_lock:
         _sets.clear()
 
@@ -88,7 +94,7 @@ def _set_of(issuer: Issuer) -> KeySet:
 
 
 def _usable(key_set: KeySet, key_id: object, algorithm: str) -> dict[str, Any] | None:
-    """The key, unless there is none or the keys are too old."""
+    """The key; None if there is none, if several could be meant, or if the keys are too old."""
     if key_set.issuer.keys_file is None and time.time() - key_set.fetched > MAX_AGE_SECONDS:
         return None
     fitting = [
@@ -125,7 +131,7 @@ def _fetch(key_set: KeySet) -> None:
             url = issuer.keys_url or discovery.endpoint(issuer, "jwks_uri")
             keys = _keys_in(discovery.fetch_json(url))
     except Exception as error:
-        # Whatever an issuer responds, requests continue with the keys of before.
+        # After any error, requests continue with the previous keys.
         logger.warning("the keys of issuer %s can't be read: %s", issuer.name, " ".join(str(error).split()))
         return
     key_set.keys, key_set.fetched = keys, time.time()
@@ -134,7 +140,7 @@ def _fetch(key_set: KeySet) -> None:
 
 
 def _keys_in(document: Any) -> list[dict[str, Any]]:
-    """The public keys in a JWKS document. Raises `ValueError` if it is none."""
+    """The public keys in a JWKS document. Raises `ValueError` if the document has another form."""
     keys = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
         raise ValueError("the document has no list of keys")
@@ -144,13 +150,16 @@ def _keys_in(document: Any) -> list[dict[str, Any]]:
 
 
 def _shared_file(issuer: Issuer) -> Path:
-    """The file of an issuer's keys. Its name depends on their source, so that a new source has no old keys."""
+    """The shared file of an issuer's keys. Its name depends on `issuer` and `keys_url`, but not on `keys_file`.
+
+    So keys of another issuer or URL are not used.
+    """
     source = sha256(f"{issuer.issuer} {issuer.keys_url}".encode()).hexdigest()[:16]
     return Path(settings.DATA_DIR) / "issuer-keys" / f"{source}.json"
 
 
 def _read_shared(key_set: KeySet) -> bool:
-    """Take the keys in the file if they are newer. Returns whether they are."""
+    """Take the keys in the shared file if they are newer. Returns whether they are. Errors of the file are ignored."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         stored = json.loads(_shared_file(key_set.issuer).read_bytes())
         keys, fetched = _keys_in(stored), min(float(stored["fetched"]), time.time())

@@ -1,7 +1,7 @@
 """Access rules in memory: the permissions that they give to a token, a user or a network.
 
 Each process reads the rules again when its copy is older than `REFRESH_SECONDS`, so a change takes effect within that
-time. The reading of them costs two queries, and only requests that need permissions cause it.
+time. To read them costs two queries. Only requests that need permissions read them.
 """
 
 import threading
@@ -41,7 +41,8 @@ class Rules:
     def of_claims(self, issuer: str, claims: Mapping[str, Any]) -> tuple[Permission, ...]:
         """The permissions of a token (JWT) with these claims.
 
-        A token with capabilities in its scope is judged by its scope alone. Source: WLCG token profile 1.3.
+        To a token with capabilities in its scope, only rules for the claim `scope` apply. Source: WLCG token profile
+        1.3.
         """
         scopes = values_of(claims, "scope")
         is_capability = any(one not in OTHER_SCOPES and not one.startswith(GROUP_SCOPES) for one in scopes)
@@ -79,7 +80,10 @@ class Rules:
 
 
 def values_of(claims: Mapping[str, Any], claim: str) -> list[str]:
-    """The values of a claim as a list of texts: of an array its texts, and of `scope` the words."""
+    """The values of a claim as a list of texts: the texts of an array, the words of a text `scope`, or another text.
+
+    Empty if the claim is missing or has another type.
+    """
     value = claims.get(claim)
     if isinstance(value, str):
         return value.split() if claim == "scope" else [value]
@@ -87,8 +91,8 @@ def values_of(claims: Mapping[str, Any], claim: str) -> list[str]:
 
 
 def _permission(rule: AccessRule, value: str = "") -> Permission:
-    """The permission of a rule; for a claim, with its value in the place of the placeholders."""
-    # A value such as ")|(.*" is no pattern alone, and must not become a part of one.
+    """The permission of a rule. In a rule for a claim, `value`, the claim's value, replaces the placeholders."""
+    # A value such as ")|(.*" is no valid pattern by itself. Inside the rule's pattern it could match any name.
     pattern = f"(?:{value})" if is_pattern(value) else NOTHING
     tags, types = (
         text.replace("{value}", escaped(value)).replace("{pattern}", pattern) if rule.kind == RuleKind.CLAIM else text
@@ -103,7 +107,7 @@ _read: list[tuple[float, Rules]] = []
 
 
 def current(max_age: float = REFRESH_SECONDS) -> Rules:
-    """The rules, at most `max_age` seconds old. Raises `django.db.Error`."""
+    """The rules, at most `max_age` seconds old. While a thread reads them, others wait. Raises `django.db.Error`."""
     now = monotonic()
     with _lock:
         if not _read or now - _read[0][0] > max_age:

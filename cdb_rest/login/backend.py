@@ -33,7 +33,11 @@ FIXED = {
 
 
 def setting(name: str, *default: Any) -> Any:
-    """A setting of mozilla-django-oidc, from the file of issuers. Raises `OSError` or `ValueError` for an endpoint."""
+    """A setting of mozilla-django-oidc: from the issuer for logins, or one of `FIXED`.
+
+    `default` is the value for an unknown name. Without a default, an unknown name raises `KeyError`. If there is no
+    issuer for logins, the result is the default or "". For an endpoint, raises the errors of `discovery.endpoint`.
+    """
     issuer = issuers.for_login()
     if issuer is None:
         return default[0] if default else ""
@@ -50,9 +54,10 @@ def setting(name: str, *default: Any) -> Any:
 
 
 class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no types
-    """Users of an identity provider. They are identified by the claim that names the issuer's subjects.
+    """The authentication backend for users of an identity provider.
 
-    A user whose claims give the role administrator may change rules and tokens in the admin, but no accounts.
+    The name of a user is the name of the issuer, a colon, and the value of the claim `issuer.subject`. A user whose
+    claims give the role administrator may change rules and tokens in the admin, but no accounts.
     """
 
     get_settings = staticmethod(setting)
@@ -62,7 +67,11 @@ class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no
         self.UserModel = User
 
     def authenticate(self, request: Any, **credentials: Any) -> User | None:
-        """The user for the callback of a login; None for other logins. Raises `OSError` or `ValueError`."""
+        """The user for the callback of a login; None for other logins, and if the login is refused.
+
+        Raises `OSError` or `ValueError` if the identity provider fails, and other errors if its response has unexpected
+        types (`CallbackView` handles all of them). Raises `django.db.Error`.
+        """
         if issuers.for_login() is None or request is None or "code_verifier" not in credentials:
             return None
         super().__init__()
@@ -74,14 +83,21 @@ class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no
         return user
 
     def verify_token(self, token: str, **values: Any) -> dict[str, Any]:
-        """The claims of the ID token: issuer, audience, expiry and nonce are verified, with the keys that are kept."""
+        """The claims of the ID token, after verification of its signature, issuer, audience, expiry and nonce.
+
+        Raises `InvalidTokenError`.
+        """
         issuer = issuers.for_login()
         if issuer is None:
             raise InvalidTokenError("No issuer for logins is configured.")
         return verify_id_token(token, issuer, values.get("nonce"))
 
     def get_or_create_user(self, access_token: str, id_token: str, payload: dict[str, Any]) -> User:
-        """The user with the claims of the ID token and of the user info; `oidc_claims` has them for the session."""
+        """The user with the claims of the ID token (`payload`) and of the user info, which is requested here.
+
+        A new user gets an account. The attribute `oidc_claims` of the result has the claims, for the session. Raises
+        `InvalidTokenError` if the user info is that of another person, or if the tokens of the person were revoked.
+        """
         issuer = issuers.for_login()
         if issuer is None:
             raise InvalidTokenError("No issuer for logins is configured.")

@@ -13,12 +13,16 @@ from cdb_rest.observe.request_context import address_of
 
 
 class LimitedBackend:
-    """An authentication backend that knows no user. It is asked first, and refuses a client with many wrong passwords."""
+    """An authentication backend that only refuses: clients with many wrong passwords, and some names.
+
+    It must be the first in `AUTHENTICATION_BACKENDS`.
+    """
 
     def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
-        """Raise `PermissionDenied`, after which no other backend is asked, if the client has failed too often.
+        """Raise `PermissionDenied`, after which Django calls no other backend, if the client has failed too often.
 
-        The same if the name has a colon: such accounts are those of persons who log in at an identity provider.
+        Also raised if the name has a colon: such accounts are those of persons who log in at an identity provider.
+        Otherwise the result is None, and Django calls the next backend.
         """
         if ":" in (credentials.get("username") or ""):
             raise PermissionDenied
@@ -37,5 +41,5 @@ def count(request: HttpRequest | None = None, **values: Any) -> None:
 
 
 def _client(request: HttpRequest) -> str:
-    """The client. A limit on tokens does not count for passwords, and the other way round."""
+    """The text by which `attempts` counts wrong passwords of this client. Invalid tokens are counted separately."""
     return f"login from {attempts.client_at(address_of(request.META))}"

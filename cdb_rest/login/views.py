@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class LoginView(OIDCAuthenticationRequestView):  # type: ignore[misc]  # it has no types
-    """Redirect the browser to the identity provider."""
+    """Redirect the browser to the identity provider; a page with status 504 if its endpoints cannot be read."""
 
     get_settings = staticmethod(setting)
 
@@ -39,7 +39,11 @@ class LoginView(OIDCAuthenticationRequestView):  # type: ignore[misc]  # it has 
 
 
 class CallbackView(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # it has no types
-    """Finish a login with the code that the identity provider gave to the browser."""
+    """Finish a login with the code that the identity provider gave to the browser.
+
+    If the login is refused, the response is a page with status 403. If the provider fails, it is one with status 504.
+    Raises `SuspiciousOperation`, for a 400, if the session has begun logins, but no unfinished one has this `state`.
+    """
 
     get_settings = staticmethod(setting)
 
@@ -52,7 +56,10 @@ class CallbackView(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # it 
         return response
 
     def login_success(self) -> HttpResponseRedirect:
-        """The redirect to the page where the login began. The claims are stored in the session, for the rules."""
+        """Log the user in and redirect to the page where the login began.
+
+        The claims are stored in the session, because the access rules need them with each request.
+        """
         response: HttpResponseRedirect = super().login_success()
         self.request.session[CLAIMS] = self.user.oidc_claims
         return response
@@ -64,19 +71,19 @@ class CallbackView(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # it 
 
 @require_POST
 def log_out(request: HttpRequest) -> HttpResponse:
-    """End the session of this service. That of the identity provider goes on."""
+    """End the session of this service and redirect to `/`. The session at the identity provider continues."""
     logout(request)
     return HttpResponseRedirect("/")
 
 
 def unreachable(request: HttpRequest, error: Exception) -> HttpResponse:
-    """A page for an identity provider that does not respond, or not as it should. The reason is logged."""
+    """A page with status 504: the identity provider does not respond, or its response is not valid. Logs `error`."""
     logger.warning("the identity provider failed: %s", " ".join(str(error).split())[:500])
     return failure(request, "The identity provider does not respond. Try again later.", 504)
 
 
 def failure(request: HttpRequest, reason: str, status: int) -> HttpResponse:
-    """A page that says why a login failed."""
+    """An HTML page that says why a login failed, with the HTTP status `status`."""
     response = render(request, "cdb_rest/login_failed.html", {"reason": reason}, status=status)
     response.is_page = True  # type: ignore[attr-defined]
     return response

@@ -1,6 +1,7 @@
-"""The SQL queries of the lookup. A replica is used only if its result is provably current, otherwise the primary.
+"""The SQL queries of the lookup, and the choice of the server.
 
-Functions whose names end in `_here` use the current connection; the others choose the server.
+The result of a replica is used only if the tag is frozen, so that it cannot change, or if the primary confirms that it
+is current. `look_up` and `find_state` choose the server; the other functions use the current connection.
 """
 
 from dataclasses import replace
@@ -26,7 +27,11 @@ VERSION_OF_NONE = "0-0"
 
 
 def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_window: bool = False) -> LookupResult:
-    """The result of a lookup. If the validators match, the rows are not read. Raises `GlobalTagNotFoundError`."""
+    """The result of a lookup, from a replica or the primary. If the validators match, the rows are not read.
+
+    `with_window` requests the window of the result. While the primary is down, only lookups in frozen tags succeed, on
+    a replica. Raises `GlobalTagNotFoundError`, or `django.db.Error`.
+    """
     replica = choose_replica()
     found = _look_up_on(replica, query, validators, with_window=with_window) if replica else None
     return found or look_up_here(query, validators, with_window=with_window)
@@ -35,9 +40,9 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
 def look_up_here(
     query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_window: bool = False
 ) -> LookupResult:
-    """The result of a lookup, in one round trip. If the validators match, the rows are not read.
+    """The result of a lookup on the current connection, in one round trip. Otherwise as `look_up`.
 
-    Raises `GlobalTagNotFoundError`.
+    Raises `GlobalTagNotFoundError`, or `django.db.Error`.
     """
     parameters = {"tag": query.tag} | parameters_of(query)
     parameters |= {"versions": list(validators.versions), "modified": validators.modified, "with_window": with_window}
@@ -66,7 +71,10 @@ def parameters_of(query: LookupQuery) -> dict[str, Any]:
 
 
 def find_state(tag: str) -> State | None:
-    """The state of the tag of that name, or None. While the primary is down, a replica gives that of a frozen tag."""
+    """The state of the tag of that name; None if there is no such tag.
+
+    While the primary is down, a replica gives the state of a frozen tag. Otherwise raises `django.db.Error`.
+    """
     try:
         return find_state_here(tag)
     except Error:
@@ -78,13 +86,16 @@ def find_state(tag: str) -> State | None:
 
 
 def find_state_here(tag: str) -> State | None:
-    """The state of the tag of that name, or None."""
+    """The state of the tag of that name, on the current connection; None if there is no such tag.
+
+    Raises `django.db.Error`.
+    """
     rows = fetch_all(STATE, {"tag": tag})
     return State(*rows[0]) if rows else None
 
 
 def find_state_of_all() -> State:
-    """The state of all tags together."""
+    """The state of all tags together, on the current connection. Raises `django.db.Error`."""
     [(version,)] = fetch_all(VERSION_OF_ALL, {})
     return state_of_all(version)
 
@@ -92,7 +103,7 @@ def find_state_of_all() -> State:
 def state_of_all(version: str) -> State:
     """The state of all tags with that version.
 
-    It has no time of modification, because the deletion of a tag would not raise it.
+    It has no time of modification, because the deletion of a tag would not increase it.
     """
     return State(version, ALL_TAGS, None)
 
@@ -104,7 +115,10 @@ def _count_started() -> None:
 def _look_up_on(
     replica: Replica, query: LookupQuery, validators: Validators, *, with_window: bool
 ) -> LookupResult | None:
-    """The result from a replica, or None if the replica fails or its result is not current."""
+    """The result from a replica, or None if the replica fails or its result is not current.
+
+    Raises `django.db.Error` if the tag is not frozen and the primary, which is asked for its state, fails.
+    """
     try:
         with replica.reading(), database_timeout(TIMEOUT_SECONDS):
             found = look_up_here(query, validators, with_window=with_window)
@@ -120,7 +134,7 @@ def _look_up_on(
         if now is None or (now.version, now.status) != (found.state.version, found.state.status):
             replica.count("behind")
             return None
-        # Only the primary's clock decides whether a second has passed.
+        # `modified` is None until its time is reached, by the clock of the server. Only the primary's clock counts.
         found = replace(found, state=now)
     replica.count("served")
     return found

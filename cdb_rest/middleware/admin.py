@@ -27,17 +27,18 @@ class _AdminOnly(MiddlewareMixin):
 
 
 class AdminSessionMiddleware(_AdminOnly, SessionMiddleware):
-    """Sessions for the admin."""
+    """Sessions for the admin and the login at an identity provider."""
 
 
 class AdminAuthenticationMiddleware(_AdminOnly, AuthenticationMiddleware):
-    """Authentication for the admin."""
+    """Authentication for the admin and the login at an identity provider."""
 
     def process_view(self, request: HttpRequest, *_view: Any) -> None:
-        """Set the actor of the request context. The admin reads the user anyway.
+        """Set the actor of the request context, and the permissions of persons who logged in at an identity provider.
 
-        Persons who logged in at an identity provider may use the admin as long as the rules for their claims give them the
-        role administrator. Nothing of that is stored with the account, so a change of the rules takes effect at once.
+        Such persons may use the admin as long as the rules for their claims give them the role administrator for all
+        tags and types. This is not stored with the account, so a change of the rules takes effect within
+        `rules.REFRESH_SECONDS`. Persons whose tokens were revoked are logged out. Raises `django.db.Error`.
         """
         if not request.path_info.startswith(PREFIXES) or not request.user.is_authenticated:
             return
@@ -53,4 +54,4 @@ class AdminAuthenticationMiddleware(_AdminOnly, AuthenticationMiddleware):
 
 
 class AdminMessageMiddleware(_AdminOnly, MessageMiddleware):
-    """Messages for the admin."""
+    """Messages for the admin and the login at an identity provider."""

@@ -15,7 +15,10 @@ from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY, is_cross_site_
 
 
 class EdgeMiddleware:
-    """Reject invalid requests, and make every response valid: JSON errors, 412, Content-Length and HEAD."""
+    """Reject invalid requests, and make every response valid: JSON errors, 412, Content-Length and HEAD.
+
+    A response without `Cache-Control` gets `no-store`, so that no cache stores it.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -63,7 +66,10 @@ class EdgeMiddleware:
 
 
 class SecurityHeadersMiddleware:
-    """Add security headers to all responses of Django. Pages of DEBUG, which have inline scripts, get no content policy."""
+    """Set the security headers of all responses of Django.
+
+    With DEBUG, HTML pages get no `Content-Security-Policy`, because the pages for developers have inline scripts.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -28,7 +28,10 @@ def name_of(pattern: str) -> str:
 
 
 class RouteMiddleware:
-    """Set the route of each request, including requests that are rejected before URL resolution."""
+    """Set the route in the context of each request, including requests that are rejected before URL resolution.
+
+    It is set after the response has been made. It is None for a path without a route.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -48,7 +51,11 @@ def _route_of(match: ResolverMatch, request: HttpRequest, response: HttpResponse
 
 
 class TimingMiddleware:
-    """Add `Server-Timing` to each response. For a streamed response it covers the time until the body starts."""
+    """Measure the SQL statements of each request, and add `Server-Timing` to its response.
+
+    For a streamed response the header covers the time until the body starts. The statements of its body are only added
+    to the request context.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -67,7 +74,7 @@ class TimingMiddleware:
 
 
 def _counted(pieces: Iterable[bytes], context: RequestContext) -> Iterator[bytes]:
-    """The pieces of a body; SQL statements that run while they are generated are counted for the request."""
+    """The pieces of a body. SQL statements that run while they are generated are counted for the request."""
     with connection.execute_wrapper(context):
         yield from pieces
 

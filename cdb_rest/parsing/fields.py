@@ -40,7 +40,7 @@ class NameField(TextField):
 
 @extend_schema_field({"type": "integer", "minimum": 0, "maximum": OPEN, "example": 5})
 class NumberField(serializers.Field[int, Any, Any, Any]):
-    """An integer in 0…2^63-1, as a JSON number or a string of digits."""
+    """An integer in 0…2^63-1: a JSON number without a fraction, or a string of digits."""
 
     default_error_messages = {"invalid": "An integer from 0 to 9223372036854775807 is required."}
 
@@ -89,7 +89,10 @@ class MomentField(serializers.Field[Moment, Any, Any, Any]):
 
 @extend_schema_field({"oneOf": [{"type": "string", "enum": ["open", "next"]}, MOMENT]})
 class UntilField(serializers.Field[Moment | str, Any, Any, Any]):
-    """The end of an interval: a moment, "open", or "next" for the next start of the payload list."""
+    """The end of an interval: a moment, "open" for none, or "next" for the next start of the payload list.
+
+    The validated value is a `Moment`, or the text "open" or "next".
+    """
 
     default_error_messages = {
         "invalid": 'An array of two integers, [major, minor], each from 0 to 9223372036854775807, or "open" or "next".'
@@ -113,7 +116,7 @@ def _moment(data: Any) -> Moment | None:
 
 
 class Input(serializers.Serializer[Any]):
-    """The body of a request. For an optional member, null means the same as omitting it.
+    """The base class of serializers of request bodies. For an optional member, null means the same as omitting it.
 
     With `strict` in the context, unknown members are errors, because a misspelt optional member would otherwise be
     ignored. The member `comment` is always accepted.
@@ -134,7 +137,11 @@ class Input(serializers.Serializer[Any]):
 
 
 def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
-    """The validated body of a request, by the serializer `form`. Raises `InvalidInputError` with all invalid fields."""
+    """The validated body of a request, by the serializer `form`.
+
+    On the service's own paths, unknown members are errors. Raises `InvalidInputError` with all invalid fields, or the
+    errors of the parser, such as `ParseError` and `UnsupportedMediaType`.
+    """
     # The body may be any JSON value, although the framework declares a mapping.
     data: Any = request.data
     if not isinstance(data, dict):
@@ -143,7 +150,10 @@ def read_body(request: Request, form: type[Input]) -> dict[str, Any]:
 
 
 def read_value(data: dict[str, Any], form: type[Input], *, strict: bool = False) -> dict[str, Any]:
-    """The validated `data`, by the serializer `form`. Raises `InvalidInputError` with all invalid fields."""
+    """The validated `data`, by the serializer `form`. With `strict`, unknown members are errors.
+
+    Raises `InvalidInputError` with all invalid fields.
+    """
     serializer = form(data=data, context={"strict": strict})
     if serializer.is_valid():
         return dict(serializer.validated_data)

@@ -8,7 +8,7 @@ from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-# Maximum depth. The deepest valid body is an array of rows that contain moments.
+# Maximum number of nested arrays and objects. The deepest valid body is an array of rows that contain moments.
 LEVELS = 16
 # Maximum number of values of a body, and of a row of a bulk request. Objects have about a dozen members; the rest of the
 # limit allows for commas in texts.
@@ -24,7 +24,10 @@ class JSONParser(BaseParser):
     """A parser of UTF-8 JSON. Raises `ParseError` for other bodies. Of equal keys in an object, the last one counts.
 
     Parsed values need up to thirty times the memory of the body. So their number is limited before parsing, by the number
-    of commas and opening brackets, including those in texts: every value needs one of them.
+    of commas and opening brackets, including those in texts: every value needs one of them. The limit is `VALUES`.
+    For a view with the attribute `takes_rows`, it is `VALUES_OF_A_ROW` times `CDB_MAX_BULK_ROWS`, if that is more.
+
+    Raises `TooComplexError`, a `ParseError`, if the body has too many values or levels.
     """
 
     media_type = "application/json"

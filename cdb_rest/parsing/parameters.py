@@ -12,7 +12,10 @@ INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 
 
 def parse_integer(value: Any) -> int | None:
-    """The integer `value`, which may be an int or a string of digits, or None if it is neither."""
+    """The integer `value`: an int, or a string of at most 30 digits, which may have a minus sign.
+
+    None for other values, also for a bool. The caller must check the range.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and INTEGER.fullmatch(value):
@@ -21,7 +24,10 @@ def parse_integer(value: Any) -> int | None:
 
 
 def parse_number(name: str, text: str | None) -> int:
-    """An integer in 0…2^63-1 from a path or query string. Raises `InvalidInputError`, which names the parameter."""
+    """An integer in 0…2^63-1 from a path or query string. `name` is the name of the parameter, for the error.
+
+    Raises `InvalidInputError`, also if the parameter is missing (None).
+    """
     number = parse_integer(text)
     if number is None or not 0 <= number <= OPEN:
         message = f"{name} must be an integer from 0 to {OPEN}."
@@ -30,7 +36,10 @@ def parse_number(name: str, text: str | None) -> int:
 
 
 def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -> Moment:
-    """A moment from the parameters for major and minor. Raises `InvalidInputError`, which names the invalid parameter."""
+    """A moment from the parameters for major and minor, in this order.
+
+    Raises `InvalidInputError` for the first invalid or missing one.
+    """
     return Moment(*(parse_number(name, text) for name, text in zip(names, texts, strict=True)))
 
 
@@ -47,7 +56,7 @@ def parse_flag(name: str, text: str | None) -> bool:
 
 
 def is_light(values: Sequence[str]) -> bool:
-    """Whether the values of the parameter `light` request a tag with counts instead of its contents.
+    """Whether the values of the parameter `light` request a tag with counts instead of its contents. No values: no.
 
     Existing clients send arbitrary values, so only 0 and false mean no. nginx.conf selects the pool by the same rule.
     """

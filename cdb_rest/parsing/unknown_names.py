@@ -1,7 +1,8 @@
-"""Errors for unknown parameters and members: the service's own paths reject them.
+"""Errors for unknown query parameters and unknown members of bodies.
 
-A misspelt optional name would otherwise be ignored. The paths of nopayloaddb do ignore unknown names, because existing
-clients may send them.
+Without them, the service would ignore a misspelt optional name. Unknown members are rejected on the service's own paths
+(`is_own_path`). Unknown parameters are rejected by views that nopayloaddb does not have (`StrictView`). Other requests
+may have unknown names, because existing clients may send them.
 """
 
 import re
@@ -11,9 +12,9 @@ from itertools import islice
 
 from rest_framework.request import Request
 
-# The service's own paths. No path of nopayloaddb has one of these prefixes.
+# The service's own paths, except `whoami`, which accepts no body. No path of nopayloaddb has one of these prefixes.
 OWN_PATH = re.compile(r"/api/cdb_rest/(global-tags|payload-types|payload-lists|payload-iovs|settings)(/|$)")
-# The maximum number of names in an error, and their maximum length; limits the size of the response.
+# The maximum number of names in an error, and their maximum length. They limit the size of the response.
 NAMED, NAMED_LENGTH = 5, 60
 
 
@@ -23,7 +24,7 @@ def is_own_path(request: Request) -> bool:
 
 
 def unknown_names(names: Iterable[str], known: Collection[str]) -> dict[str, list[str]]:
-    """Error messages for the names that are not in `known`, by name.
+    """Error messages for the names that are not in `known`, by name; empty if all are known.
 
     Only the first `NAMED` unknown names are reported, each cut to `NAMED_LENGTH` characters.
     """

@@ -1,4 +1,4 @@
-"""304 responses without Django, for conditional GETs of global tags and payload lists.
+"""304 responses without Django, for conditional GETs (`If-None-Match`) of global tags and their lists of payload lists.
 
 A cache that revalidates each time sends a conditional GET for nearly every request of its clients. If the response has
 changed, or the request is unusual in any way, Django handles it.
@@ -23,7 +23,10 @@ LISTS = re.compile(r"(?:gtPayloadLists/(?P<name>[!-.0-~ ]+)|global-tags/(?P<othe
 
 
 class FastConditionalGet:
-    """A WSGI application that responds with 304 where it can and passes all other requests to another application."""
+    """A WSGI application that responds with 304 where it can and passes all other requests to another application.
+
+    If the database fails, it sends the error response itself. `prefix` is the path of the API, with a slash at its end.
+    """
 
     def __init__(self, application: WSGIApplication, prefix: str) -> None:
         self._application = application
@@ -46,7 +49,7 @@ class FastConditionalGet:
         return send(start_response, context, response.status_code, dict(response.items()), response.content)
 
     def _parse(self, environ: dict[str, Any]) -> tuple[Resource, str] | None:
-        """The resource and the route of a conditional GET, or None for any other request."""
+        """The resource and the route of a GET with `If-None-Match`, or None for any other request."""
         if "HTTP_IF_NONE_MATCH" not in environ or not is_plain(environ):
             return None
         path, query = environ["PATH_INFO"].removeprefix(self._prefix), environ["QUERY_STRING"]

@@ -1,7 +1,7 @@
 """Lookups without Django, whose handling of a request costs more than all other Python code of a lookup.
 
-Only a request that is certainly a valid lookup is answered here; Django handles the others. Both paths parse the query,
-run it and format errors with the same functions, and a test compares their responses.
+This module handles only requests that are certainly valid lookups; Django handles the others. Both parse the query, run
+it and format errors with the same functions, and a test compares their responses.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,10 @@ from cdb_rest.observe.timing import HEADER, server_timing
 
 
 class FastLookup:
-    """A WSGI application that responds to lookups at `paths` and passes all other requests to another application."""
+    """A WSGI application that responds to lookups at `paths` and passes all other requests to another application.
+
+    `paths` are whole paths, in both spellings of the trailing slash. Errors of a lookup become error responses.
+    """
 
     def __init__(self, application: WSGIApplication, paths: Iterable[str]) -> None:
         self._application = application
@@ -56,7 +59,10 @@ class FastLookup:
 
 
 def is_plain(environ: dict[str, Any]) -> bool:
-    """Whether a request is a GET for an allowed host without a body, a precondition or characters that need decoding."""
+    """Whether a request is a GET for an allowed host, without a body and without a precondition.
+
+    The query string must be ASCII and must not have `%00`; other percent-encoded characters are accepted.
+    """
     query = environ["QUERY_STRING"]
     return (
         environ["REQUEST_METHOD"] == "GET"
@@ -72,7 +78,10 @@ def is_plain(environ: dict[str, Any]) -> bool:
 def send(
     start_response: StartResponse, context: RequestContext, status: int, headers: dict[str, str], body: bytes
 ) -> Iterable[bytes]:
-    """Send a response with security headers and `Server-Timing`. Without a body there is no `Content-Length`."""
+    """Send a response, as a WSGI application. Returns the pieces of its body.
+
+    Adds the security headers, `Server-Timing` and, if there is a body, `Content-Length` to `headers`, which it changes.
+    """
     headers |= security.HEADERS
     headers[HEADER] = server_timing(context)
     if body:

@@ -12,7 +12,11 @@ REPLACEMENT = "cdb.replacement"
 
 
 class Instrumented:
-    """A WSGI application that wraps another one, calls the observers, and adds `X-Request-ID` to each response."""
+    """A WSGI application that wraps another one, calls the observers, and adds `X-Request-ID` to each response.
+
+    It creates the request context, and stores it in the WSGI environment and in `current_context`. The server must
+    close the body of the response; this calls the observers (`ended`). Exceptions of the application are raised again.
+    """
 
     def __init__(self, application: WSGIApplication, observers: Sequence[Observer]) -> None:
         self._application = application
@@ -37,12 +41,15 @@ class Instrumented:
         return Body(body, lambda error: self._end(context, error), context.count_bytes)
 
     def refuse(self, context: RequestContext) -> None:
-        """Call the observers for a request that the worker rejects because it cannot be parsed; its status is set."""
+        """Call the observers for a request that the worker rejects because it cannot be parsed.
+
+        The worker must have set `context.status`, and must send the response itself.
+        """
         self._begin(context)
         self._end(context, None)
 
     def _begin(self, context: RequestContext) -> None:
-        # It stays until the thread starts another request: what is logged after the end belongs to this request, too.
+        # The context stays until the thread starts another request: what it logs after the end belongs to this one.
         current_context.set(context)
         for observer in self._observers:
             observer.began(context)
@@ -53,9 +60,10 @@ class Instrumented:
 
 
 class Body:
-    """The body of a response, which calls `end` when it is closed, with the error that ended it, if any.
+    """The body of a response, which calls `end` when it is closed.
 
-    WSGI servers close a body in any case. `count_bytes` is called with the length of each piece.
+    The argument of `end` is None if all pieces were read, else the error that `pieces` raised, or `ClientGoneError` if
+    the server stopped reading. WSGI servers close each body. `count_bytes` is called with the length of each piece.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Reads that need a permission (`CDB_ANONYMOUS_READS` is off), for requests that do not reach the views."""
+"""The check of permissions for reads if `CDB_ANONYMOUS_READS` is off, also for requests that do not reach the views."""
 
 from collections.abc import Iterable
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -15,7 +15,8 @@ from cdb_rest.wsgi.fast_lookup import send
 class ReadAccess:
     """A WSGI application that refuses reads below `prefix` without the role reader, and marks the responses as private.
 
-    A shared cache must not keep them: it would send them to clients without the role.
+    A shared cache must not keep the responses: it would send them to clients without the role. Writes and public routes
+    are passed on without a check; the views check writes.
     """
 
     def __init__(self, application: WSGIApplication, prefix: str) -> None:
@@ -41,7 +42,7 @@ class ReadAccess:
 
 
 def _private(name: str, value: str) -> tuple[str, str]:
-    """The header, of `Cache-Control` with `private` instead of `public`."""
+    """The same header, but a `Cache-Control` without `no-store` has `private` instead of `public`."""
     if name != "Cache-Control" or "no-store" in value:
         return name, value
     return name, ", ".join(["private", *(part for part in value.split(", ") if part != "public")])

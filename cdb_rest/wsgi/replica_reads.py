@@ -1,4 +1,4 @@
-"""Reads from replicas, for all GET requests that Django handles."""
+"""Reads from replicas, for GET requests that Django handles."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -22,8 +22,9 @@ PRIMARY_POSITION = named_sql.load("primary_position")
 class ReplicaReads:
     """A WSGI application that lets another one read from a replica for GET requests below `prefix`.
 
-    The replica must have everything that was committed when the request arrived. If there is none, or if it fails, the
-    other application reads from the primary.
+    The replica must have everything that was committed when the request arrived. Without such a replica, the other
+    application reads from the primary. If the replica fails before the response begins, the other application is called
+    a second time, to read from the primary. Until the body is closed, all queries of the thread go to the replica.
     """
 
     def __init__(self, application: WSGIApplication, prefix: str) -> None:
@@ -81,7 +82,7 @@ def _is_up_to_date(replica: Replica) -> bool:
 
 
 def _is_the_servers_fault(status: int) -> bool:
-    """Whether the primary may succeed where the replica failed.
+    """Whether the primary may succeed where the replica failed, according to the status of the response.
 
     The replica is down or overloaded (5xx), or it cancelled a read that conflicted with replication (409).
     """

@@ -24,16 +24,23 @@ MOST_MARKS = 1000
 
 
 class Monitor:
-    """The monitor of one replica, which keeps positions of the primary's log between checks."""
+    """The monitor of one replica. Only one thread may use it.
+
+    Between checks it keeps positions of the primary's WAL and the times when it read them, to calculate the lag.
+    """
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
-        # Positions of the primary's log that the replica has not reached, with the time when each was read, oldest first.
+        # Positions of the primary's WAL that the replica has not reached, with the time when each was read. The oldest
+        # one is the first.
         self._marks: deque[tuple[float, int]] = deque()
         self._system: str | None = None
 
     def check(self) -> None:
-        """Query both servers once and decide whether the replica is in rotation."""
+        """Query both servers once, and put the replica into rotation or take it out.
+
+        Database errors are handled: a replica that fails is taken out.
+        """
         try:
             is_replica, position, system = self._query(self.replica.alias, REPLICA_STATE)
         except Error as error:
@@ -56,7 +63,7 @@ class Monitor:
             self._check_lag(position)
 
     def _primary_position(self) -> int | None:
-        """The position of the primary's log, or None if it does not respond."""
+        """The position of the primary's WAL in bytes; None if the primary does not respond."""
         seen = monotonic()
         try:
             position: int
@@ -89,7 +96,7 @@ class Monitor:
 
 
 def start(replica: Replica) -> threading.Thread:
-    """Start a thread that monitors the replica until the process ends."""
+    """Start a thread that checks the replica every `CHECK_INTERVAL_SECONDS` until the process ends."""
     thread = threading.Thread(target=_run, args=[Monitor(replica)], name=replica.alias, daemon=True)
     thread.start()
     return thread

@@ -25,8 +25,9 @@ CATCH_UP_STEP_SECONDS = 0.004
 class Replica:
     """A replica, with its alias in Django's `DATABASES`.
 
-    `is_in_rotation` says whether reads may use it. The monitor decides that; a read that fails takes it out at once.
-    `lag` is its replication lag in seconds.
+    `is_in_rotation` says whether reads may use it; it is False at first. The monitor decides that. A read that fails
+    takes the replica out at once. `lag` is its replication lag in seconds at the last check to which both servers
+    responded. Threads may share a replica.
     """
 
     def __init__(self, alias: str) -> None:
@@ -36,7 +37,11 @@ class Replica:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Send the queries of this thread to the replica inside the block, where nothing can be written."""
+        """Send the queries of this thread to the replica inside the block, instead of to the primary.
+
+        The replica refuses writes. Queries in the block are not part of a transaction that began before it. The thread
+        that began the block must end it.
+        """
         primary = connections[DEFAULT_DB_ALIAS]
         connections[DEFAULT_DB_ALIAS] = connections[self.alias]
         try:
@@ -45,9 +50,10 @@ class Replica:
             connections[DEFAULT_DB_ALIAS] = primary
 
     def has(self, position: str) -> bool:
-        """Whether the replica has reached that position of the primary's log; waits up to `CATCH_UP_SECONDS` for it.
+        """Whether the replica has replayed the primary's WAL up to `position`, a text such as "0/3000060".
 
-        Raises a database error if the replica does not respond.
+        Waits up to `CATCH_UP_SECONDS` for it. False for a server that is no replica. Raises `django.db.Error` if the
+        replica does not respond.
         """
         deadline = monotonic() + CATCH_UP_SECONDS
         with database_timeout(TIMEOUT_SECONDS), connections[self.alias].cursor() as cursor:
@@ -60,13 +66,13 @@ class Replica:
                 sleep(CATCH_UP_STEP_SECONDS)
 
     def enter(self) -> None:
-        """Put the replica into rotation."""
+        """Put the replica into rotation. Logged if it was not in rotation."""
         if not self.is_in_rotation:
             logger.warning("%s is in rotation", self.alias)
         self.is_in_rotation = True
 
     def leave(self, reason: object) -> None:
-        """Take the replica out of rotation."""
+        """Take the replica out of rotation. Logged with the reason if it was in rotation."""
         if self.is_in_rotation:
             logger.warning("%s is out of rotation: %s", self.alias, " ".join(str(reason).split()))
         self.is_in_rotation = False
@@ -77,7 +83,7 @@ class Replica:
         self.leave(error)
 
     def count(self, outcome: str) -> None:
-        """Count a read by its outcome: served, behind or failed."""
+        """Count a read by its outcome: "served", "failed", or "behind" for a replica that lacked a recent commit."""
         counts.REPLICA_READS.labels(self.alias, outcome).inc()
 
     def export_metrics(self) -> None:
