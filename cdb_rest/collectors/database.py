@@ -30,13 +30,17 @@ STATEMENT_MILLISECONDS = 1000
 
 
 def read() -> list[Metric]:
-    """The metrics, read on a separate connection. Raises `django.db.Error` if the database does not respond in time."""
+    """The metrics. Those of single tags are only for the `CDB_METRICS_MAX_TAGS` tags that changed last.
+
+    Uses the connection of the calling thread and closes it, so it must run in a thread of its own. Raises
+    `django.db.Error` if the connection or a statement fails or takes too long.
+    """
     try:
         with database_timeout(CONNECT_SECONDS), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(LIMIT, {"statement": str(STATEMENT_MILLISECONDS)})
             return [*_server(cursor), _connections(cursor), *_standbys(cursor), *_global_tags(cursor)]
     finally:
-        # The thread ends after this call.
+        # The thread that `exposition` starts for a read ends after it.
         connection.close()
 
 

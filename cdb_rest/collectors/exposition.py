@@ -1,4 +1,4 @@
-"""The response to a Prometheus scrape. A source of metrics that does not respond delays it only up to a timeout."""
+"""The response to a Prometheus scrape. It waits for database, PgBouncer and nginx at most `TIMEOUT_SECONDS` in all."""
 
 import logging
 import platform
@@ -26,7 +26,10 @@ PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 class Source:
-    """A source of metrics. It is read in a separate thread, so that a source that hangs does not block the scrape."""
+    """A source of metrics. It is read in a separate thread, so that a source that hangs does not block the scrape.
+
+    Only one thread at a time may call the methods.
+    """
 
     def __init__(self, name: str, read: Callable[[], list[Metric]]) -> None:
         self.name = name
@@ -35,7 +38,7 @@ class Source:
         self._found: list[Metric] = []
 
     def begin(self) -> None:
-        """Start to read the source, unless the previous read is still running."""
+        """Start to read the source, unless the previous read is still running. `end` then waits for that read."""
         if not self._thread.is_alive():
             self._found = []
             self._thread = threading.Thread(target=self._run, name=f"scrape-{self.name}", daemon=True)
@@ -111,12 +114,15 @@ def _under_former_name(metric: Metric) -> Metric:
 
 
 def text() -> bytes:
-    """All metrics in the text format of Prometheus, of all processes that share a directory of metrics."""
+    """All metrics in the text format of Prometheus: of all processes that share a directory, or only of this process.
+
+    Other threads that call it wait until it ends. Raises `OSError` as `Slots.living` does.
+    """
     registry = counts.REGISTRY
     with _one_at_a_time:
         collected = CollectorRegistry(auto_describe=False)
         collected.register(_Collected())
-        # These are read first, because that removes the gauges of processes that have ended.
+        # These metrics are read first: `processes.read` removes the gauge files of processes that have ended.
         read = generate_latest(collected)
         if here.directory:
             registry = CollectorRegistry(auto_describe=False)

@@ -15,7 +15,10 @@ _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 def read() -> list[Metric]:
-    """nginx's connections by state, and its counters. Raises `OSError` if nginx does not respond."""
+    """nginx's connections by state, and its counters.
+
+    Raises `OSError` if nginx does not respond, or if this process runs without nginx.
+    """
     if here.nginx is None:
         raise FileNotFoundError("this process runs without nginx")
     with _open(here.nginx, timeout=SECONDS) as response:

@@ -22,7 +22,10 @@ CLIENTS, SERVERS = ("active", "waiting"), ("active", "idle", "used", "tested", "
 
 
 def read() -> list[Metric]:
-    """Connections to both sides, waiting times and traffic. Raises `psycopg2.Error` if PgBouncer does not respond."""
+    """Connections from clients and to PostgreSQL, waiting times and traffic. `here.pooler` must be set.
+
+    Raises `psycopg2.Error` if the connection fails or takes longer than `CONNECT_SECONDS`. Reading has no timeout.
+    """
     with closing(psycopg2.connect(here.pooler, connect_timeout=CONNECT_SECONDS)) as console:
         # The console does not support transactions.
         console.autocommit = True

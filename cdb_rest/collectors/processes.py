@@ -13,9 +13,10 @@ from cdb_rest.metrics.values import shared_slots
 
 
 def read() -> list[Metric]:
-    """The sums over the processes of each gunicorn instance.
+    """The metrics of this module, summed over the processes of each gunicorn instance.
 
-    The master process counts with its memory and files, but has no threads that handle requests.
+    If the processes do not share their metrics, only this process is counted. The master process counts with its memory
+    and files, but has no threads that handle requests. Raises `OSError` as `Slots.living`, which it calls, does.
     """
     processes = GaugeMetricFamily(
         "cdb_processes", "gunicorn processes, including the master of each instance.", labels=["pool"]

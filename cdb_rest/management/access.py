@@ -1,4 +1,4 @@
-"""What the commands for access rules share: their options, their actor, and the text of a rule."""
+"""Shared code of the commands for access rules and tokens: options, actor, and the text of a rule."""
 
 import getpass
 
@@ -11,7 +11,7 @@ PATTERN = "regular expression (RE2) that must match the whole name"
 
 
 def add_role_options(parser: CommandParser) -> None:
-    """Add the options for a role and where it applies."""
+    """Add the options `--role`, `--tags`, `--types` and `--comment`."""
     meanings = "; ".join(f"{role}: {meaning}" for role, meaning in MEANINGS.items())
     parser.add_argument(
         "--role",
@@ -25,12 +25,12 @@ def add_role_options(parser: CommandParser) -> None:
 
 
 def actor(command: str) -> str:
-    """The actor of a change by a command, for the log of changes."""
+    """The actor of a change by a command, for `AccessChange`: the command and the user who runs it."""
     return f"manage.py {command} ({getpass.getuser()})"
 
 
 def described(rule: AccessRule) -> list[str]:
-    """A rule as a row of a table: number, who, role, tags, types."""
+    """A rule as a row of a table with the columns of `HEADER`."""
     who = {
         RuleKind.CLAIM: f"tokens of {rule.issuer} with {rule.claim} {rule.subject}",
         RuleKind.TOKEN: f"token {rule.subject}",

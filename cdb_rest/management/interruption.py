@@ -26,7 +26,7 @@ def interruptible() -> Iterator[None]:
 
     When the block ends, even without an error, `KeyboardInterrupt` is raised for SIGINT, otherwise `SystemExit` with
     the code 128 + the signal's number. It replaces a database error or `CdbError` of the block, but no other exception.
-    Between the signal and the end of the block, the process logs only records above the level WARNING.
+    Between the signal and the end of the block, Python's `logging` drops records up to the level WARNING.
 
     Python's own signal handlers are not sufficient: the driver waits in C, so they would run only after the statement,
     or inside a callback of the driver. Only the main thread receives signals; in other threads this does nothing.
@@ -49,7 +49,7 @@ def interruptible() -> Iterator[None]:
 
 
 class _Interruption:
-    """A thread that receives termination signals, and then cancels the statements of the current connection.
+    """A thread that receives termination signals, and then cancels the statements of the default connection.
 
     `received` is the number of the first signal, or None.
     """

@@ -28,7 +28,8 @@ NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*"
 class Number(argparse.Action):
     """An option for a number: at least `least`, greater than `above`, at most `most`; each limit is optional.
 
-    `kind` is float or int. With int, the number must be whole, and sizes and times are rounded after conversion.
+    `kind` is float or int. With int, a number without a unit must be whole. A number with a unit is rounded after the
+    conversion to the unit of the option. Limits are in that unit.
     """
 
     kinds = {int: "a whole number", float: "a number"}
@@ -106,7 +107,8 @@ class Number(argparse.Action):
 class _Quantity(Number):
     """A number with a unit. `unit` is the unit of the result, and of a number without one.
 
-    Unless `brief`, the help text describes the units.
+    `unit` must be a key of `units`. Unless `brief`, it must also be a key of `EXAMPLES`, and examples are added to the
+    help text. Users may write units in lower or upper case.
     """
 
     def __init__(

@@ -11,9 +11,10 @@ NAMES_SHOWN = 20
 
 
 def report(restoration: Restoration, frozen_before: Collection[str] | None) -> list[str]:
-    """What the database contains, and what the operator must know about HTTP caches. One line each.
+    """The lines of the report: the content of the database and, if needed, a warning about HTTP caches.
 
-    `frozen_before` is None if the names of the tags that were frozen before are not known.
+    `restoration` is the result of `record_restoration`, and `frozen_before` its argument: None if the names of the tags
+    that were frozen before are not known.
     """
     lines = [
         f"The database has {GlobalTag.objects.count():,} global tags and {PayloadIOV.objects.count():,} payload IOVs. "

@@ -1,8 +1,8 @@
 """The metrics that are counted while requests are handled.
 
-Importing this module creates them, so `values.share` must be called before. Metrics that are computed when
-Prometheus scrapes the service, such as the sizes of tags, are in `cdb_rest.collectors`. Labels have few values: a
-route is the pattern of a path, never a path.
+Importing this module creates them, so processes that share their metrics must call `values.share` before. Metrics that
+are computed when Prometheus scrapes the service, such as the sizes of tags, are in `cdb_rest.collectors`. Labels have
+few values: a route is the pattern of a path, never a path.
 """
 
 from typing import Literal
@@ -36,8 +36,8 @@ def _histogram(name: str, meaning: str, label: str, buckets: tuple[float, ...]) 
     return Histogram(name, meaning, [label], registry=REGISTRY, buckets=buckets)
 
 
-# Metrics that were renamed, by their names without `_total`: the former name, and former names of labels. A scrape returns
-# them under both names, so that dashboards and alerts of operators go on.
+# Metrics that were renamed, by their names without `_total`: the former name, and the former names of labels by the new
+# ones. A scrape returns the metrics under both names, so that dashboards and alerts of operators continue to work.
 FORMER_NAMES: dict[str, tuple[str, dict[str, str]]] = {
     "cdb_response_bytes": ("cdb_answer_bytes", {}),
     "cdb_responses_aborted": ("cdb_answers_broken_off", {}),

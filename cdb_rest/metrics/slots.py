@@ -2,8 +2,8 @@
 
 prometheus_client names these files after process ids. Each process that ends then leaves files behind, and a service
 whose workers are replaced for years has more of them than can be read. With slots, a new process continues the counts
-in the files of its slot. So there are never more files than processes at the same time, and no count is lost, doubled
-or reset, however a process ends.
+in the files of its slot. So the number of files does not grow when processes are replaced, and no count is lost,
+doubled or reset, however a process ends.
 
 A process owns its slot by a POSIX lock on one byte of a file. The kernel releases the lock when the process ends, and a
 forked process does not inherit it.
@@ -36,9 +36,9 @@ RECORD = struct.Struct("i24si")
 
 @dataclass
 class ProcessInfo:
-    """Facts about this process for its metrics, set before the application is loaded.
+    """Facts about this process for its metrics. gunicorn's master process sets them before it loads the application.
 
-    - `directory`: the directory of the shared metrics; None if the process counts for itself alone.
+    - `directory`: the directory of the shared metrics; None if the process does not share its metrics.
     - `pool`: the name of its gunicorn instance; `threads`: the number of threads of each worker there.
     - `pooler`: the libpq URL of PgBouncer's console; `nginx`: the URL of nginx's status. None if there is none.
     """
@@ -62,7 +62,11 @@ class Owner(NamedTuple):
 
 
 class Slots:
-    """The slots of the processes that count in `directory`."""
+    """The slots of all processes that store metrics in `directory`, and the slot of this process.
+
+    gunicorn's master process must create the object before it forks. The process that creates it is recorded with 0
+    threads that handle requests.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -76,20 +80,21 @@ class Slots:
         self._thread_lock = threading.Lock()
 
     def number(self) -> int:
-        """The number of this process's slot, which the first call takes.
+        """The number of this process's slot. The first call in each process takes the slot.
 
-        Raises `OSError` if the file system has no space for its files.
+        Two threads must not make the first call at the same time. Raises `OSError` if the files cannot be created, for
+        example because the file system has no space for them. The next call then tries again.
         """
         if self._pid != os.getpid():
             self._take()
         return self._number
 
     def path(self, prefix: str) -> Path:
-        """The file of this process for a kind of metrics, named as prometheus_client does."""
+        """The file of this process for a kind of metrics, a key of `FILES`. Raises `OSError` as `number` does."""
         return self._directory / f"{prefix}_{self.number()}.db"
 
     def living(self) -> list[Owner]:
-        """The running processes. Gauges of processes that have ended are removed."""
+        """The running processes. Removes the gauges of processes that have ended. Raises `OSError` as `number` does."""
         own = self.number()
         with self._thread_lock:
             numbers = range(os.fstat(self._locks).st_size // RECORD.size)

@@ -9,18 +9,20 @@ from pathlib import Path
 from time import monotonic
 
 STANDARD_ERROR = 2
-# A renamed file is noticed after this time at the latest.
+# The path is checked with the first line that is written after this time.
 CHECK_INTERVAL_SECONDS = 1.0
-# A request waits this long, once, for a blocked reader of standard error. After that, lines are dropped until it reads.
+# A thread waits this long if standard error is a full pipe. After that, lines are dropped at once, until the reader of
+# the pipe continues.
 BLOCKED_MILLISECONDS = 1000
 
 
 class LogFile:
-    """A log file, or standard error if there is no path or the file cannot be opened.
+    """A log file, or standard error if there is no path, or until the file can be opened.
 
-    Each line is written by one system call, so that lines of several threads and processes do not mix. It never raises: a
-    line that cannot be written is dropped, and the request continues. After log rotation, which renames or removes the
-    file, a new one is created within a second, without a signal.
+    Each line is written by one system call, so that lines of several threads and processes do not mix. In a pipe, lines
+    of more than 4096 bytes (`PIPE_BUF`) may mix. A line that cannot be written is dropped. After log rotation, which
+    renames or removes the file, a new one is created, without a signal: lines go to the old file for at most
+    `CHECK_INTERVAL_SECONDS`.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -32,7 +34,10 @@ class LogFile:
         self._was_blocked = False
 
     def msg(self, line: bytes) -> None:
-        """Write a line, which must end with a newline."""
+        """Write a line, which must end with a newline. It never raises. Several threads may call it.
+
+        If standard error is a full pipe, the call may wait for `BLOCKED_MILLISECONDS`.
+        """
         if self._path and monotonic() >= self._next_check:
             self._check(self._path)
         if self._descriptor == STANDARD_ERROR and self._is_blocked():
@@ -47,14 +52,17 @@ class LogFile:
     log = debug = info = warning = error = critical = fatal = exception = msg
 
     def _is_blocked(self) -> bool:
-        """Whether standard error is a full pipe, on which a write would block until its reader continues."""
+        """Whether standard error is a full pipe, on which a write would block until its reader continues.
+
+        A pipe with space for a part of a line does not count as full, although writing the whole line would block.
+        """
         poller = select.poll()
         poller.register(STANDARD_ERROR, select.POLLOUT)
         self._was_blocked = not poller.poll(0 if self._was_blocked else BLOCKED_MILLISECONDS)
         return self._was_blocked
 
     def _check(self, path: Path) -> None:
-        """Open the file again if the path does not lead to the open one."""
+        """Open the file if none is open, or if the path does not lead to the open one. Errors are ignored."""
         with self._lock, contextlib.suppress(OSError):
             if monotonic() < self._next_check:
                 return

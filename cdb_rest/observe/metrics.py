@@ -17,7 +17,11 @@ CPU_INTERVAL_SECONDS = 1
 
 
 class Series(NamedTuple):
-    """The counters of all requests with the same route, method, status and caching headers."""
+    """The counters to which a request is added. Only `requests` is by route, method and status.
+
+    `cacheable` is by route, by whether the request was conditional, and by whether the status is 304; it is None if the
+    response has no ETag. The others are by route, so several series share them.
+    """
 
     requests: Number
     seconds: Buckets
@@ -43,7 +47,7 @@ class MetricsObserver:
         self._in_progress.inc(1)
 
     def ended(self, context: RequestContext, error: BaseException | None) -> None:
-        """Count the response."""
+        """Count the end of the request. A request that has no status counts as one with status 500."""
         method = context.method if context.method in METHODS else "other"
         key = context.route, method, context.status or 500, context.has_etag, context.is_conditional
         series = self._series.get(key) or self._new_series(*key)
@@ -81,6 +85,9 @@ class MetricsObserver:
         return series
 
     def _count_cpu(self) -> None:
-        """Count the processor time since the last call. One thread per second calls it, so it needs no lock."""
+        """Count the processor time of this process since the last call.
+
+        It has no lock, because threads hardly ever call it at the same time. If they do, the time may count twice.
+        """
         counted, self._cpu_counted = self._cpu_counted, process_time()
         self._cpu.inc(max(0.0, self._cpu_counted - counted))

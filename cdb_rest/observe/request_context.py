@@ -23,12 +23,14 @@ current_context: ContextVar["RequestContext | None"] = ContextVar("context", def
 class RequestContext:
     """The context of one request; its clock starts when it is created.
 
-    - `request_id`: the client's, or a new one if that is missing or invalid.
+    - `request_id`: the client's or proxy's `X-Request-ID`, or a new one if that is missing or invalid.
+    - `path`: the path as WSGI passes it: its bytes decoded as Latin-1.
     - `route`: the pattern of the path; None until it is known, or if there is none.
-    - `actor`: the name of the principal or the client's address.
-    - `identity`: the same for SQL comments, without special characters; empty for a client that was not identified.
+    - `actor`: the result of `actor_of`, until the principal is known; then the principal's name.
+    - `identity`: the actor for SQL comments, shortened and without special characters. It is empty until `identify` is
+      called, and if the client was not identified.
     - `status`: the status of the response; 0 before it starts.
-    - `bytes`: the number of bytes of the body that were passed to the server.
+    - `bytes`: the number of bytes of the response's body that were passed to the WSGI server.
     - `database`, `rendering`: the seconds spent in SQL and in rendering JSON; `queries`: the number of SQL statements.
     - `is_conditional`: whether the request has `If-None-Match`; `has_etag`: whether the response has an ETag.
     """
@@ -68,7 +70,7 @@ class RequestContext:
     def __call__(
         self, execute: Callable[..., Any], sql: Any, parameters: Any, many: bool, context: dict[str, Any]
     ) -> Any:
-        """Run an SQL statement and add its time. This is the signature of Django's `connection.execute_wrapper`."""
+        """Run an SQL statement, count it and add its time. A wrapper for Django's `connection.execute_wrapper`."""
         with self.query():
             return execute(sql, parameters, many, context)
 
@@ -83,12 +85,12 @@ class RequestContext:
             self.queries += 1
 
     def identify(self, name: str, *, is_known: bool) -> None:
-        """Set the actor. `is_known` says whether the client was identified; an address does not identify it."""
+        """Set the actor. `is_known` says whether the client was identified; if not, `identity` becomes empty."""
         self.actor = name
         self.identity = UNSAFE.sub("_", name)[:MAX_IDENTITY_LENGTH] if is_known else ""
 
     def count_bytes(self, length: int) -> None:
-        """Add to the number of bytes of the body that were passed to the server."""
+        """Add to `bytes`."""
         self.bytes += length
 
     def seconds(self) -> float:
@@ -97,9 +99,9 @@ class RequestContext:
 
 
 class ClientGoneError(Exception):
-    """The server stopped reading a response's body before its end, because it could not send it to the client.
+    """The server stopped reading a response's body before its end, because it could not send the body to the client.
 
-    The client closed the connection, received nothing for too long, or the spool was full. It is not raised, but
+    The client closed the connection, received nothing for too long, or the spool was full. The error is not raised, but
     passed to `Observer.ended`.
     """
 
@@ -123,14 +125,17 @@ class Observer(Protocol):
 def user_of(environ: Mapping[str, Any]) -> str:
     """The user whom a proxy has logged in and named in `X-Forwarded-User`; empty if there is none.
 
-    A name with a colon is ignored: such are the names of tokens, networks and persons of an identity provider.
+    A name with a colon is ignored, because it could be that of a token, a network or a person of an identity provider.
     """
     name: str = environ.get("HTTP_X_FORWARDED_USER", "") if _is_from_proxy(environ) else ""
     return "" if ":" in name else name
 
 
 def address_of(environ: Mapping[str, Any]) -> str:
-    """The client's address; empty if it is unknown, as on a Unix socket without our proxy."""
+    """The client's address; empty if it is unknown, as on a Unix socket without our proxy.
+
+    From a proxy, it is the value of `X-Forwarded-For`, which is not checked: it may be several addresses or other text.
+    """
     own: str = environ.get("REMOTE_ADDR") or ""
     return environ.get("HTTP_X_FORWARDED_FOR") or own if _is_from_proxy(environ) else own
 

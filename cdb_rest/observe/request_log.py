@@ -34,7 +34,10 @@ _process = _Process()
 
 
 def complete(_logger: Any, method: str, event: Event) -> Event:
-    """Add the fields of every record: time, level, logger, event, request id and process id. A structlog processor."""
+    """Add the fields of every record: time, level, logger, event, process id and request id. A structlog processor.
+
+    A value in the event takes precedence. Without a request there is no request id.
+    """
     context = current_context.get()
     whole = {
         "time": datetime.now(UTC),
@@ -51,7 +54,7 @@ def complete(_logger: Any, method: str, event: Event) -> Event:
 
 
 def as_json(_logger: Any, _method: str, event: Event) -> bytes:
-    """An event as a line of JSON. A structlog processor."""
+    """An event as a line of JSON, with the newline. A structlog processor."""
     try:
         return orjson.dumps(event, default=repr, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
     except TypeError:
@@ -60,7 +63,11 @@ def as_json(_logger: Any, _method: str, event: Event) -> bytes:
 
 
 def escape_control_characters(_logger: Any, _method: str, event: Event) -> Event:
-    """Escape control characters, so that a client's text cannot end a line or control the terminal. A structlog processor."""
+    """Escape control characters, so that text of a client cannot end a line or control the terminal.
+
+    This is a structlog processor. It also formats the time, which `complete` must have added. It does not change the
+    field `exception`, values that are not texts, and tracebacks, which the renderer adds later.
+    """
     event["time"] = event["time"].isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
     for name, value in event.items():
         if isinstance(value, str) and name != "exception":
@@ -71,7 +78,8 @@ def escape_control_characters(_logger: Any, _method: str, event: Event) -> Event
 class RequestLog:
     """An observer that writes two log records for each request.
 
-    Successful requests for health checks and metrics are logged at level DEBUG, because they come every few seconds.
+    Requests for health checks and metrics are logged at level DEBUG, because they come every few seconds. The
+    record of their end has a higher level if the status is 500 or above, or if the application raised an exception.
     """
 
     def __init__(self) -> None:
@@ -104,7 +112,10 @@ class RequestLog:
         )
 
     def _level(self, context: RequestContext, error: BaseException | None) -> Any:
-        """The log method: 500 is a bug, 503 and 504 mean overload or that the database is down, everything else is normal."""
+        """The log method: error for a bug, warning for overload or if the database is down, else info or debug.
+
+        Status 500 is a bug, and so is an exception other than `ClientGoneError` and `OSError`.
+        """
         if context.status == 500 or not (error is None or isinstance(error, ClientGoneError | OSError)):
             return self._logger.error
         if context.status > 500:

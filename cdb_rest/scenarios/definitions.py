@@ -11,7 +11,8 @@ DAY = 24 * HOUR
 class Scenario:
     """A global tag of a certain size. By default, the tag has the name of the scenario.
 
-    `update_seconds` is the mean time between updates of the payload types that change most often.
+    `update_seconds` is the mean time between updates of the payload types that change most often. Only the layout
+    `realistic` uses it.
     """
 
     name: str
@@ -49,6 +50,6 @@ _QUANTITIES = (
 
 
 def payload_type_names(count: int) -> list[str]:
-    """The names of the first `count` payload types, up to 200, the same in every scenario."""
+    """The names of the first `count` payload types, the same in every scenario. `count` must be at most 200."""
     names = [f"{detector}_{quantity}" for quantity in _QUANTITIES for detector in _DETECTORS]
     return names[:count]

@@ -1,6 +1,7 @@
 """The deterministic generator of a scenario's rows: the same scenario, layout and seed give the same rows everywhere.
 
-Each payload type has its own random source, so that its rows can be generated without those of other types.
+Each payload type has its own random source, so that its rows can be generated without those of other types. In all
+functions, `layout` is a key of `LAYOUTS`.
 """
 
 import hashlib
@@ -41,7 +42,10 @@ def intervals_of_type(scenario: Scenario, payload_type: str, *, layout: str, see
 
 
 def partial_checksum(scenario: Scenario, payload_type: str, *, layout: str, seed: int) -> hashlib.blake2b:
-    """The hash object from which `payload` makes the checksum of each row of a payload type, in a copy of it."""
+    """A hash object that is the argument `partial` of `payload`, for all rows of the payload type.
+
+    `payload` copies it, and completes the copy to the checksum of a row.
+    """
     return hashlib.blake2b(f"{_origin(scenario, payload_type, layout, seed)}/".encode(), digest_size=16)
 
 

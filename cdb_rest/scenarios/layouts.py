@@ -1,6 +1,7 @@
 """The layouts of a scenario: three distributions of the intervals of one payload type.
 
-The same random source gives the same intervals on every machine.
+`source` determines the intervals of the payload type. `seed` determines the runs, which all types of a scenario share.
+The same `seed`, and the same `source` in the same state, give the same intervals on every machine.
 """
 
 import random
@@ -64,7 +65,10 @@ def realistic(source: random.Random, scenario: Scenario, seed: int) -> Intervals
 
 @cache
 def run_starts(scenario: Scenario, seed: int) -> list[int]:
-    """The start times of a scenario's runs, in seconds, until after the last update of its slowest type."""
+    """The start times of a scenario's runs, in seconds, until after the last update of its slowest type.
+
+    The list is cached, so callers must not change it.
+    """
     source = random.Random(f"{seed}/{scenario.name}/runs")  # noqa: S311 -- reproducible data, not secrets
     longest = scenario.update_seconds * max(SLOWNESS) * (1 + JITTER) * scenario.iovs_per_type
     count = int(longest / RUN_SECONDS[0]) + 1

@@ -32,7 +32,11 @@ NUMBERED = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A verdict, the plans in JSON on which it is based, and, if requested, the plans as text."""
+    """A verdict, the plans (parsed JSON) on which it is based, and the plans as text.
+
+    Both lists have one plan for each statement, but `texts` is empty if no text was requested. The texts are from a
+    later run than `plans`, so their numbers may differ.
+    """
 
     verdict: Verdict
     plans: list[Plan]
@@ -40,9 +44,10 @@ class Explanation:
 
 
 def explain(strategy: Strategy, query: LookupQuery, *, with_text: bool = False) -> Explanation:
-    """Run the statements of `strategy` for `query` twice with EXPLAIN, and return the plans of the second, warm run.
+    """Run `strategy` for `query`, then each of its statements twice with EXPLAIN, and judge the second, warm run.
 
-    Raises `GlobalTagNotFoundError`.
+    With `with_text`, a third run gives the plans as text. EXPLAIN runs in a transaction that is rolled back. Raises
+    `GlobalTagNotFoundError`.
     """
     statements, rows = _sent(strategy, query)
     with transaction.atomic():
@@ -56,7 +61,7 @@ def explain(strategy: Strategy, query: LookupQuery, *, with_text: bool = False) 
 
 
 def _sent(strategy: Strategy, query: LookupQuery) -> tuple[list[tuple[str, Any]], int]:
-    """The statements that a strategy sends, with their parameters, and the number of rows of the result."""
+    """Run a strategy. Returns the statements that it sent, with parameters, and the number of rows of the result."""
     statements = []
 
     def record(execute: Callable[..., Any], sql: str, parameters: Any, many: bool, context: dict[str, Any]) -> Any:
@@ -72,10 +77,11 @@ def _sent(strategy: Strategy, query: LookupQuery) -> tuple[list[tuple[str, Any]]
 def _explainable(
     strategy: Strategy, query: LookupQuery, statements: list[tuple[str, Any]]
 ) -> Iterator[list[tuple[str, Any]]]:
-    """The statements to explain.
+    """A context manager that gives the statements to explain. It must be inside a transaction.
 
-    They are those that were sent. For the service's own strategy, which calls an SQL function, it is the statement of that
-    function as a prepared statement, with the settings of the function, so that it is planned as in the function.
+    The statements are those that were sent. But the service's own strategy calls an SQL function. For it, the result is
+    the statement of that function as a prepared statement, with the settings of the function, so that it is planned as
+    in the function.
     """
     if strategy is not OWN:
         yield statements

@@ -26,7 +26,10 @@ DROP = {
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index of the table PayloadIOV: its size in bytes, and whether it is complete or being built."""
+    """An index of the table PayloadIOV: its size in bytes, and whether it is complete or being built.
+
+    An index that is neither was left by an interrupted creation.
+    """
 
     size: int
     is_complete: bool
@@ -46,9 +49,10 @@ def complete_indexes() -> set[str]:
 
 
 def create(name: str) -> None:
-    """Create the index `name` without blocking the service.
+    """Create the index `name`, a key of `CREATE`, without blocking the service.
 
-    An incomplete index of this name is dropped first. A complete one is kept.
+    An incomplete index of this name is dropped first. That includes an index that another process is building, so the
+    caller must check `is_being_built`. A complete index is kept. The caller must not be inside a transaction.
     """
     found = indexes().get(name)
     if found and not found.is_complete:
@@ -57,7 +61,10 @@ def create(name: str) -> None:
 
 
 def drop(name: str) -> None:
-    """Drop the index `name`, if it exists, without blocking the service."""
+    """Drop the index `name`, a key of `DROP`, if it exists, without blocking the service.
+
+    The caller must not be inside a transaction.
+    """
     _execute(DROP[name])
 
 

@@ -1,4 +1,7 @@
-"""The lookup by Django's ORM, in the two published forms. They serve for comparisons, and as a reference in tests."""
+"""The lookup by Django's ORM, in two forms. They serve for comparisons, and as a reference in tests.
+
+The candidates are the payload IOVs of the tag that start at or before the moment. Results are ordered by payload type.
+"""
 
 from collections.abc import Iterable
 from itertools import starmap
@@ -24,7 +27,7 @@ PATHS = (
 
 
 def order_by(query: LookupQuery) -> list[Row]:
-    """Sort the candidates of each list by descending start, and keep the first of each list (DISTINCT ON).
+    """The rows of the lookup: sorts the candidates, latest start first, and keeps the first of each list (DISTINCT ON).
 
     Raises `GlobalTagNotFoundError`.
     """
@@ -33,7 +36,7 @@ def order_by(query: LookupQuery) -> list[Row]:
 
 
 def maximum(query: LookupQuery) -> list[Row]:
-    """Find the latest start of each list by GROUP BY, then the rows with these starts.
+    """The rows of the lookup: finds the latest start of each list by GROUP BY, then the rows with these starts.
 
     Raises `GlobalTagNotFoundError`.
     """

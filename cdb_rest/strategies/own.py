@@ -31,7 +31,7 @@ def run_statement(query: LookupQuery) -> str:
 
 
 def statement_parameters(query: LookupQuery) -> dict[str, Any]:
-    """The parameters of `STATEMENT`. Raises `GlobalTagNotFoundError`."""
+    """The parameters of `STATEMENT`. Reads the id of the tag. Raises `GlobalTagNotFoundError`."""
     tag_id = GlobalTag.objects.filter(name=query.tag).values_list("id", flat=True).first()
     if tag_id is None:
         raise GlobalTagNotFoundError(query.tag)

@@ -1,6 +1,7 @@
 """The registry of lookup strategies: the service's own, and the alternatives for comparison.
 
-All give the same result. `sql/` has their statements; `docs/compare-strategies.md` describes their plans.
+All give the same rows; their JSON texts may differ in white space. `sql/` has the statements of those that do not use
+Django's ORM. `docs/compare-strategies.md` describes the plans.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +26,7 @@ class Strategy:
     - `description`: what it does, in one sentence.
     - `run`: returns the result of a lookup as JSON text; raises `GlobalTagNotFoundError`.
     - `index`: the name of the index for which it is designed.
-    - `queries`: the number of SQL statements of a lookup.
+    - `queries`: the number of SQL statements of a lookup, if its result is not empty and DEBUG is off.
     """
 
     name: str

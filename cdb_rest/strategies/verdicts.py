@@ -35,8 +35,9 @@ Plan = TypedDict("Plan", {"Plan": Node, "Planning Time": float, "Execution Time"
 class Scan:
     """One scan of the table PayloadIOV in a plan. Numbers are totals over all of its loops.
 
-    `rows_read` includes the rows that a filter then removed. `heap_fetches` counts the rows that were read from the table
-    itself: those that an index-only scan could not avoid, and all rows of any other scan.
+    `rows_read` includes `rows_removed`: the rows that a filter or a recheck of the index condition then removed. Both
+    are approximate, because PostgreSQL reports rounded means over the loops. `heap_fetches` counts the rows that were
+    read from the table itself: those that an index-only scan could not avoid, and all rows of any other scan.
     """
 
     kind: str
@@ -55,7 +56,9 @@ class Scan:
 class Verdict:
     """The summary of a strategy's plans for a result of `rows` rows.
 
-    `scans` are its scans of the table PayloadIOV. Buffers and times are totals over all of its statements.
+    `scans` are its scans of the table PayloadIOV. `kind`, `index` and `condition` list the distinct values of the
+    scans. `buffers`, the pages of shared buffers that were hit or read, and times are totals over all statements.
+    `missing_index` is the strategy's index if queries cannot use it, otherwise None.
     """
 
     strategy: str
@@ -104,7 +107,7 @@ class Verdict:
 
     @property
     def advice(self) -> str:
-        """The advice for a missing index."""
+        """The advice for a missing index. `missing_index` must not be None."""
         return f"its index {self.missing_index} is missing: manage.py strategy_indexes create"
 
 
@@ -122,7 +125,7 @@ def judge(strategy: str, plans: Sequence[Plan], *, rows: int, missing_index: str
 
 
 def scans(plan: Node) -> list[Scan]:
-    """The scans of the table PayloadIOV in a plan, in its order."""
+    """The scans of the table PayloadIOV in a plan, in the order in which EXPLAIN shows them."""
     return [_scan(node) for node in _nodes(plan) if node.get("Relation Name") == TABLE]
 
 

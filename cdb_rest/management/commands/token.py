@@ -15,7 +15,7 @@ from cdb_rest.management.tables import table
 from cdb_rest.models import ApiToken
 from cdb_rest.services import access
 
-# A hundred years. A much later time would not be a date.
+# A hundred years. The time of expiry must be in the range of `datetime`, whose last year is 9999.
 MAX_SECONDS = 36_525 * 86_400
 
 

@@ -40,7 +40,7 @@ class Command(BaseCommand):
 
 
 def _permission(rule: AccessRule) -> Permission:
-    """The permission that a rule gives. A pattern that depends on the value of a claim counts as one that matches."""
+    """The permission that a rule gives. A pattern with a placeholder for a claim's value counts as `ANY`."""
     tags, types = (
         ANY if any(placeholder in pattern for placeholder in PLACEHOLDERS) else pattern
         for pattern in (rule.tags, rule.types)
