@@ -4,7 +4,7 @@ A backup directory contains:
 
 - ``base/TIME/``: base backups, made with pg_basebackup. TIME is the UTC time at which the backup was complete and
   verified, such as 20261123T101500.123456Z. A backup with the suffix ``-incremental`` contains only what changed since
-  the backup before it. A directory with the prefix ``unfinished-`` is not a complete backup.
+  the backup before it. Directories with other names, such as the prefix ``unfinished-``, are not complete backups.
 - ``wal/``: the WAL (write-ahead log) since the oldest backup, compressed. The server adds a file at least every minute,
   unless nothing has changed.
 - ``backup.lock``: the file that a backup in progress locks.
@@ -18,6 +18,7 @@ import gzip
 import json
 import re
 import shutil
+import zlib
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -30,14 +31,12 @@ from cdb.processes import directories
 TIME_FORMAT = "%Y%m%dT%H%M%S.%fZ"
 INCREMENTAL = "-incremental"
 UNFINISHED = "unfinished-"
+NAME = re.compile(rf"\d{{8}}T\d{{6}}\.\d{{6}}Z({INCREMENTAL})?")
 SEGMENT = re.compile(r"[0-9A-F]{24}")
 
 
 class Backup:
-    """One base backup, in the directory `path`. `finished` is the UTC time at which it was complete and verified.
-
-    Raises `ValueError` if the name of the directory is not such a time, with or without the suffix ``-incremental``.
-    """
+    """One base backup, in the directory `path`. `finished` is the UTC time at which it was complete and verified."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -85,13 +84,18 @@ class BackupDirectory:
     def backups(self) -> list[Backup]:
         """All complete backups, the oldest first."""
         paths = sorted(self.base.iterdir()) if self.base.is_dir() else []
-        return [Backup(path) for path in paths if not path.name.startswith(UNFINISHED)]
+        return [Backup(path) for path in paths if NAME.fullmatch(path.name)]
 
     def chain(self, backup: Backup) -> list[Backup]:
-        """The backups that make up `backup`, in order: a full one, then the incremental ones up to `backup`."""
+        """The backups that make up `backup`, in order: a full one, then the incremental ones up to `backup`.
+
+        Raises `ConfigurationError` if the full one is missing.
+        """
         earlier = [one for one in self.backups() if one.finished <= backup.finished]
-        first = max(number for number, one in enumerate(earlier) if not one.is_incremental)
-        return earlier[first:]
+        full = [number for number, one in enumerate(earlier) if not one.is_incremental]
+        if not full:
+            raise damaged(backup.path, "the full backup on which it is based is missing")
+        return earlier[full[-1] :]
 
     def newest(self) -> Backup:
         """The newest backup. Raises `ConfigurationError` if there is none."""
@@ -129,8 +133,11 @@ class BackupDirectory:
         path = self.wal / f"{timeline:08X}.history.gz"
         if not path.exists():
             return {}
-        lines = [line.split("\t") for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
-        return {int(fields[0]): parse_position(fields[1]) for fields in lines if len(fields) > 1}
+        try:
+            lines = [line.split("\t") for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+            return {int(fields[0]): parse_position(fields[1]) for fields in lines if len(fields) > 1}
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise ConfigurationError(f"the history of timeline {timeline} can't be read: {path} ({error})") from error
 
     def segments(self) -> list[str]:
         """The names of the archived WAL files, without the suffix ``.gz``, sorted by timeline, then by position."""

@@ -161,6 +161,9 @@ def _recovery_options(until: datetime | None, timeline: int | None) -> dict[str,
         "restore_command": RESTORE_COMMAND,
         "recovery_target_timeline": str(timeline or "latest"),
         "recovery_target_action": "promote",
+        # The WAL of the new timeline is archived when the restored data are in use. If the restoration fails, the archive
+        # must not have a timeline that later restorations would follow.
+        "archive_command": "",
         # Connections are accepted only after the recovery.
         "hot_standby": "off",
         # It would look for WAL from before the restoration. The next backup turns it on.

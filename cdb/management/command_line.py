@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
+import psycopg2
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from psycopg2.errors import UndefinedTable
@@ -13,6 +14,7 @@ from psycopg2.errors import UndefinedTable
 from cdb import database, security
 from cdb.env import ConfigurationError
 from cdb.serving import postgresql
+from cdb_rest.domain.errors import CdbError
 
 # Commands that use no database. Starting the embedded server for them would only take time.
 WITHOUT_DATABASE = {
@@ -32,11 +34,12 @@ HELP_FLAGS = {"-h", "--help", "--version"}
 
 
 def main(arguments: list[str]) -> int:
-    """Run a command of manage.py and return the exit code. Prints configuration and database errors in one line.
+    """Run a command of manage.py and return the exit code. Prints errors of the configuration, the rules and the database
+    in one line.
 
     `arguments` begin with the name of the program, as `sys.argv` does. Raises `SystemExit` if the command reports an
-    error itself (`CommandError`). With `--traceback`, a `CommandError` and the errors of Django's database layer are
-    raised. Call it in the main thread.
+    error itself (`CommandError`). With `--traceback`, a `CommandError` and errors of the database are raised. Call it in
+    the main thread.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
     if any(argument.encode(errors="ignore").decode() != argument for argument in arguments):
@@ -50,11 +53,14 @@ def main(arguments: list[str]) -> int:
     except (ConfigurationError, ImproperlyConfigured) as error:
         sys.stderr.write(f"cdb: {error}\n")
         return 1
-    except DatabaseError as error:
+    except CdbError as error:
+        sys.stderr.write(f"cdb: {' '.join(str(error).split())}\n")
+        return 1
+    except (DatabaseError, psycopg2.Error) as error:
         if "--traceback" in arguments:
             raise
         reason = " ".join(str(error).split())
-        if isinstance(error.__cause__, UndefinedTable):
+        if isinstance(error.__cause__ or error, UndefinedTable):
             reason = "its tables do not exist; check CDB_DATA_DIR and DATABASE_URL, or create the tables with manage.py migrate"
         sys.stderr.write(f"cdb: database error: {reason} (--traceback shows the traceback)\n")
         return 1

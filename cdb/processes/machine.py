@@ -10,6 +10,7 @@ from cdb.env import ConfigurationError
 
 # A server that was just killed may still occupy the port, on a busy machine for some seconds.
 PORT_TIMEOUT_SECONDS = 10
+HIGHEST_PORT = 65535
 
 
 def memory_megabytes() -> int:
@@ -44,7 +45,7 @@ def bind_port(port: int, command: str) -> socket.socket:
             return bound
         except OSError as error:
             bound.close()
-            if time.monotonic() > deadline:
+            if isinstance(error, PermissionError) or time.monotonic() > deadline:
                 raise ConfigurationError(_reason(error, port, command)) from error
         time.sleep(0.2)
 
@@ -52,4 +53,4 @@ def bind_port(port: int, command: str) -> socket.socket:
 def _reason(error: OSError, port: int, command: str) -> str:
     if isinstance(error, PermissionError):
         return f"only root may listen on port {port}; choose another one: {command} PORT=8000"
-    return f"port {port} is in use; choose another one: {command} PORT={port + 1}"
+    return f"port {port} is in use; choose another one: {command} PORT={port + 1 if port < HIGHEST_PORT else port - 1}"

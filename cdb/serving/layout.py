@@ -20,7 +20,7 @@ from cdb.processes import directories
 # The number of sockets of each pool. The queue of one socket has at most 4,096 connections on most machines,
 # and thousands of lookups may arrive at the same time.
 SOCKETS = {"lookups": 3, "others": 1}
-LOCK = "lock"
+LOCK, PID_FILE = "lock", "serve.pid"
 # Characters that may have a special meaning in the configuration of nginx or PgBouncer, or in a URL.
 NOT_PLAIN = "[^A-Za-z0-9/._-]"
 
@@ -86,15 +86,18 @@ def locked() -> Iterator[None]:
     directory().mkdir(parents=True, exist_ok=True)
     lock = os.open(directory() / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            message = f"another make serve uses {directory()}; choose another CDB_DATA_DIR"
+            raise ConfigurationError(message) from error
+        # That of a process that was killed. Its number may by now belong to another program.
+        (directory() / PID_FILE).unlink(missing_ok=True)
         _make_directories()
         try:
             yield
         finally:
             shutil.rmtree(temporary(), ignore_errors=True)
-    except BlockingIOError as error:
-        message = f"another make serve uses {directory()}; choose another CDB_DATA_DIR"
-        raise ConfigurationError(message) from error
     finally:
         os.close(lock)
 

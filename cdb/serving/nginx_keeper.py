@@ -20,7 +20,7 @@ CHECK_INTERVAL_SECONDS = 0.2
 def main(directory: Path, address: str) -> int:
     """Run nginx until a signal stops it or it ends by itself. Returns its exit code."""
     nginx = Nginx(_bind(address), directory)
-    stops = []
+    stops: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         if number != signal.SIGHUP:
@@ -30,6 +30,9 @@ def main(directory: Path, address: str) -> int:
     for number in (signal.SIGQUIT, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, pass_on)
     nginx.start()
+    # A signal that arrived during the start had no process yet.
+    for stop in tuple(stops):
+        nginx.send(signal.Signals(stop))
     while nginx.running():
         if not stops and nginx.started.poll() is None and nginx.restart_after_crash():
             sys.stderr.write("cdb: a worker of nginx crashed; nginx was restarted\n")

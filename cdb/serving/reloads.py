@@ -12,7 +12,7 @@ from pathlib import Path
 from cdb.env import ConfigurationError
 from cdb.serving import layout, templates
 
-PID_FILE, RECORD = "serve.pid", "reloads.log"
+RECORD = "reloads.log"
 BEGUN, ENDED, FAILED = "begun", "ended", "failed"
 PAUSE_SECONDS = 0.1
 
@@ -26,7 +26,7 @@ class ReloadLog:
     def __init__(self) -> None:
         self._number = 0
         templates.write(_file(RECORD), "")
-        templates.write(_file(PID_FILE), f"{os.getpid()}\n")
+        templates.write(_file(layout.PID_FILE), f"{os.getpid()}\n")
 
     def begin(self) -> None:
         """Log that another reload has begun."""
@@ -42,7 +42,7 @@ class ReloadLog:
 
     def close(self) -> None:
         """Remove the PID file, because the service has stopped."""
-        _file(PID_FILE).unlink(missing_ok=True)
+        _file(layout.PID_FILE).unlink(missing_ok=True)
 
     def _write(self, what: str) -> None:
         with _file(RECORD).open("a") as record:
@@ -87,7 +87,7 @@ def _serving_process() -> int:
     if not layout.is_locked():
         raise ConfigurationError(f"no make serve runs with {layout.directory()}; check CDB_DATA_DIR")
     try:
-        return int(_file(PID_FILE).read_text())
+        return int(_file(layout.PID_FILE).read_text())
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"make serve is starting or stopping; try again ({error})") from error
 

@@ -7,8 +7,11 @@ check the roles of a write again, for its global tags and payload types.
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
 from rest_framework.authentication import CSRFCheck
+from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -63,12 +66,15 @@ class RoutePermission(BasePermission):
 def _check_csrf(request: HttpRequest) -> None:
     """Raise `NotPermittedError` unless the request passes Django's CSRF check. Only writes with a session need it.
 
-    The header `X-CSRFToken` must have the CSRF token of a page of this service.
+    The header `X-CSRFToken` must have the CSRF token of a page of this service. Raises `UnsupportedMediaType` for a form
+    that is not valid, because the check also looks for the token in forms.
     """
-
     check = CSRFCheck(_no_response)
     check.process_request(request)
-    reason = check.process_view(request, _no_response, (), {})
+    try:
+        reason = check.process_view(request, _no_response, (), {})
+    except (MultiPartParserError, SuspiciousOperation) as error:
+        raise UnsupportedMediaType(request.content_type or "") from error
     if reason:
         raise NotPermittedError(f"A write with a session needs the header X-CSRFToken ({reason}).")
 

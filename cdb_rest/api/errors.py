@@ -85,13 +85,15 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
 
 
 def error_response(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:
-    """An error response: a JSON object with `detail`, `code` and the members of `more`, which replace equal ones.
+    """An error response: a JSON object with `detail`, `code` and the members of `more`.
 
-    Call it once for each response, because it counts the error.
+    `more` may have the names of unknown members of a body, but never replaces `detail` and `code`. Call it once for each
+    response, because it counts the error.
     """
     counts.ERRORS.labels(code).inc()
     # A message may quote text of the client that UTF-8 cannot encode, such as half of a surrogate pair.
-    body = dump({"detail": detail.encode(errors="replace").decode(), "code": code} | (more or {}))
+    fixed = {"detail": detail.encode(errors="replace").decode(), "code": code}
+    body = dump(fixed | (more or {}) | fixed)
     response = HttpResponse(body, status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"
     if status == 504:

@@ -120,11 +120,14 @@ def _by_session(environ: Mapping[str, Any]) -> Principal | None:
 def permissions_of_session(session: SessionBase) -> tuple[Permission, ...]:
     """The permissions that the claims of a person who logged in at an identity provider give; none for other sessions.
 
-    The claims are those that `CallbackView` has stored in the session. Raises `InvalidTokenError` if the tokens of the
+    The claims are those that `CallbackView` has stored in the session. They give nothing once another issuer, or another
+    claim for the subject, is configured: the person must log in again. Raises `InvalidTokenError` if the tokens of the
     person were revoked, or `django.db.Error`.
     """
     claims, issuer = session.get(CLAIMS), issuers.for_login()
-    return jwt_tokens.permissions_of(issuer, claims) if claims and issuer else ()
+    if not claims or issuer is None or claims.get("iss") != issuer.issuer or issuer.subject not in claims:
+        return ()
+    return jwt_tokens.permissions_of(issuer, claims)
 
 
 def _by_proxy(environ: Mapping[str, Any]) -> Principal | None:

@@ -115,9 +115,12 @@ def load(file: str) -> tuple[Issuer, ...]:
 def is_secure(url: str) -> bool:
     """Whether a response from this URL cannot be replaced on its way: the URL is HTTPS, or HTTP on this machine.
 
-    Raises `ValueError` if the URL is malformed.
+    A malformed URL is not secure.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOCAL_HOSTS)
 
 

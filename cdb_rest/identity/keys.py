@@ -150,16 +150,18 @@ def _keys_in(document: Any) -> list[dict[str, Any]]:
 
 
 def _shared_file(issuer: Issuer) -> Path:
-    """The shared file of an issuer's keys. Its name depends on `issuer` and `keys_url`, but not on `keys_file`.
-
-    So keys of another issuer or URL are not used.
-    """
+    """The shared file of an issuer's keys. Its name depends on `issuer` and `keys_url`, so a new URL has no old keys."""
     source = sha256(f"{issuer.issuer} {issuer.keys_url}".encode()).hexdigest()[:16]
     return Path(settings.DATA_DIR) / "issuer-keys" / f"{source}.json"
 
 
 def _read_shared(key_set: KeySet) -> bool:
-    """Take the keys in the shared file if they are newer. Returns whether they are. Errors of the file are ignored."""
+    """Take the keys in the shared file if they are newer. Returns whether they are. Errors of the file are ignored.
+
+    An issuer with a `keys_file` has no shared file: one from before could have keys that were withdrawn.
+    """
+    if key_set.issuer.keys_file is not None:
+        return False
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         stored = json.loads(_shared_file(key_set.issuer).read_bytes())
         keys, fetched = _keys_in(stored), min(float(stored["fetched"]), time.time())

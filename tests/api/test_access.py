@@ -11,7 +11,7 @@ from pytest import mark, param
 from cdb_rest.api.urls import view_of
 from cdb_rest.domain.access import Role
 from cdb_rest.http.security import SAFE_METHODS
-from cdb_rest.identity import api_tokens, attempts, rules
+from cdb_rest.identity import api_tokens, attempts, issuers, rules
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTag, GlobalTagChange, PayloadIOV, PayloadType
 from cdb_rest.routes import ROUTES
 from cdb_rest.services import access
@@ -379,6 +379,40 @@ def test_a_session_needs_a_csrf_token(ids):
     assert client.put(path, headers={"X-CSRFToken": "b" * 32}).status_code == 403
     assert client.put(path, headers={"X-CSRFToken": token}).status_code == 200
     assert GlobalTagChange.objects.latest("id").actor == "alice"
+
+
+def test_a_session_that_sends_a_form_gets_415(ids):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.create_superuser("root"))
+    for content_type in ("multipart/form-data", "multipart/form-data; boundary=b"):
+        response = client.generic("POST", "/api/cdb_rest/pt", b"x", content_type=content_type)
+        assert response.status_code in (403, 415) and response.json()["code"], content_type
+
+
+def test_claims_of_a_session_count_only_for_their_issuer(ids, settings, tmp_path):
+    grant(kind="claim", issuer="exp", claim="groups", subject="experts", role="manager")
+    client = Client()
+    client.force_login(User.objects.create_user("exp:alice"))
+    session = client.session
+    session["oidc_claims"] = {"iss": "https://exp.example.org", "sub": "alice", "groups": ["experts"]}
+    session.save()
+    (tmp_path / "secret").write_text("secret")
+
+    def lock(issuer, subject="sub"):
+        (tmp_path / "issuers.toml").write_text(
+            f'[exp]\nissuer = "{issuer}"\naudience = "cdb"\nalgorithms = ["RS256"]\nsubject = "{subject}"\n'
+            f'client_id = "cdb"\nclient_secret_file = "secret"\nkeys_url = "https://exp.example.org/keys"\n'
+        )
+        settings.CDB_ISSUERS_FILE = str(tmp_path / "issuers.toml")
+        issuers.configured.cache_clear()
+        return client.put("/api/cdb_rest/gt_change_status/mine/locked").status_code
+
+    try:
+        assert lock("https://other.example.org") == 403
+        assert lock("https://exp.example.org", subject="preferred_username") == 403
+        assert lock("https://exp.example.org") == 200
+    finally:
+        issuers.configured.cache_clear()
 
 
 def test_a_superuser_is_an_administrator(ids):

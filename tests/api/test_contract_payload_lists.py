@@ -64,6 +64,9 @@ def test_payload_list_by_name(api, world):
     assert keys(one) == [*LIST, "iov_count"]
     assert one["iov_count"] == 2
     api.get("payload-lists/by-name/nothing").error(404, "payload_list_not_found")
+    # Unknown parameters are members of the error, but never replace its code and its detail.
+    refused = api.get("payload-lists/by-name/nothing?code=1&detail=2&other=3").error(400, "unknown_parameter")
+    assert isinstance(refused["other"], list)
 
 
 @pytest.mark.django_db(transaction=True)

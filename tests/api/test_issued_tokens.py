@@ -343,6 +343,19 @@ def test_keys_are_used_while_the_issuer_is_away_even_after_a_restart(trusted, lo
     lock(trusted.token(jti="later")).error(401, "invalid_token")
 
 
+def test_keys_of_before_are_not_used_for_an_issuer_with_a_file(trusted, lock, configure, tmp_path):
+    lock(trusted.token()).ok()
+    withdrawn = trusted.token(jti="withdrawn")
+    trusted.private.clear()
+    trusted.add_key("first")
+    (tmp_path / "keys.json").write_text(json.dumps(trusted.jwks()))
+    configure(
+        f'[exp]\nissuer = "{trusted.url}"\naudience = "{AUDIENCE}"\nalgorithms = ["RS256"]\nkeys_file = "keys.json"\n'
+    )
+    lock(withdrawn).error(401, "invalid_token")
+    lock(trusted.token()).ok()
+
+
 def test_old_keys_are_refreshed_in_the_background(trusted, lock, monkeypatch):
     lock(trusted.token()).ok()
     monkeypatch.setattr(keys, "REFRESH_SECONDS", 0)
@@ -481,6 +494,7 @@ def test_capabilities_alone_judge_a_token_that_has_some(trusted, lock):
         ('[a]\nissuer="https://x"\naudience="y"\nalgorithms=["RS256"]\nleeway_seconds=9999', "leeway_seconds must be"),
         ('[a]\nissuer="https://x"\naudience=3\nalgorithms=["RS256"]', "audience must be a text"),
         ('[a]\nissur="https://x"', "issur is unknown"),
+        ('[a]\nissuer="https://[::1"\naudience="y"\nalgorithms=["RS256"]', "issuer must begin with https://"),
         ('[a]\nissuer="https://x"\naudience="y"\nalgorithms=["RS256"]\nclient_id="c"', "are required together"),
         (
             '[a]\nissuer="https://x"\naudience="y"\nalgorithms=["RS256"]\nclient_id="c"\nclient_secret_file="missing"',

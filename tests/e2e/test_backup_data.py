@@ -188,6 +188,48 @@ def test_backups_of_a_timeline_that_was_left_are_not_used_for_the_latest_one(bac
     assert backed.restore() == ("BDE", "BDE")
 
 
+def test_a_restoration_that_fails_leaves_no_timeline_that_later_ones_would_follow(backed):
+    with backed.running():
+        backed.write("A")
+        backed.back_up()
+        backed.write("B")
+        time.sleep(0.01)
+        until = datetime.now(UTC)
+        time.sleep(0.01)
+        backed.write("C")
+
+    def fail(before):
+        raise ConfigurationError("the migration failed")
+
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="the migration failed"):
+            restore(backed.server, backed.backups, until=until, timeline=None, read=backed._names, finish=fail)
+    with backed.running():
+        backed.write("D")
+        backed.back_up()
+        backed.write("E")
+    assert backed.restore() == ("ABCDE", "ABCDE")
+    assert backed.restore(until) == ("ABCDE", "AB")
+
+
+def test_other_files_in_the_backup_directory_are_no_backups(backed):
+    with backed.running():
+        backed.back_up()
+        backed.write("A")
+        backed.back_up(incremental=True)
+    full, _ = backed.backups.backups()
+    for name in ("lost+found", f"{full.path.name}.old"):
+        (backed.backups.base / name).mkdir()
+    assert backed.restore() == ("A", "A")
+    shutil.rmtree(full.path)
+    with pytest.raises(ConfigurationError, match="the full backup on which it is based is missing"):
+        backed.restore()
+    (history,) = backed.backups.wal.glob("*.history.gz")
+    history.write_bytes(history.read_bytes()[:-9])
+    with pytest.raises(ConfigurationError, match="the history of timeline 2 can't be read"):
+        backed.restore()
+
+
 def flip(path, position=None):
     """Change one bit of a file: of the byte at `position`, or of the one in the middle."""
     content = bytearray(path.read_bytes())

@@ -1,6 +1,7 @@
 """Signals that end a command: raised as exceptions, but not while `subprocess` has its lock nor while a module is imported."""
 
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -8,6 +9,7 @@ import time
 import pytest
 
 from cdb.processes import child, signals
+from cdb.serving import nginx_keeper
 
 
 @pytest.fixture
@@ -82,3 +84,32 @@ def test_a_signal_during_an_import_is_not_lost(installed, tmp_path, monkeypatch)
         time.sleep(30)
     assert ended.value.code == 128 + signal.SIGTERM
     del sys.modules["ignoring"]
+
+
+def test_a_signal_while_nginx_starts_reaches_it(monkeypatch, tmp_path):
+    class Nginx:
+        def __init__(self, *arguments):
+            self.process = None
+
+        def start(self):
+            signal.raise_signal(signal.SIGTERM)
+            self.process = self.started = subprocess.Popen(["sleep", "60"])
+
+        def running(self):
+            return [self.process] if self.process.poll() is None else []
+
+        def restart_after_crash(self):
+            return False
+
+        def send(self, number):
+            if self.process:
+                self.process.send_signal(number)
+
+    numbers = (signal.SIGQUIT, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    monkeypatch.setattr(nginx_keeper, "Nginx", Nginx)
+    try:
+        assert nginx_keeper.main(tmp_path, "127.0.0.1:0") == -signal.SIGTERM
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

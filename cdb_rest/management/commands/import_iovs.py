@@ -72,9 +72,10 @@ class Command(BaseCommand):
 
 
 def _opened(file: str) -> BinaryIO:
-    """Open the file for reading. Standard input is copied to a temporary file, because a retry reads it again."""
-    if file != "-":
-        return Path(file).open("rb")
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 -- the caller closes it
-    shutil.copyfileobj(sys.stdin.buffer, copy)
+    """Open the file for reading. A pipe is copied to a temporary file, because a retry reads it again."""
+    source = sys.stdin.buffer if file == "-" else Path(file).open("rb")  # noqa: SIM115 -- the caller closes it
+    if file != "-" and source.seekable():
+        return source
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 -- likewise
+    shutil.copyfileobj(source, copy)
     return copy

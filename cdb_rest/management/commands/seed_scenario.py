@@ -116,7 +116,11 @@ class Command(BaseCommand):
         listed = ", ".join(names)
         if not sys.stdin.isatty():
             raise CommandError(f"--reset would delete {listed}; without a terminal for confirmation, it requires --yes")
-        if input(f"Delete {listed} and all their IOVs? [y/N] ").strip().lower() not in ("y", "yes"):
+        try:
+            answer = input(f"Delete {listed} and all their IOVs? [y/N] ")
+        except EOFError:
+            answer = ""
+        if answer.strip().lower() not in ("y", "yes"):
             raise CommandError("not confirmed; nothing was changed")
 
     def _report(self, tag: GlobalTag, state: str) -> None:
