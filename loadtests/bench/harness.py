@@ -1,19 +1,15 @@
 """The harness of the bench: sizes, and load with its costs."""
 
-import contextlib
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
-from loadtests.campaigns.stage import Stage
 from loadtests.database import pgbench
 from loadtests.harness import Harness as PlainHarness
 from loadtests.harness import in_turns
@@ -31,6 +27,8 @@ HEADINGS = {
     "responses": "responses",
     "responses_per_s": "responses/s",
     "max_ms": "longest ms",
+    "wall_p50_ms": "response p50 ms",
+    "bytes_per_response": "bytes",
     "gunicorn_cpu_ms": "gunicorn CPU ms/response",
     "postgres_cpu_ms": "PostgreSQL CPU ms/response",
     "primary_cpu_ms": "primary CPU ms/response",
@@ -58,12 +56,6 @@ class Harness(PlainHarness):
 
     sizes: Sizes = FULL
     most_client_share: float = field(default=0.0, init=False)
-
-    @contextlib.contextmanager
-    def stage(self) -> Iterator[Stage]:
-        """The environment of a campaign on the data of the bench; the files of its runs are deleted after the block."""
-        with tempfile.TemporaryDirectory(dir=self.data) as directory:
-            yield Stage(self.data, output=Path(directory), quick=self.sizes.too_small)
 
     def load(self, service: Service, url: str, *, connections: int, seconds: int, **options: Any) -> dict[str, Any]:
         """Run wrk and return its figures and costs as a row for tables and CSV files.

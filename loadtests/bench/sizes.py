@@ -14,9 +14,15 @@ class Sizes:
     # The largest scenario, used for the floor and the ratios.
     largest: str = "worst-case"
     strategy_scenarios: tuple[str, ...] = ("tiny", "tiny-moderate", "moderate", "heavy-usage", "worst-case")
+    # The patterns for which whole responses are measured; database time is measured for all.
+    http_patterns: tuple[str, ...] = ("first", "random", "last")
+    calls: int = 100
+    calls_seconds: float = 1.0
     # strategy_seconds is for a combination of the part strategies, wrk_seconds for a point of other parts.
     strategy_seconds: int = 1
     wrk_seconds: int = 2
+    # The limit for a run of a slow strategy.
+    longest_seconds: int = 12
     rounds: int = 5
     floor_seconds: int = 5
     search_seconds: int = 3
@@ -24,7 +30,7 @@ class Sizes:
     growth: tuple[int, ...] = (1, 10, 100, 1_000, 5_000, 26_000)
     growth_repeats: int = 50
     worker_counts: tuple[int, ...] = (1, 2, 3, 4)
-    connection_counts: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    connection_counts: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
     worker_scenario: str = "worst-case"
     clone_scenarios: tuple[str, ...] = ("moderate", "heavy-usage", "worst-case")
     clone_rounds: int = 3
@@ -49,7 +55,11 @@ QUICK = Sizes(
     name="quick",
     largest="heavy-usage",
     strategy_scenarios=("tiny", "heavy-usage"),
+    http_patterns=("random",),
+    calls=20,
+    calls_seconds=0.3,
     wrk_seconds=1,
+    longest_seconds=3,
     rounds=3,
     floor_seconds=1,
     search_seconds=1,
