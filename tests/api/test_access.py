@@ -384,9 +384,10 @@ def test_a_session_needs_a_csrf_token(ids):
 def test_a_session_that_sends_a_form_gets_415(ids):
     client = Client(enforce_csrf_checks=True)
     client.force_login(User.objects.create_superuser("root"))
-    for content_type in ("multipart/form-data", "multipart/form-data; boundary=b"):
-        response = client.generic("POST", "/api/cdb_rest/pt", b"x", content_type=content_type)
-        assert response.status_code in (403, 415) and response.json()["code"], content_type
+    client.cookies["csrftoken"] = "a" * 32
+    # Without a token in a header, Django looks for it in the form.
+    response = client.generic("POST", "/api/cdb_rest/pt", b"x", content_type="multipart/form-data")
+    assert (response.status_code, response.json()["code"]) == (415, "unsupported_media_type")
 
 
 def test_claims_of_a_session_count_only_for_their_issuer(ids, settings, tmp_path):
