@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from cdb.env import ROOT, ConfigurationError
 from loadtests import client, metrics
-from loadtests.campaigns import closed, endpoints, growth, hammer, peak, saturation, smoke, storm_cache
+from loadtests.campaigns import closed, growth, hammer, peak, saturation, smoke, storm_cache
 from loadtests.campaigns.options import resolved
 from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
 from loadtests.recording.reading import Recording
@@ -53,7 +53,7 @@ CAMPAIGNS = {
     "threads": Campaign.of("Threads", closed, closed.threads, closed.threads_options),
     "workers": Campaign.of("Processes and threads", closed, closed.workers, closed.threads_options),
     "types-iovs": Campaign.of("Payload types and IOVs", closed, closed.types_iovs, closed.types_iovs_options),
-    "endpoints": Campaign.of("Strategies", endpoints),
+    "endpoints": Campaign.of("Strategies", closed, closed.endpoints, closed.endpoints_options),
     "growth": Campaign.of("Growth, block by block", growth),
     "hammer": Campaign.of("Hammer", hammer),
     "saturation": Campaign.of("Saturation", saturation),

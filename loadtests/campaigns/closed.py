@@ -4,7 +4,7 @@ The docstring of a campaign begins with its question.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -19,6 +19,7 @@ from loadtests.reporting import plots
 from loadtests.reporting.figures import number
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings
+from loadtests.service import manage
 
 # For each campaign the full size and that with --quick: threads, calls of each, repetitions, and so on.
 PATTERNS = ("first", "random", "last")
@@ -37,6 +38,9 @@ REPETITIONS = 2
 QUICK_LOOKUPS = 10
 # A generator process that uses more of a core is late by itself.
 BUSY_GENERATOR = 0.8
+# For eight concurrent lookups by the slowest strategy, each of which takes several seconds alone.
+PATIENCE_SECONDS = 120
+OWN_ROUTE = "payloadiovs"
 
 
 def _jobs(tag: str, threads: int, calls: int, pattern: str) -> Load:
@@ -45,8 +49,8 @@ def _jobs(tag: str, threads: int, calls: int, pattern: str) -> Load:
     return Load({"ReconstructionJob": 1}, threads, options=settings)
 
 
-def load_of_lookups(stage: Stage, tag: str, threads: int, seconds: float, **more: str | float) -> Load:
-    """A load of threads that send only lookups, at random moments by default; `more` are options of the user."""
+def _lookups(stage: Stage, tag: str, threads: int, seconds: float, **more: str | float) -> Load:
+    """A load of threads that send only lookups at random moments; `more` are options of the user."""
     settings = {"lookup-tag": tag, **more}
     if stage.quick:
         return Load(
@@ -148,18 +152,14 @@ def workers(stage: Stage) -> Findings:
     The service is started for each number of processes, with `manage.py run`, where one gunicorn serves all
     requests. `serve` has two of them, and the number of processes of the second one would not grow in proportion.
     """
+    name = stage.options.scenario
     processes, clients = (QUICK_PROCESSES, QUICK_CLIENTS) if stage.quick else (PROCESSES, CLIENTS)
-    return workers_of(stage, stage.options.scenario, processes, clients, 1 if stage.quick else REPETITIONS)
-
-
-def workers_of(stage: Stage, name: str, processes: Sequence[int], clients: Sequence[int], repetitions: int) -> Findings:
-    """The findings for these numbers of gunicorn processes and of clients; `name` is the scenario."""
     points = [
-        Point((count, client), load_of_lookups(stage, name, client, seconds=4), name, workers=count)
+        Point((count, client), _lookups(stage, name, client, seconds=4), name, workers=count)
         for count, client in product(processes, clients)
     ]
     sweep = Sweep(("processes", "threads"), "{} processes, {} threads")
-    sweep.measure(stage, points, repetitions, command="run")
+    sweep.measure(stage, points, 1 if stage.quick else REPETITIONS, command="run")
     best = max(sweep.runs, key=lambda point: sweep.median("rate", *point))
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', *best))} lookups per second, with {best[0]} processes "
@@ -185,7 +185,7 @@ def types_iovs(stage: Stage) -> Findings:
     """How does the time of a lookup depend on the number of payload types and of IOVs of each type?"""
     types, iovs, clients = QUICK_TYPES if stage.quick else TYPES, stage.options.iovs, 4
     names = {(count, each): sized_tag("sized", count, each) for count, each in product(types, iovs)}
-    points = [Point(point, load_of_lookups(stage, name, clients, seconds=3), name) for point, name in names.items()]
+    points = [Point(point, _lookups(stage, name, clients, seconds=3), name) for point, name in names.items()]
     sweep = Sweep(("payload types", "IOVs of each"), "{} types, {} IOVs of each", "{} types × {} IOVs")
     sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
     return sweep.findings(
@@ -201,4 +201,48 @@ def types_iovs(stage: Stage) -> Findings:
         figures=("rate", "p50"),
         # A list of few IOVs often begins after a random moment, so that a single type may have no row on average.
         empty=[point for point in names if point[0] == 1],
+    )
+
+
+def endpoints_options(parser: argparse._ArgumentGroup) -> None:
+    """Add the options for the tag and the strategies."""
+    options.add_scenario(parser, "heavy-usage", "moderate")
+    text = "strategies to compare with the normal route (default: all)"
+    parser.add_argument("--strategies", nargs="+", default=[], metavar="NAME", help=text)
+
+
+def endpoints(stage: Stage) -> Findings:
+    """Which lookup strategy is the fastest under the same load?
+
+    The campaign compares the normal route with those of all strategies, which exist with CDB_STRATEGIES.
+    """
+    name, clients, seconds = stage.options.scenario, 8, 8
+    sweep = Sweep(("route",))
+    with stage.serving(scenarios=(name,), command="run"):
+        listed = stage.client().call("GET", "payloadiovs_strategies/").json
+    strategies = stage.options.strategies or [entry["name"] for entry in listed]
+    points, routes = [], [OWN_ROUTE, *(f"payloadiovs_{strategy}" for strategy in strategies)]
+    for route in routes:
+        load = _lookups(stage, name, clients, seconds, route=f"{route}/", patience=PATIENCE_SECONDS)
+        points.append(Point((route,), load, name, route=f"{route}/"))
+    try:
+        if not stage.host:
+            manage(stage.settings, "strategy_indexes", "create")
+        sweep.measure(stage, points, 1 if stage.quick else REPETITIONS, command="run")
+    finally:
+        if not stage.host:
+            manage(stage.settings, "strategy_indexes", "drop")
+    rates = sweep.spreads("rate")
+    slowest = min(rates, key=lambda route: rates[route].median)
+    shown = {route: tuple(sweep.median(share, route) for share in ("p50", "p95", "p99")) for route in routes}
+    return sweep.findings(
+        f"{name} at random moments: {number(rates[OWN_ROUTE].median)} lookups per second by {OWN_ROUTE}, "
+        f"{number(rates[slowest].median)} by {slowest}",
+        [sweep.table_of(f"{name}, random moments, {clients} threads")],
+        [
+            plots.bars("Frequency", rates, x="lookups/s", log_x=True),
+            plots.percentiles("Response time", shown, x="ms"),
+        ],
+        notes("endpoints", seconds=seconds),
+        figures=("rate", "p50", "p99"),
     )

@@ -19,8 +19,8 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
     Returns the path of the page. `name` is the name of the campaign, `title` the title of the page, `facts` the
     table of `machine.facts`.
     """
-    own = Result(name, "Findings")
-    own.add(findings)
+    own = Result(name, "Findings", notes=findings.notes, plots=findings.plots, raw=findings.raw)
+    own.targets, own.tables = findings.targets, list(findings.tables)
     if len(findings.runs) > 1 or not all(run.detailed for run in findings.runs):
         own.tables.append(runs.table_of(findings.runs))
     results, seen = [own], Counter[str]()

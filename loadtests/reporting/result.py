@@ -1,7 +1,7 @@
 """The elements of a report, and the data that parts of the bench and campaigns pass to it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from loadtests.recording.reading import Recording
@@ -61,12 +61,6 @@ class Result:
     plots: list[Plot] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     raw: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, findings: "Findings", prefix: str = "") -> None:
-        """Add the findings of a campaign; the names of targets get the prefix."""
-        self.targets += [replace(target, name=prefix + target.name) for target in findings.targets]
-        for name in ("tables", "plots", "notes", "raw"):
-            getattr(self, name).extend(getattr(findings, name))
 
 
 @dataclass(frozen=True)

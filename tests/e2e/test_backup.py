@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import psycopg2
@@ -13,6 +12,7 @@ import pytest
 
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
+from tests.e2e.clock import now
 from tests.e2e.counting import eventually
 from tests.e2e.service import JobClient, raw
 
@@ -71,14 +71,6 @@ def backed(fresh, new_directory):
     return Backed(fresh(CDB_WORKERS="1").start(), new_directory() / "backups")
 
 
-def now():
-    """The time, once the clock shows another millisecond than that of the last write."""
-    time.sleep(0.01)
-    moment = datetime.now(UTC).isoformat()
-    time.sleep(0.01)
-    return moment
-
-
 def validators(backed):
     """The validators that a cache gets with a lookup, as soon as it gets all of them."""
     while True:
@@ -101,7 +93,7 @@ def test_the_state_after_restoring_to_a_time_and_its_validators_and_revisions(ba
     backed.backup()
     backed.write("B")
     kept = validators(backed)
-    until = now()
+    until = now().isoformat()
     backed.write("C")
     # Of a cache, and of a job that wrote its revision down.
     lost, lost_revision = validators(backed), backed.revision()

@@ -16,6 +16,7 @@ from cdb.embedded.backups import back_up, verify
 from cdb.embedded.restoring import restore
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT, ConfigurationError
+from tests.e2e.clock import now
 from tests.e2e.service import after_first_start
 
 KILLED = """
@@ -165,9 +166,7 @@ def test_backups_of_a_timeline_that_was_left_are_not_used_for_the_latest_one(bac
     with backed.running():
         backed.back_up()
         backed.write("B")
-        time.sleep(0.01)
-        until = datetime.now(UTC)
-        time.sleep(0.01)
+        until = now()
         backed.write("C")
         backed.back_up()
     assert backed.restore(until) == ("BC", "B")
@@ -193,9 +192,7 @@ def test_a_restoration_that_fails_leaves_no_timeline_that_later_ones_would_follo
         backed.write("A")
         backed.back_up()
         backed.write("B")
-        time.sleep(0.01)
-        until = datetime.now(UTC)
-        time.sleep(0.01)
+        until = now()
         backed.write("C")
 
     def fail(before):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtests.campaigns.endpoints import OWN_ROUTE, routes
+from loadtests.bench.parts.strategies import OWN, routes
 from loadtests.client import Client, lookups
 
 
@@ -44,7 +44,9 @@ def served(responses):
 def test_routes_have_all_listed_strategies():
     listed = [{"name": "sql_lateral", "meaning": "…"}, {"name": "sql_group", "meaning": "…"}]
     with served({"payloadiovs_strategies/": listed}) as service:
-        assert routes(Client(service.host)) == [OWN_ROUTE, "payloadiovs_sql_lateral", "payloadiovs_sql_group"]
+        assert routes(service) == {
+            OWN: "payloadiovs/", "sql_lateral": "payloadiovs_sql_lateral/", "sql_group": "payloadiovs_sql_group/",
+        }  # fmt: skip
 
 
 def test_lookups_are_limited_by_number_and_time_with_minimum_of_three():
