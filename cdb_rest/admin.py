@@ -153,4 +153,4 @@ class GlobalTagChangeAdmin(ReadOnlyAdmin):
         changes = super().get_queryset(request)
         match = request.resolver_match
         is_list = match is not None and (match.url_name or "").endswith("_changelist")
-        return changes.defer("before", "after") if is_list else changes
+        return changes.defer("logged_before", "logged_after") if is_list else changes

@@ -1,5 +1,5 @@
--- Copy all payload lists of a global tag, with their IOVs, into another tag that has none. Returns the revision of the source,
--- and the names of the new lists by payload type as JSON text.
+-- Copy all payload lists of a global tag, with their IOVs, into another tag that has none. Returns the revision of the source.
+-- The IOVs are in version 1 of the new lists; the caller must record a change of the lists.
 -- Parameters: source_id, target_id bigint. Placeholders for the payload columns: {payload} and {iov.payload}.
 -- The copies are numbered in the order of the lists of the source, in which responses contain them.
 -- A single statement sees one snapshot, so the copy is a state that the source really had, in spite of concurrent writes. It
@@ -20,12 +20,12 @@ copied_list AS (
 ),
 copied_iov AS (
     INSERT INTO "PayloadIOV" (
-        {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id
+        {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
     )
-    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, source.copy_id
+    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, source.copy_id, 1
     FROM source
     JOIN "PayloadIOV" AS iov ON iov.payload_list_id = source.id
 )
-SELECT tag.revision, (SELECT coalesce(json_object_agg(type_name, type_name || '_' || copy_id), '{}') FROM source)::text
+SELECT tag.revision
 FROM "GlobalTag" AS tag
 WHERE tag.id = %(source_id)s

@@ -151,7 +151,7 @@ class ChangeItem(Shape):
 class ChangeDocument(ChangeItem):
     """A change of a global tag: `before` is what it removed, `after` what it added.
 
-    For a clone or a scenario, `after` has the source instead of the IOVs, and `payload_iovs_after` does not count them.
+    For a clone or a scenario, `after` also has the source.
     """
 
     before = serializers.JSONField()

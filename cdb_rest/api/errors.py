@@ -35,6 +35,7 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.AccessRuleNotFoundError: 404,
     errors.TokenNotFoundError: 404,
     errors.ChangeNotFoundError: 404,
+    errors.RevisionNotFoundError: 404,
     errors.TagLockedError: 409,
     errors.TagFrozenError: 409,
     errors.StatusChangeRefusedError: 409,
@@ -44,9 +45,9 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.PayloadListNotEmptyError: 409,
     errors.ConcurrentChangeError: 409,
     errors.KeyReusedError: 409,
+    errors.RevisionPrunedError: 410,
     errors.TooManyAttemptsError: 429,
     errors.TooManyRowsError: 413,
-    errors.ChangeTooLargeError: 413,
     # The only status that existing clients retry, after a random pause.
     errors.DatabaseUnavailableError: 504,
     errors.OverloadedError: 504,

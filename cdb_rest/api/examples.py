@@ -61,7 +61,7 @@ CHANGE = {
     "action": "seed",
     "comment": "",
     "payload_iovs_before": 0,
-    "payload_iovs_after": 0,
+    "payload_iovs_after": 100,
 }
 
 

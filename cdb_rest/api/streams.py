@@ -16,18 +16,21 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from cdb_rest.api.documents import (
+    ChangeItem,
     Document,
     NestedGlobalTag,
     NestedPayloadList,
     PayloadIOVDocument,
     Shape,
+    document_of,
     documents,
     stream_documents,
 )
 from cdb_rest.api.json import dump
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import NotFoundError
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.history.changes import read_change
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.models.global_tag import GlobalTagQuerySet
 
 # Size of the pieces that are sent; each costs one or two system calls.
@@ -109,6 +112,33 @@ def conditional_global_tag(
     if not large[0]:
         del response[UNBUFFERED]
     return response
+
+
+def change(rows: QuerySet[GlobalTagChange], missing: Callable[[], NotFoundError]) -> HttpResponseBase:
+    """A JSON object: the change in `rows`, with what it removed (`before`) and what it added (`after`).
+
+    Raises the error that `missing` returns if `rows` is empty, and those of `read_change`. `rows` should match only one change.
+    """
+    return _respond(_change(rows, missing))
+
+
+def _change(rows: QuerySet[GlobalTagChange], missing: Callable[[], NotFoundError]) -> Generator[bytes]:
+    found = rows.first()
+    if found is None:
+        raise missing()
+    before, after, groups = read_change(found)
+    yield dump(document_of(ChangeItem, found))[:-1]
+    group = next(groups, None)
+    for side, attributes in (("before", before), ("after", after)):
+        if group is None or group[0] != side:
+            yield b',"%s":%s' % (side.encode(), dump(attributes))
+            continue
+        separator = b"," if attributes else b""
+        yield b',"%s":%s%s"payload_iovs":' % (side.encode(), dump(attributes)[:-1], separator)
+        yield from _array((dump(row),) for row in group[1])
+        yield b"}"
+        group = next(groups, None)
+    yield b"}"
 
 
 class _ByParent:

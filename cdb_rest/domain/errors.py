@@ -203,13 +203,21 @@ class ChangeNotFoundError(NotFoundError):
     kind = "change"
 
 
-class ChangeTooLargeError(CdbError):
-    """The change removes or adds more IOVs than one entry of the change log can hold, which is about a million.
+class RevisionNotFoundError(NotFoundError):
+    """The tag has no such revision: it is in the future, or before the tag, or was lost in a restoration of the database."""
 
-    An example is a list with more IOVs that is attached to a tag.
-    """
+    code = "revision_not_found"
+    kind = "revision"
 
-    code = "change_too_large"
+    def __init__(self, name: object) -> None:
+        CdbError.__init__(self, f"There is no {name}.")
+        self.name = name
+
+
+class RevisionPrunedError(CdbError):
+    """The tag had this revision, but its contents of then are no longer stored, or never were."""
+
+    code = "revision_pruned"
 
 
 class KeyReusedError(CdbError):

@@ -17,9 +17,13 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.domain.status import Status
-from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, State, Validators
+from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
 from cdb_rest.lookup.queries import find_state, find_state_of_all
 
+# The revision of the global tag from which a response was made, so that clients can log it and ask for it again.
+REVISION_HEADER = "CDB-Revision"
+# Responses for a revision never change, whatever is configured for the present: a year.
+REVISION_MAX_AGE_SECONDS = 31_536_000
 # Developers increase it when a new version of the service responds differently for an unchanged tag. All ETags then
 # change, so that caches drop what they have stored.
 FORMAT = 1
@@ -67,6 +71,8 @@ class Resource(NamedTuple):
 def headers_of(state: State, digest: str) -> dict[str, str]:
     """The caching headers of a response made from that state, also of a 304. They include the ETag."""
     headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(state.status, _max_age(state.status))
+    if state.status != ALL_TAGS:
+        headers[REVISION_HEADER] = state.version.partition("-")[0]
     if state.modified is not None:
         headers["Last-Modified"] = http_date(state.modified.timestamp())
     return headers
@@ -139,7 +145,13 @@ def _max_ages() -> tuple[int, int, int]:
 
 def _max_age(status: str) -> int:
     frozen, unlocked, other = _max_ages()
-    return {Status.FROZEN: frozen, Status.UNLOCKED: unlocked, ALL_TAGS: unlocked}.get(status, other)
+    return {
+        Status.FROZEN: frozen,
+        Status.UNLOCKED: unlocked,
+        ALL_TAGS: unlocked,
+        REVISION: REVISION_MAX_AGE_SECONDS,
+        TIME: 0,
+    }.get(status, other)
 
 
 @lru_cache(maxsize=100)
@@ -148,5 +160,5 @@ def _permission(status: str, max_age: int) -> dict[str, str]:
         # nginx stores no response that must be revalidated each time, unless X-Accel-Expires names a time in the past.
         # Of the two headers it obeys the first one, at least up to version 1.22.
         return {"X-Accel-Expires": "@1", "Cache-Control": "public, no-cache"}
-    immutable = ", immutable" if status == Status.FROZEN else ""
+    immutable = ", immutable" if status in (Status.FROZEN, REVISION) else ""
     return {"Cache-Control": f"public, max-age={max_age}{immutable}"}

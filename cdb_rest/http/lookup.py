@@ -15,7 +15,7 @@ from cdb_rest.http.caching import digest_of, headers_of, read_validators
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up
 from cdb_rest.metrics import counts
-from cdb_rest.parsing.parameters import parse_flag, parse_moment
+from cdb_rest.parsing.parameters import parse_as_of, parse_flag, parse_moment
 
 SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-Moment"
 
@@ -47,7 +47,8 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
     `meta` has the request's headers by their WSGI names. Raises `GlobalTagNotFoundError`, or `django.db.Error`.
     """
     counts.LOOKUPS_RECEIVED.inc(1)
-    parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value)
+    past = () if query.as_of is None else (str(query.as_of),)
+    parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value, *past)
     digest = digest_of(*parts, extras.window, extras.canonical)
     found = look_up(query, read_validators(meta, digest), with_window=extras.window)
     headers = headers_of(found.state, digest)
@@ -76,4 +77,5 @@ def read_query(parameters: Mapping[str, str]) -> LookupQuery:
         only_valid=parse_flag("strict", parameters.get("strict")),
         as_objects=shape == "dict",
         mode=Mode(settings.CDB_IOV_MODE),
+        as_of=parse_as_of(parameters),
     )

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.moment import Interval, Mode, Moment
 
 # Stands for the status in the state of all tags together, which have none.
 ALL_TAGS = "all tags"
+# Stand for the status in the state of a revision, which never changes, and in the state at a time, which may still change
+# if a write with an earlier time commits later.
+REVISION = "revision"
+TIME = "time"
 
 
 class Row(NamedTuple):
@@ -50,7 +55,8 @@ class LookupQuery:
     For each payload list, the lookup takes the payload IOV with the latest start at or before the moment. With
     `only_valid`, it omits this payload IOV if its interval does not contain the moment. Without `only_valid`, the
     result includes payload IOVs that have ended. `mode` is the IOV mode of the database. With `as_objects`, rows are
-    objects with the keys of `COLUMNS` instead of arrays.
+    objects with the keys of `COLUMNS` instead of arrays. `as_of` is the past state of the tag to look in, None for the
+    present.
     """
 
     tag: str
@@ -58,6 +64,7 @@ class LookupQuery:
     only_valid: bool = False
     as_objects: bool = False
     mode: Mode = Mode.CONTINUOUS
+    as_of: AsOf | None = None
 
     def accepts(self, row: Row) -> bool:
         """Whether the result includes `row`. It checks only that the interval contains the moment, if `only_valid`.
@@ -72,9 +79,9 @@ class State:
     """The state of a global tag, or of all tags together, from which a response was made.
 
     `version` is a short text that differs between any two states of tags with the same name. `status` is the name of
-    the tag's status, or `ALL_TAGS`. `modified` is the time for `Last-Modified`, in whole seconds. Each change
-    increases it by at least one second, so it is later than the change. It is None until that time is reached, and
-    for all tags together.
+    the tag's status, or `ALL_TAGS`, `REVISION` or `TIME`. `modified` is the time for `Last-Modified`, in whole seconds. Each
+    change increases it by at least one second, so it is later than the change. It is None until that time is reached,
+    for past states, and for all tags together.
     """
 
     version: str

@@ -5,6 +5,7 @@ is current. `look_up` and `find_state` choose the server; the other functions us
 """
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from django.db import Error
@@ -13,14 +14,26 @@ from cdb_rest import named_sql
 from cdb_rest.connections.deadlines import database_timeout
 from cdb_rest.connections.reads import choose_replica, fetch_all
 from cdb_rest.connections.replicas.replica import TIMEOUT_SECONDS, Replica
-from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionNotFoundError
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
 from cdb_rest.domain.status import Status
-from cdb_rest.lookup.model import ALL_TAGS, NO_VALIDATORS, LookupQuery, LookupResult, State, Validators
+from cdb_rest.history.revisions import check_readable, missing_revision
+from cdb_rest.lookup.model import (
+    ALL_TAGS,
+    NO_VALIDATORS,
+    REVISION,
+    TIME,
+    LookupQuery,
+    LookupResult,
+    State,
+    Validators,
+)
 from cdb_rest.metrics import counts
 from cdb_rest.models.global_tag import VERSION_OF_ALL
 
 CALL = named_sql.load("call_lookup")
+CALL_AT = named_sql.load("call_lookup_at")
 STATE = named_sql.load("global_tag_state")
 BEGINNING = Moment(0, 0)
 VERSION_OF_NONE = "0-0"
@@ -42,21 +55,38 @@ def look_up_here(
 ) -> LookupResult:
     """The result of a lookup on the current connection, in one round trip. Otherwise as `look_up`.
 
-    Raises `GlobalTagNotFoundError`, or `django.db.Error`.
+    Raises `GlobalTagNotFoundError`, or `django.db.Error`; for a past state also `RevisionNotFoundError` or
+    `RevisionPrunedError`.
     """
+    if query.as_of is not None:
+        return _look_up_past(query, query.as_of, validators, with_window=with_window)
     parameters = {"tag": query.tag} | parameters_of(query)
     parameters |= {"versions": list(validators.versions), "modified": validators.modified, "with_window": with_window}
     [(version, status, modified, text, since, until)] = fetch_all(CALL, parameters, _count_started)
     counts.LOOKUPS_FINISHED.inc(1)
     if version is None:
         raise GlobalTagNotFoundError(query.tag)
-    window = None
-    if with_window and text is not None:
-        window = Interval(
-            BEGINNING if since is None else Moment.from_combined(since),
-            AFTER_ALL if until is None else Moment.from_combined(until),
-        )
+    window = _window(since, until) if with_window and text is not None else None
     return LookupResult(State(version, status, modified), text, window)
+
+
+def _look_up_past(query: LookupQuery, as_of: AsOf, validators: Validators, *, with_window: bool) -> LookupResult:
+    parameters = {"tag": query.tag, "revision": as_of.revision, "time": as_of.time} | parameters_of(query)
+    parameters |= {"versions": list(validators.versions), "with_window": with_window}
+    [(revision, version, has_history, is_deleted, text, since, until)] = fetch_all(CALL_AT, parameters, _count_started)
+    counts.LOOKUPS_FINISHED.inc(1)
+    if revision is None:
+        raise missing_revision(query.tag, as_of)
+    check_readable(query.tag, revision, has_history=has_history, is_deleted=is_deleted)
+    window = _window(since, until) if with_window and text is not None else None
+    return LookupResult(State(version, REVISION if as_of.time is None else TIME, None), text, window)
+
+
+def _window(since: Decimal | None, until: Decimal | None) -> Interval:
+    return Interval(
+        BEGINNING if since is None else Moment.from_combined(since),
+        AFTER_ALL if until is None else Moment.from_combined(until),
+    )
 
 
 def parameters_of(query: LookupQuery) -> dict[str, Any]:
@@ -122,14 +152,17 @@ def _look_up_on(
     try:
         with replica.reading(), database_timeout(TIMEOUT_SECONDS):
             found = look_up_here(query, validators, with_window=with_window)
-    except GlobalTagNotFoundError:
-        # The tag may be so new that the replica does not have it yet.
+    except (GlobalTagNotFoundError, RevisionNotFoundError):
+        # The tag or the revision may be so new that the replica does not have it yet.
         replica.count("behind")
         return None
     except Error as error:
         replica.failed(error)
         return None
-    if found.state.status != Status.FROZEN:
+    if found.state.status == TIME:
+        # The replica may lack the newest change before that time.
+        return None
+    if found.state.status not in (Status.FROZEN, REVISION):
         now = find_state_here(query.tag)
         if now is None or (now.version, now.status) != (found.state.version, found.state.status):
             replica.count("behind")

@@ -6,6 +6,7 @@ The names of tables and columns are those of nopayloaddb, so that SQL that was p
 from cdb_rest.models.access import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
 from cdb_rest.models.change import ChangeAction, GlobalTagChange
 from cdb_rest.models.global_tag import GlobalTag, GlobalTagStatus
+from cdb_rest.models.history import DeletedGlobalTag, PayloadIOVHistory, PayloadListMembership, PayloadListVersion
 from cdb_rest.models.internal import DatabaseProperty, IdempotencyRecord, Restoration
 from cdb_rest.models.payload_iov import PAYLOAD_COLUMNS, PayloadIOV
 from cdb_rest.models.payload_list import PayloadList, PayloadType
@@ -17,12 +18,16 @@ __all__ = [
     "ApiToken",
     "ChangeAction",
     "DatabaseProperty",
+    "DeletedGlobalTag",
     "GlobalTag",
     "GlobalTagChange",
     "GlobalTagStatus",
     "IdempotencyRecord",
     "PayloadIOV",
+    "PayloadIOVHistory",
     "PayloadList",
+    "PayloadListMembership",
+    "PayloadListVersion",
     "PayloadType",
     "Restoration",
     "RevokedToken",

@@ -18,40 +18,53 @@ class ChangeAction(models.TextChoices):
     DELETE_IOV = "delete_iov"
     BULK = "bulk"  # a bulk insert or an import
     INSERT = "insert"  # an insertion by the names of tag and payload type
+    REVERT = "revert"
     REPAIR = "repair"
     RESTORE = "restore"  # a restoration of the database
     DELETE = "delete"
 
 
 class GlobalTagChange(models.Model):
-    """One change of a global tag. Removing `before` and adding `after` leads from the previous revision to this one.
+    """One change of a global tag: who changed it, when, how and why. What changed is read from the history of rows.
 
-    There are two exceptions. The entry of a clone or a scenario has the source instead of the IOVs. The entry of a
-    deletion has the status, but not the lists and IOVs that were deleted.
+    `number` orders all changes of all tags and lists; changes of several tags by one write have the same one. It comes
+    from the sequence cdb_change_number while the tags and lists are locked, so that the numbers of a tag, or of a list,
+    have the order of commits.
 
-    Both are documents with `status`, `payload_lists` (names by payload type) and `payload_iovs` (rows of the tag's lists),
-    as far as they changed. For a clone, `after` has the member `clone_of`, and for a scenario the member `scenario`.
+    `global_tag` is the name of the tag, so that the log outlives it, and `tag_id` its id. A later tag with the same name
+    continues the revisions. `status` is the status after the change, and `has_history` says whether the state after the
+    change can be asked for: it has not been pruned, and no change of the log's earlier format is in between.
 
-    The tag is referenced by name, so that the log outlives it. A later tag with the same name continues the revisions.
+    `source` is, for a clone, the copied tag and its revision, and for a scenario its name, layout and seed.
+    `logged_before` and `logged_after` are the documents of a change that was recorded before there was a history of
+    rows, until they are converted; then they are null.
     """
 
+    number = models.BigIntegerField()
     global_tag = models.CharField(max_length=NAME_LENGTH)
+    tag_id = models.BigIntegerField(null=True)
     revision = models.BigIntegerField()
+    status = models.CharField(max_length=NAME_LENGTH, blank=True, db_default="", default="")
+    has_history = models.BooleanField(db_default=True, default=True)
     created = models.DateTimeField()
     actor = models.CharField(max_length=TEXT_LENGTH)
     action = models.CharField(max_length=20, choices=ChangeAction)
     comment = models.CharField(max_length=COMMENT_LENGTH, blank=True)
-    # The numbers of IOVs in `before` and `after`, so that the documents need not be read for them.
+    # The numbers of IOVs that the change removed and added.
     payload_iovs_before = models.BigIntegerField()
     payload_iovs_after = models.BigIntegerField()
-    before = models.JSONField()
-    after = models.JSONField()
+    source = models.JSONField(null=True)
+    logged_before = models.JSONField(null=True)
+    logged_after = models.JSONField(null=True)
 
     class Meta:
         db_table = "GlobalTagChange"
         verbose_name = "change of a global tag"
         verbose_name_plural = "changes of global tags"
         constraints = [models.UniqueConstraint(fields=["global_tag", "revision"], name="global_tag_change_revision")]
+        indexes = [
+            models.Index(fields=["global_tag", "created"], name="global_tag_change_created"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.global_tag} revision {self.revision}: {self.action}"

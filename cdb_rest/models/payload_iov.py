@@ -42,6 +42,8 @@ class PayloadIOV(models.Model):
         PayloadList, on_delete=models.PROTECT, related_name="payload_iovs", null=True, db_index=False
     )
     extra = models.CharField(max_length=REVISION_LENGTH, null=True)  # noqa: DJ001 -- null and "" differ in the API
+    # The version of the payload list since which the row is as it is now; see `cdb_rest.models.history`.
+    added_in = models.IntegerField(db_default=0, default=0, editable=False)
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
     # Computed by the database, because Python's default decimal context would round it.
@@ -68,6 +70,7 @@ class PayloadIOV(models.Model):
                     "major_iov_end",
                     "minor_iov_end",
                     "extra",
+                    "added_in",
                 ],
             ),
             models.CheckConstraint(

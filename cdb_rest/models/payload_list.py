@@ -25,7 +25,8 @@ class PayloadType(models.Model):
 class PayloadList(models.Model):
     """A list of the IOVs of one payload type, attached to one global tag or detached.
 
-    A database trigger maintains `iov_count`, also for writes by other programs.
+    A database trigger maintains `iov_count`, also for writes by other programs. `version` is the number of recorded
+    changes of the list's IOVs.
     """
 
     name = models.CharField(max_length=LIST_NAME_LENGTH)
@@ -37,6 +38,7 @@ class PayloadList(models.Model):
     created = models.DateTimeField(db_default=Now(), editable=False)
     updated = models.DateTimeField(db_default=Now(), editable=False)
     iov_count = models.BigIntegerField(db_default=0, editable=False)
+    version = models.IntegerField(db_default=0, default=0, editable=False)
 
     class Meta:
         db_table = "PayloadList"

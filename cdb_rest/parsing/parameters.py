@@ -1,14 +1,17 @@
 """Parsing of parameters of paths and query strings, with strict validation and one sentence for each error."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Moment
 
 # Valid numbers have fewer digits. The limit avoids the conversion of long texts.
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
+UNENCODED_PLUS = re.compile(r" (\d\d(?::?\d\d)?)$")
 
 
 def parse_integer(value: Any) -> int | None:
@@ -53,6 +56,30 @@ def parse_flag(name: str, text: str | None) -> bool:
         message = f"{name} must be 1, true or empty for on, or 0 or false for off (got {text})."
         raise InvalidInputError(message, {name: [message]})
     return values[text]
+
+
+def parse_as_of(parameters: Mapping[str, str]) -> AsOf | None:
+    """The past state that the parameters `rev` or `at` of a query string ask for, or None without them.
+
+    A time without a time zone is in UTC. Raises `InvalidInputError`, also if both are given.
+    """
+    revision, time = parameters.get("rev"), parameters.get("at")
+    if revision is not None and time is not None:
+        message = "rev and at must not be given together."
+        raise InvalidInputError(message, {"at": [message]})
+    if revision is not None:
+        return AsOf(revision=parse_number("rev", revision))
+    return None if time is None else AsOf(time=_parse_time("at", time))
+
+
+def _parse_time(name: str, text: str) -> datetime:
+    try:
+        # A plus sign that was not encoded arrives as a space.
+        found = datetime.fromisoformat(UNENCODED_PLUS.sub(r"+\1", text))
+    except ValueError:
+        message = f"{name} must be a time such as 2026-11-24T12:00:00Z (got {text})."
+        raise InvalidInputError(message, {name: [message]}) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def is_light(values: Sequence[str]) -> bool:

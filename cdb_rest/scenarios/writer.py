@@ -51,16 +51,17 @@ def write(
     created, changes = add_global_tag(
         name=tag, status=Status.UNLOCKED, author=SEEDER.actor, description=scenario.description
     )
-    # The log has these values instead of the rows, which can be generated from them.
-    changes.of_tag(created.id).after.facts["scenario"] = {"name": scenario.name, "layout": layout, "seed": seed}
+    changes.of_tag(created.id).source = {"scenario": {"name": scenario.name, "layout": layout, "seed": seed}}
     types = [PayloadType.objects.get_or_create(name=name)[0] for name in payload_type_names(scenario.payload_types)]
     lists = create_lists([(payload_type, created) for payload_type in types])
-    for payload_list in lists:
-        changes.add_list(payload_list)
     with prefetch(_chunks(scenario, lists, layout, seed), CHUNKS_AHEAD) as chunks, connection.cursor() as cursor:
         # One COPY for each list, because the triggers at the end of a COPY process all of its rows at once.
         for _, chunks_of_list in groupby(chunks, key=itemgetter(0)):
             _CopyText(chunks_of_list, progress).copy_to(cursor)
+    # The lists with their numbers of IOVs.
+    for payload_list in PayloadList.objects.filter(global_tag=created):
+        changes.attach(payload_list, created.id)
+        changes.of_list(payload_list)
     changes.record(ChangeAction.SEED, SEEDER)
     return created
 
@@ -79,7 +80,8 @@ def write_clone(source: str, target: str, *, replace: bool = False) -> GlobalTag
 
 def _delete(tag: str) -> None:
     with contextlib.suppress(GlobalTagNotFoundError):
-        delete_global_tag(name=tag, origin=SEEDER)
+        # The data of a scenario can be generated again, so their past is not kept.
+        delete_global_tag(name=tag, keep_history=False, origin=SEEDER)
 
 
 def refresh_statistics() -> None:
@@ -112,7 +114,7 @@ def _line(row: Row, list_id: int, mode: Mode) -> str:
     )
     return (
         f"{row.payload_url}\t{row.checksum}\t{row.size}\t{row.start.major}\t{row.start.minor}"
-        f"\t{end.major}\t{end.minor}\t{row.revision}\t{list_id}\n"
+        f"\t{end.major}\t{end.minor}\t{row.revision}\t{list_id}\t1\n"
     )
 
 

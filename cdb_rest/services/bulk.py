@@ -26,7 +26,7 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
     Raises the error of the first invalid row; its `rows` describes the first `ROWS_NAMED` invalid rows. The errors are
     `PayloadListNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval, or repeated start in the
     request), `OverlapError` (change of a protected tag, or start that exists), and those of missing permissions. Also
-    raises `ConcurrentChangeError` and `ChangeTooLargeError`.
+    raises `ConcurrentChangeError`.
     """
     if not rows:
         return 0

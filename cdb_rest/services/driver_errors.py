@@ -7,7 +7,6 @@ from psycopg2 import errorcodes
 
 from cdb_rest.domain.errors import (
     CdbError,
-    ChangeTooLargeError,
     ConcurrentChangeError,
     DatabaseUnavailableError,
     InvalidInputError,
@@ -68,8 +67,6 @@ def translate(error: Error) -> Exception:
     if constraint in CONSTRAINTS:
         error_class, message = CONSTRAINTS[constraint]
         return error_class(message)
-    if code == errorcodes.PROGRAM_LIMIT_EXCEEDED:
-        return ChangeTooLargeError("The change touches more payload IOVs than one entry of the change log can hold.")
     if code in LOST_RACES:
         return ConcurrentChangeError("Another request changed the same objects at the same moment; try again.")
     # A broken connection has no SQLSTATE. If the server crashes, the driver raises its most general class, DatabaseError.

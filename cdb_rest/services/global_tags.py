@@ -1,7 +1,5 @@
 """Write services for global tags and their statuses: create, clone, change the status, delete."""
 
-import json
-
 from django.db import connection
 
 from cdb_rest import named_sql
@@ -9,9 +7,17 @@ from cdb_rest.domain.access import All, Role
 from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action, Status, check_status_change, check_status_name, role_for_status
-from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagStatus, PayloadIOV, PayloadList
-from cdb_rest.services import payload_columns
+from cdb_rest.models import (
+    ChangeAction,
+    DeletedGlobalTag,
+    GlobalTag,
+    GlobalTagStatus,
+    PayloadIOV,
+    PayloadList,
+    payload_columns,
+)
 from cdb_rest.services.change_log import Changes
+from cdb_rest.services.history import drop_history, supersede_lists
 from cdb_rest.services.locks import check_tag, lock_global_tag, lock_global_tags_shared
 from cdb_rest.services.restorations import check_not_retired
 from cdb_rest.services.transactions import write
@@ -59,7 +65,7 @@ def add_global_tag(*, name: str, status: str, author: str, description: str) -> 
         check_not_retired(name)
     tag = GlobalTag.objects.create(name=name, status=_status(status), author=author, description=description)
     changes = Changes()
-    changes.of_tag(tag.id).after.facts["status"] = status
+    changes.of_tag(tag.id)
     return tag, changes
 
 
@@ -78,12 +84,12 @@ def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> G
     )
     with connection.cursor() as cursor:
         cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
-        revision, lists = cursor.fetchone()
-    # The log has no copies of the IOVs: they are those of the source at this revision.
-    changes.of_tag(clone.id).after.facts |= {
-        "clone_of": {"global_tag": source, "revision": revision},
-        "payload_lists": json.loads(lists),
-    }
+        [(revision,)] = cursor.fetchall()
+    change = changes.of_tag(clone.id)
+    change.source = {"clone_of": {"global_tag": source, "revision": revision}}
+    for payload_list in PayloadList.objects.filter(global_tag=clone):
+        changes.attach(payload_list, clone.id)
+        changes.of_list(payload_list)
     changes.record(ChangeAction.CLONE, origin)
     with connection.cursor() as cursor:
         # No other writer can see the new tag yet, so its counts can be updated now instead of at the commit.
@@ -107,28 +113,38 @@ def change_status(*, name: str, status: str, origin: Origin = UNKNOWN) -> Global
             check_not_retired(tag.name)
         GlobalTag.objects.filter(id=tag.id).update(status=new)
         changes = Changes()
-        changes.of_tag(tag.id).before.facts["status"] = old.name
-        changes.of_tag(tag.id).after.facts["status"] = new.name
+        changes.of_tag(tag.id)
         changes.record(ChangeAction.STATUS, origin)
     return _get(tag.id)
 
 
 @write
-def delete_global_tag(*, name: str, origin: Origin = UNKNOWN) -> None:
-    """Delete a tag with its lists and their IOVs. Its change log is kept, but does not record what is deleted.
+def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = UNKNOWN) -> None:
+    """Delete a tag with its lists and their IOVs. Its change log is kept.
+
+    Its past can still be asked for, unless `keep_history` is false; then it can no longer.
 
     Raises `GlobalTagNotFoundError`, `TagLockedError`, `TagFrozenError`, or the errors of missing permissions.
     """
     tag = lock_global_tag(name)
     check_tag(tag, Action.DELETE, origin)
-    lists = list(
-        PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update().values_list("id", flat=True)
-    )
+    lists = list(PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update())
+    ids = [payload_list.id for payload_list in lists]
+    if keep_history:
+        supersede_lists(ids)
+        DeletedGlobalTag.objects.create(
+            id=tag.id, name=tag.name, author=tag.author, description=tag.description, created=tag.created
+        )
     changes = Changes()
-    changes.of_tag(tag.id).before.facts["status"] = tag.status.name
+    changes.of_tag(tag.id)
+    for payload_list in lists:
+        changes.detach(payload_list)
+        changes.of_list(payload_list)
     changes.record(ChangeAction.DELETE, origin)
-    PayloadIOV.objects.filter(payload_list__in=lists).delete()
-    PayloadList.objects.filter(id__in=lists).delete()
+    if not keep_history:
+        drop_history(tag.id)
+    PayloadIOV.objects.filter(payload_list__in=ids).delete()
+    PayloadList.objects.filter(id__in=ids).delete()
     tag.delete()
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import psycopg2
@@ -15,6 +14,8 @@ from cdb_rest import named_sql
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.domain.names import NAME_RULE, fits_into_path
+from cdb_rest.models import PayloadList
+from cdb_rest.services.history import next_version
 
 CREATE = named_sql.load("create_import_table")
 COPY = named_sql.load("copy_import")
@@ -32,19 +33,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 FIRST_NUMBER = re.compile(r"[0-9]+")
 
 
-@dataclass(frozen=True)
-class RowsOfType:
-    """The rows of one payload type in the file.
-
-    `count` is their number. `log_bytes` is the maximum size, in bytes, of a change log entry with all of them.
-    """
-
-    count: int
-    log_bytes: int
-
-
-def load(file: BinaryIO) -> dict[str, RowsOfType]:
-    """Load a seekable file into a temporary table. Returns the count and size of the rows of each payload type.
+def load(file: BinaryIO) -> dict[str, int]:
+    """Load a seekable file into a temporary table. Returns the number of rows of each payload type.
 
     The payload types are in byte order. Must be called in a transaction: the table exists until its end, and
     the other functions of this module read it. The transaction has no statement timeout from then on.
@@ -66,13 +56,13 @@ def load(file: BinaryIO) -> dict[str, RowsOfType]:
         found = cursor.fetchall()
         cursor.execute(FAULT, _mode())
         fault = cursor.fetchone()
-    invalid = [(number, f"payload_type: {NAME_RULE}") for name, _, number, _ in found if not fits_into_path(name)]
+    invalid = [(number, f"payload_type: {NAME_RULE}") for name, _, number in found if not fits_into_path(name)]
     if fault is not None:
         invalid.append((fault[0], _reason(*fault[1:])))
     if invalid:
         number, reason = min(invalid)
         raise InvalidInputError(f"Line {line_of(number)}: {reason}")
-    return {name: RowsOfType(count, log_bytes) for name, count, _, log_bytes in found}
+    return {name: count for name, count, _ in found}
 
 
 def _seek_to_rows(file: BinaryIO) -> None:
@@ -108,13 +98,14 @@ def newest_first(payload_type: str, size: int) -> Iterator[list[dict[str, Any]]]
             yield [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def insert_into_empty_list(payload_type: str, list_id: int) -> None:
+def insert_into_empty_list(payload_type: str, payload_list: PayloadList) -> None:
     """Insert the rows of a payload type into an empty list, as if they were attached one by one, newest first.
 
-    The caller must have locked the list, and must record the change log.
+    The caller must have locked the list, and must record a change of it.
     """
+    values = {"payload_type": payload_type, "list_id": payload_list.id, "version": next_version(payload_list)}
     with connection.cursor() as cursor:
-        cursor.execute(INTO_EMPTY_LIST, _mode() | {"payload_type": payload_type, "list_id": list_id})
+        cursor.execute(INTO_EMPTY_LIST, _mode() | values)
 
 
 def _reason(major: int, minor: int, major_end: int, minor_end: int, other: int | None) -> str:

@@ -21,8 +21,6 @@ from cdb_rest.services.transactions import write
 
 # Rows that the interval rule places in one step; limits the memory.
 ROWS_AT_ONCE = 50_000
-# The largest change log entry for a list that is filled at once. PostgreSQL limits a jsonb value to 268,435,455 bytes.
-ENTRY_BYTES = 200_000_000
 
 Progress = Callable[[int, int], None]
 
@@ -57,27 +55,29 @@ def import_payload_iovs(
     `progress` gets the number of rows that were inserted since its last call, and the number of rows of the file. If
     the import is retried, the count begins again.
 
-    The change log gets an entry for a created tag, and one for each list that was empty. A list that was not empty, or
-    whose entry could exceed `ENTRY_BYTES`, gets one entry for each `ROWS_AT_ONCE` rows.
+    The change log gets an entry for a created tag, and one for the import.
 
     Raises `InvalidInputError` for an invalid file and `OverlapError` for a rejected row; their messages name the line,
-    if it is known. Raises `TagFrozenError`, `ChangeTooLargeError`, `NameTakenError` (a tag or type was created at the
+    if it is known. Raises `TagFrozenError`, `NameTakenError` (a tag or type was created at the
     same moment), `ConcurrentChangeError`, `DatabaseUnavailableError`, or those of missing permissions.
     """
     found = import_file.load(file)
-    total = sum(rows.count for rows in found.values())
+    total = sum(found.values())
     tag, created = _lock_or_create_tag(global_tag, origin)
     types, new_types = _types(list(found))
-    lists, new_lists = _lists(tag, types)
-    for name, rows in found.items():
+    changes = Changes()
+    lists, new_lists = _lists(tag, types, changes)
+    for name, count in found.items():
         payload_list = lists[name]
-        is_new = payload_list in new_lists
-        if rows.log_bytes <= ENTRY_BYTES and (is_new or not payload_list.payload_iovs.exists()):
-            _fill(tag, payload_list, name, rows.count, origin, is_new=is_new)
-            progress(rows.count, total)
+        if _is_empty(payload_list):
+            # There are no rows to cut, so one statement is enough.
+            import_file.insert_into_empty_list(name, payload_list)
+            changes.of_list(payload_list, added=count)
+            progress(count, total)
         else:
-            for count in _attach(tag, payload_list, name, origin, is_new=is_new):
-                progress(count, total)
+            for inserted in _attach(tag, payload_list, name, changes):
+                progress(inserted, total)
+    changes.record(ChangeAction.BULK, origin)
     if dry_run:
         transaction.set_rollback(True)
     return ImportResult(created, new_types, len(new_lists), total)
@@ -102,28 +102,23 @@ def _types(names: list[str]) -> tuple[list[PayloadType], int]:
     return [types[name] for name in names], len(new)
 
 
-def _lists(tag: GlobalTag, types: list[PayloadType]) -> tuple[dict[str, PayloadList], list[PayloadList]]:
+def _lists(
+    tag: GlobalTag, types: list[PayloadType], changes: Changes
+) -> tuple[dict[str, PayloadList], list[PayloadList]]:
     """Find and lock, or create, the tag's payload lists. Returns all by type name, and those that were created."""
     found = PayloadList.objects.filter(global_tag=tag, payload_type__in=types).values_list("name", flat=True)
     lists = {one.payload_type.name: one for one in lock_payload_lists(list(found)).values()}
     new = create_lists([(kind, tag) for kind in types if kind.name not in lists])
+    for payload_list in new:
+        changes.attach(payload_list, tag.id)
     return lists | {one.payload_type.name: one for one in new}, new
 
 
-def _fill(
-    tag: GlobalTag, payload_list: PayloadList, payload_type: str, count: int, origin: Origin, *, is_new: bool
-) -> None:
-    """Insert the rows of a type into the tag's empty list by one statement. An empty list has no rows to cut."""
-    import_file.insert_into_empty_list(payload_type, payload_list.id)
-    payload_list.iov_count = count
-    changes = _begin_changes(payload_list, is_new=is_new)
-    changes.of_tag(tag.id).after.whole_list = payload_list
-    changes.record(ChangeAction.BULK, origin)
+def _is_empty(payload_list: PayloadList) -> bool:
+    return not payload_list.payload_iovs.exists()
 
 
-def _attach(
-    tag: GlobalTag, payload_list: PayloadList, payload_type: str, origin: Origin, *, is_new: bool
-) -> Iterator[int]:
+def _attach(tag: GlobalTag, payload_list: PayloadList, payload_type: str, changes: Changes) -> Iterator[int]:
     """Attach the rows of a type to the tag's list by the interval rule, in batches. Yields the size of each batch."""
     if is_protected(tag.status.name):
         # Check all rows before inserting any. Otherwise the rows of one batch would be protected against the next batch,
@@ -131,11 +126,7 @@ def _attach(
         for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
             _plan(rows, payload_list, protecting=True)
     for rows in import_file.newest_first(payload_type, ROWS_AT_ONCE):
-        plan = _plan(rows, payload_list, protecting=False)
-        changes = _begin_changes(payload_list, is_new=is_new)
-        plan.apply(changes)
-        changes.record(ChangeAction.BULK, origin)
-        is_new = False
+        _plan(rows, payload_list, protecting=False).apply(changes)
         yield len(rows)
 
 
@@ -152,10 +143,3 @@ def _placement(row: dict[str, Any], payload_list: PayloadList) -> Placement:
     number = row.pop("number")
     iov = PayloadIOV(**row, payload_list=payload_list)
     return Placement(iov, payload_list, since_only=interval_of(iov).is_open, number=number)
-
-
-def _begin_changes(payload_list: PayloadList, *, is_new: bool) -> Changes:
-    changes = Changes()
-    if is_new:
-        changes.add_list(payload_list)
-    return changes

@@ -62,8 +62,7 @@ def insert_payloads(*, rows: list[dict[str, Any]], dry_run: bool = False, origin
 
     Raises the error of the first invalid row; its `rows` describes the first `ROWS_NAMED` invalid rows. The errors are
     `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, `TagFrozenError`, `InvalidInputError` (empty interval),
-    `OverlapError`, and those of missing permissions. Also raises `ConcurrentChangeError` and `ChangeTooLargeError`. A
-    dry run raises the same errors, except `ChangeTooLargeError`.
+    `OverlapError`, and those of missing permissions. Also raises `ConcurrentChangeError`.
     """
     targets, refusals = _targets(rows, origin)
     changes = Changes()
@@ -131,5 +130,5 @@ def _lock_or_create_lists(
     created = create_lists([(target.payload_type, target.tag) for target in missing]) if missing else []
     for target, payload_list in zip(missing, created, strict=True):
         lists[target.key] = payload_list
-        changes.add_list(payload_list)
+        changes.attach(payload_list, target.tag.id)
     return lists, created

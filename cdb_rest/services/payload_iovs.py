@@ -18,7 +18,7 @@ from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.intervals import check_interval
 from cdb_rest.services.locks import check_tag, lock_payload_iov, lock_payload_list, lock_payload_lists
-from cdb_rest.services.placing import Placement, Plan
+from cdb_rest.services.placing import Placement, Plan, remove_row
 from cdb_rest.services.transactions import write
 
 
@@ -55,7 +55,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     Raises `PayloadListNotFoundError`, `PayloadIOVNotFoundError`, `InvalidInputError` for an empty interval,
     `OverlapError` if existing intervals of a protected tag would change, `TagLockedError`, `TagFrozenError`,
     `ConcurrentChangeError` if another request attached the IOV or its list elsewhere at the same moment,
-    `ChangeTooLargeError`, and those of missing permissions.
+    and those of missing permissions.
     """
     current = PayloadIOV.objects.filter(id=iov_id).values_list("payload_list__name", flat=True)
     if not current:
@@ -78,7 +78,7 @@ def attach_payload_iov(*, payload_list: str, iov_id: int, origin: Origin = UNKNO
     check_interval(iov)
     changes = Changes()
     if source:
-        changes.remove_iov(source, iov)
+        remove_row(source, iov, changes)
     placement = Placement(iov, target)
     plan = Plan([placement])
     for _, refusal in plan.refusals:
@@ -121,7 +121,7 @@ def delete_payload_iov(
         until = "an open end" if end == END_OF_TIME else end
         raise PayloadIOVNotFoundError(f"from exactly {start} to {until} in payload list {name}")
     changes = Changes()
-    changes.remove_iov(found, iov)
+    remove_row(found, iov, changes)
     iov.delete()
     changes.record(ChangeAction.DELETE_IOV, origin)
 

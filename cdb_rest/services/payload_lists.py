@@ -68,7 +68,7 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
     the status of that tag must permit the removal, too.
 
     Raises `GlobalTagNotFoundError`, `PayloadListNotFoundError`, `TagLockedError` (also if a protected tag has a list of
-    this type), `TagFrozenError`, `ConcurrentChangeError`, `ChangeTooLargeError`, or those of missing permissions.
+    this type), `TagFrozenError`, `ConcurrentChangeError`, or those of missing permissions.
     """
     source, target, moved, replaced = _lock_for_attachment(payload_list, global_tag)
     payload_type = moved.payload_type.name
@@ -79,11 +79,9 @@ def attach_payload_list(*, global_tag: str, payload_list: str, origin: Origin = 
         check_tag(source, Action.REMOVE_LIST, origin, payload_type)
     check_tag(target, Action.REMOVE_LIST if replaced else Action.ADD_LIST, origin, payload_type)
     changes = Changes()
-    if source is not None:
-        changes.of_tag(source.id).before.add_list(moved)
-    for one in replaced:
-        changes.of_tag(target.id).before.add_list(one)
-    changes.of_tag(target.id).after.add_list(moved)
+    for one in [moved, *replaced]:
+        changes.detach(one)
+    changes.attach(moved, target.id)
     PayloadList.objects.filter(id__in=[one.id for one in replaced]).update(global_tag=None, updated=Now())
     PayloadList.objects.filter(id=moved.id).update(global_tag=target, updated=Now())
     changes.record(ChangeAction.ATTACH_LIST, origin)
@@ -103,8 +101,7 @@ def delete_payload_list(*, name: str, origin: Origin = UNKNOWN) -> None:
     if found.payload_iovs.exists():
         raise PayloadListNotEmptyError(f"Payload list {name} still holds payload IOVs.")
     changes = Changes()
-    if found.global_tag_id is not None:
-        changes.of_tag(found.global_tag_id).before.add_list(found)
+    changes.detach(found)
     found.delete()
     changes.record(ChangeAction.DELETE_LIST, origin)
 

@@ -4,9 +4,11 @@ All writes that add IOVs to a list use it, except those that fill an empty list:
 empty lists. The repair of lists uses only `save_rows`.
 """
 
+import copy
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from django.db import connection
@@ -17,9 +19,9 @@ from cdb_rest.domain.errors import OverlapError
 from cdb_rest.domain.moment import Moment
 from cdb_rest.domain.status import is_protected
 from cdb_rest.domain.timeline import Timeline, TimelineRow
-from cdb_rest.models import PayloadIOV, PayloadList
-from cdb_rest.services import payload_columns
+from cdb_rest.models import PayloadIOV, PayloadList, payload_columns
 from cdb_rest.services.change_log import Changes
+from cdb_rest.services.history import ListChange, next_version, supersede
 from cdb_rest.services.intervals import interval_of, set_interval
 from cdb_rest.services.row_errors import ROWS_NAMED
 
@@ -106,22 +108,27 @@ class Plan:
         return f"{f'payload IOV {row.iov.id}' if number is None else f'row {number}'} ({row.iov.payload_url})"
 
     def apply(self, changes: Changes) -> None:
-        """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids. Call it only once."""
-        cut = [row for row in self._stored if not row.attached or row.interval != interval_of(row.iov)]
+        """Write the plan to the tables and add its changes to `changes`. New IOVs get their ids. Call it only once.
+
+        The caller must have removed IOVs that were in other lists from them (`remove_row`).
+        """
         rests = [row for timeline in self._timelines.values() for row in timeline.rows() if row.is_rest]
         for row in rests:
             row.iov = _copy(row.iov)
+        stored: dict[int, list[TimelineRow[PayloadIOV]]] = {list_id: [] for list_id in self._lists}
+        for row in self._stored:
+            stored[_list_id(row.iov)].append(row)
+        changed = _supersede(
+            [(self._lists[list_id], stored[list_id], line.rows()) for list_id, line in self._timelines.items()], changes
+        )
         for row in [*self._new, *rests]:
-            _set_columns(row)
+            _set_columns(row, next_version(self._lists[_list_id(row.iov)]))
         created = [row.iov for row in [*self._new, *rests] if row.iov.id is None]
         moved = [row.iov for row in self._new if row.iov.id is not None]
         # In this order, the unique constraint on the starts of a list is satisfied after every statement.
-        save_rows(cut, self._lists, changes)
+        _place(changed)
         _place(moved)
         _insert(created)
-        for row in [*self._new, *rests]:
-            if row.attached:
-                changes.add_iov(self._lists[_list_id(row.iov)], row.iov)
 
 
 def _is_protected(payload_list: PayloadList) -> bool:
@@ -129,24 +136,51 @@ def _is_protected(payload_list: PayloadList) -> bool:
     return tag is not None and is_protected(tag.status.name)
 
 
-def save_rows(rows: Sequence[TimelineRow[PayloadIOV]], lists: Mapping[int, PayloadList], changes: Changes) -> None:
-    """Update stored rows of `lists` with their current intervals, or detach them. Adds the changes to `changes`.
+def save_rows(payload_list: PayloadList, rows: Sequence[TimelineRow[PayloadIOV]], changes: Changes) -> None:
+    """Update the stored rows of a list with their current intervals, or detach them. Adds the changes to `changes`.
 
-    The IOV of each row must still have the stored values; its columns are set here. `lists` has the lists by id.
+    `rows` are all rows of the list. Their IOVs must still have the stored values; the columns are set here.
     """
-    for row in rows:
-        payload_list = lists[_list_id(row.iov)]
-        changes.remove_iov(payload_list, row.iov)
-        _set_columns(row)
-        if row.attached:
-            changes.add_iov(payload_list, row.iov)
-    _place([row.iov for row in rows])
+    _place(_supersede([(payload_list, rows, [row for row in rows if row.attached])], changes))
 
 
-def _set_columns(row: TimelineRow[PayloadIOV]) -> None:
+def remove_row(payload_list: PayloadList, iov: PayloadIOV, changes: Changes) -> None:
+    """Note in `changes` that a stored `iov` leaves the list. The caller must delete or move it afterwards."""
+    rows = [TimelineRow(one, interval_of(one)) for one in _neighbours([Placement(iov, payload_list, since_only=True)])]
+    _place(_supersede([(payload_list, rows, [row for row in rows if row.iov.id != iov.id])], changes))
+
+
+# Rows of a list.
+Rows = Sequence[TimelineRow[PayloadIOV]]
+
+
+def _supersede(parts: Sequence[tuple[PayloadList, Rows, Rows]], changes: Changes) -> list[PayloadIOV]:
+    """Store in the history what is superseded. Returns the stored IOVs that must be saved, with their new values.
+
+    `parts` has, for each list, stored rows, whose IOVs still have the stored values, and the attached rows afterwards.
+    """
+    list_changes: list[ListChange] = []
+    to_save: list[tuple[TimelineRow[PayloadIOV], int]] = []
+    for payload_list, stored, now in parts:
+        before = sorted(((interval_of(row.iov).start, row.iov) for row in stored), key=itemgetter(0))
+        changed = [row for row in stored if not row.attached or row.interval != interval_of(row.iov)]
+        for row in changed:
+            row.iov = copy.copy(row.iov)
+        after = sorted(((row.interval.start, row.iov) for row in now), key=itemgetter(0))
+        list_changes.append(ListChange(payload_list, before, after))
+        to_save += ((row, next_version(payload_list)) for row in changed)
+    grown = supersede(list_changes, changes)
+    for row, version in to_save:
+        _set_columns(row, version)
+    return [*(row.iov for row, _ in to_save), *grown]
+
+
+def _set_columns(row: TimelineRow[PayloadIOV], version: int) -> None:
     set_interval(row.iov, row.interval)
+    row.iov.added_in = version
     if not row.attached:
         row.iov.payload_list = None
+        row.iov.added_in = 0
 
 
 def _start(row: TimelineRow[PayloadIOV]) -> tuple[int, Moment]:
@@ -223,4 +257,5 @@ def _places(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:
         "minor_iovs": [iov.minor_iov for iov in iovs],
         "major_iov_ends": [iov.major_iov_end for iov in iovs],
         "minor_iov_ends": [iov.minor_iov_end for iov in iovs],
+        "added_ins": [iov.added_in for iov in iovs],
     }

@@ -110,8 +110,9 @@ def _repair_lists(ids: Collection[int], changes: Changes) -> None:
         if tag is not None and tag.status.name == Status.FROZEN:
             continue
         iovs = PayloadIOV.objects.filter(payload_list=payload_list).order_by("comb_iov", "id")
-        changed = repair_rows([TimelineRow(iov, interval_of(iov)) for iov in iovs])
-        save_rows(changed, {payload_list.id: payload_list}, changes)
+        rows = [TimelineRow(iov, interval_of(iov)) for iov in iovs]
+        if repair_rows(rows):
+            save_rows(payload_list, rows, changes)
 
 
 def _incorrect_counts(global_tag: str | None) -> list[Fault]:

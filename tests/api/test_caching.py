@@ -227,7 +227,7 @@ def test_the_window_of_an_answer_is_told_on_request(api, build, settings, query,
     build.iov(payload_list, (7, 0))
     path = f"payloadiovs/?gtName=tag&{query}"
     plain, answer, canonical = api.get(path), api.get(path + "&window=1"), api.get(path + "&window=1&snap=1")
-    assert not [name for name in plain.headers if name.startswith("CDB-")]
+    assert [name for name in plain.headers if name.startswith("CDB-")] == ["CDB-Revision"]
     assert (answer.headers["CDB-Valid-Since"], answer.headers["CDB-Valid-Until"]) == window
     assert "CDB-Canonical-Moment" not in answer.headers
     assert canonical.headers["CDB-Canonical-Moment"] == window[0]

@@ -132,6 +132,7 @@ def test_a_write_that_changes_nothing_is_not_in_the_change_log(api, filled):
     assert (revision(), GlobalTagChange.objects.count()) == before
 
 
+@pytest.mark.django_db(transaction=True)
 def test_taking_something_from_another_tag_changes_both(api, filled):
     api.put("pl_attach", {"global_tag": "other", "payload_list": filled["gain"]}).ok()
     gone = api.get(f"global-tags/tag/changes/{revision('tag')}").ok()
@@ -142,6 +143,7 @@ def test_taking_something_from_another_tag_changes_both(api, filled):
     assert (gone["payload_iovs_before"], came["payload_iovs_after"]) == (2, 2)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_change_shows_the_rows_before_and_after(api, filled):
     api.put("piov_attach", {"payload_list": filled["gain"], "piov_id": filled["iov"]}).ok()
     change = api.get(f"global-tags/tag/changes/{revision()}").ok()
@@ -159,6 +161,7 @@ def test_a_change_shows_the_rows_before_and_after(api, filled):
     )
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_log_is_paged_newest_first_and_searched(api, filled):
     page = api.get("global-tags/tag/changes").ok()
     assert [change["revision"] for change in page["results"]] == [3, 2, 1]
@@ -207,6 +210,7 @@ def test_a_request_has_one_comment(api, filled):
         api("PUT", "gt_change_status/tag/locked", raw=nothing).ok()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_large_list_is_logged_when_it_enters(api, build):
     tag, payload_list = build.tag(), build.list(None)
     with connection.cursor() as cursor:

@@ -59,8 +59,7 @@ def test_faults_are_found_and_repaired_and_no_answer_changes(api, build):
         action="bulk",
         payload_iovs_before=0,
         payload_iovs_after=0,
-        before={},
-        after={},
+        number=1,
     )
     before = answers(api)
     ok, printed = check()

@@ -30,7 +30,7 @@ NUMBERS = st.one_of(st.integers(0, 5), st.sampled_from([10**9, 2**53 + 1, OPEN -
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
 TYPES = st.sampled_from(["Gain", "alpha", "Élan"])
 WRITES = st.lists(st.tuples(TYPES, MOMENTS, MOMENTS, st.sampled_from(["closed", "open", "next"])), max_size=15)
-PATHS = st.sampled_from([(imports.ROWS_AT_ONCE, imports.ENTRY_BYTES), (1, 0), (3, 0), (100, 0)])
+PATHS = st.sampled_from([None, 1, 3, 100])
 PROPERTY = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
@@ -38,10 +38,12 @@ PROPERTY = settings(max_examples=examples(60), suppress_health_check=list(Health
 def either_way(monkeypatch, settings):
     """Sets the mode and which way rows take: all of an empty list by one statement, or some at once by the rule."""
 
-    def choose(mode, sizes):
+    is_empty, rows_at_once = imports._is_empty, imports.ROWS_AT_ONCE
+
+    def choose(mode, size):
         settings.CDB_IOV_MODE = mode.value
-        monkeypatch.setattr(imports, "ROWS_AT_ONCE", sizes[0])
-        monkeypatch.setattr(imports, "ENTRY_BYTES", sizes[1])
+        monkeypatch.setattr(imports, "ROWS_AT_ONCE", size or rows_at_once)
+        monkeypatch.setattr(imports, "_is_empty", (lambda _: False) if size else is_empty)
 
     yield choose
 
@@ -73,12 +75,12 @@ def interesting(rows):
 OPEN_BEFORE_CLOSED = [("Gain", Moment(3, 0), Moment(4, 0), "closed"), ("Gain", Moment(1, 0), Moment(2, 0), "next")]
 
 
-@example(writes=OPEN_BEFORE_CLOSED, mode=Mode.CONTINUOUS, sizes=(100, 0), extra=[])
-@example(writes=OPEN_BEFORE_CLOSED, mode=Mode.DISCRETE, sizes=(1, 0), extra=[])
+@example(writes=OPEN_BEFORE_CLOSED, mode=Mode.CONTINUOUS, size=100, extra=[])
+@example(writes=OPEN_BEFORE_CLOSED, mode=Mode.DISCRETE, size=1, extra=[])
 @PROPERTY
-@given(writes=WRITES, mode=st.sampled_from(Mode), sizes=PATHS, extra=st.lists(MOMENTS, max_size=5))
-def test_an_exported_file_is_imported_byte_for_byte(either_way, writes, mode, sizes, extra):
-    either_way(mode, sizes)
+@given(writes=WRITES, mode=st.sampled_from(Mode), size=PATHS, extra=st.lists(MOMENTS, max_size=5))
+def test_an_exported_file_is_imported_byte_for_byte(either_way, writes, mode, size, extra):
+    either_way(mode, size)
     make_statuses()
     for kind in ("Gain", "alpha", "Élan"):
         PayloadType.objects.create(name=kind)
@@ -119,9 +121,9 @@ ROWS = st.lists(
 
 
 @PROPERTY
-@given(rows=ROWS, mode=st.sampled_from(Mode), sizes=PATHS, seed=st.integers(0, 9))
-def test_rows_from_elsewhere_that_overrun_each_other_stay_valid_where_they_were(either_way, rows, mode, sizes, seed):
-    either_way(mode, sizes)
+@given(rows=ROWS, mode=st.sampled_from(Mode), size=PATHS, seed=st.integers(0, 9))
+def test_rows_from_elsewhere_that_overrun_each_other_stay_valid_where_they_were(either_way, rows, mode, size, seed):
+    either_way(mode, size)
     make_statuses()
     build = Builder()
     payload_list = build.list(build.tag("source"))
@@ -175,7 +177,7 @@ SOME_ROWS = st.lists(
     size=st.sampled_from([1, 2, 3, 100]),
 )
 def test_an_import_is_taken_or_refused_as_by_bulk_and_leaves_the_same(either_way, stored, rows, status, mode, size):
-    either_way(mode, (size, 0))
+    either_way(mode, size)
     # In discrete mode the ends are the last moments inside.
     rows = [(a, b if mode is Mode.CONTINUOUS or b.major == OPEN else before(b)) for a, b in trimmed(rows)]
     lines = [f"Gain,u{a},,0,{a.major},{a.minor},{b.major},{b.minor},\n".replace(", ", " ") for a, b in rows]

@@ -2,14 +2,18 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 from django.conf import settings
 from django.db import transaction
 
+from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import CdbError, TagFrozenError, TagLockedError
 from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.history.changes import read_change
 from cdb_rest.lookup.model import LookupQuery
+from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.strategies import orm, own
 from tests.histories.oracle import AFTER_ALL, LAST, Log, Row, half_open_end, valid_payload, wire_end
@@ -31,6 +35,7 @@ class Judge:
         self._labels = 0
         self._seen = {}
         self._last = {}
+        self._answered = {}
 
     def write(self, write, expected, outcome=None, effect=None):
         """Do it, and hold what comes of it against what should: an error and nothing else, or v of the lists in `outcome`
@@ -94,21 +99,41 @@ class Judge:
         for number, grid_moment in enumerate(self.grid):
             for moment in {grid_moment, wire_end(grid_moment, True) if number else grid_moment}:
                 query = self._question(tag, moment, strict=True)
-                answer = {row[0]: row[1] for row in json.loads(own.run(query))}
+                answer = {row[0]: row[1] for row in json.loads(self._remember(query, tag.revision))}
                 valid = {kind: valid_payload(rows, moment) for kind, rows in lists.items()}
                 assert answer == {kind: label for kind, label in valid.items() if label}, moment
                 answers.append(answer)
         played["lookups"] += len(answers)
         for strict in (True, False):
             query = self._question(tag, self.grid[self._labels % len(self.grid)], strict=strict)
-            rows = [tuple(row) for row in json.loads(own.run(query))]
+            rows = [tuple(row) for row in json.loads(self._remember(query, tag.revision))]
             assert orm.order_by(query) == rows
             assert orm.maximum(query) == rows
         return answers
 
+    def _remember(self, query, revision):
+        """The present response, which is noted under the revision of the tag; a response for the same revision is the same."""
+        text = own.run(query)
+        key = (query, revision)
+        if key not in self._answered:
+            window = look_up_here(query, with_window=True).window
+            change = GlobalTagChange.objects.get(global_tag=query.tag, revision=revision)
+            self._answered[key] = (text, window, change.created)
+        assert self._answered[key][0] == text
+        return text
+
+    def check_past(self):
+        """Everything that was ever answered is answered again, by revision and by time."""
+        for (query, revision), (text, window, created) in self._answered.items():
+            by_revision = look_up_here(replace(query, as_of=AsOf(revision=revision)), with_window=True)
+            assert (by_revision.text, by_revision.window) == (text, window), (query, revision)
+            assert by_revision.state.version.startswith(f"{revision}-")
+            assert look_up_here(replace(query, as_of=AsOf(time=created))).text == text, (query, created)
+        played["lookups in the past"] += 2 * len(self._answered)
+
     def check_log(self):
         """From the log alone, each tag as it was at each revision."""
-        log = Log(GlobalTagChange.objects.values("global_tag", "revision", "action", "before", "after"))
+        log = Log(read_log())
         for (name, revision), seen in self._seen.items():
             assert log.rebuild(name, revision) == seen, (name, revision)
 
@@ -176,6 +201,21 @@ class Judge:
     def columns(self, start, end):
         end = wire_end(end, self.discrete)
         return {"major_iov": start[0], "minor_iov": start[1], "major_iov_end": end[0], "minor_iov_end": end[1]}
+
+
+def read_log():
+    """All changes with what they removed and added, as the API has them."""
+    for change in GlobalTagChange.objects.order_by("id"):
+        before, after, groups = read_change(change)
+        for side, rows in groups:
+            (before if side == "before" else after)["payload_iovs"] = list(rows)
+        yield {
+            "global_tag": change.global_tag,
+            "revision": change.revision,
+            "action": change.action,
+            "before": before,
+            "after": after,
+        }
 
 
 def _contents(state):

@@ -37,6 +37,7 @@ class Histories(TagRules, IOVRules, RuleBasedStateMachine):
     def teardown(self):
         try:
             self.check_log()
+            self.check_past()
             with connection.cursor() as cursor:
                 cursor.execute(named_sql.load("apply_deferred_counts"))
             assert find_incorrect_counts() == []

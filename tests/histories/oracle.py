@@ -110,11 +110,10 @@ class Log:
             state = after
 
     def _apply(self, state, change):
-        if change["action"] == "delete":
-            return None
         before, after = change["before"], change["after"]
+        is_deleted = change["action"] == "delete"
         state = state or {"status": None, "lists": {}, "rows": {}}
-        assert before.get("status") == (state["status"] if "status" in after else None)
+        assert before.get("status") == (state["status"] if "status" in after or is_deleted else None)
         rows = dict(state["rows"])
         lists = dict(state["lists"])
         for row in before.get("payload_iovs", []):
@@ -130,7 +129,10 @@ class Log:
         if "clone_of" in after:
             source = self.rebuild(after["clone_of"]["global_tag"], after["clone_of"]["revision"])
             kinds = {name: kind for kind, name in source["lists"].items()}
-            rows = {(lists[kinds[name]], start): content for (name, start), content in source["rows"].items()}
+            assert rows == {(lists[kinds[name]], start): content for (name, start), content in source["rows"].items()}
+        if is_deleted:
+            assert not (rows or lists or after)
+            return None
         return {"status": after.get("status", state["status"]), "lists": lists, "rows": rows}
 
 

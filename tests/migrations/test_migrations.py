@@ -152,4 +152,5 @@ def test_the_lookup_index_covers_what_the_lookup_returns():
         "major_iov_end",
         "minor_iov_end",
         "extra",
+        "added_in",
     }

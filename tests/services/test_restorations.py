@@ -38,7 +38,7 @@ def test_each_tag_that_is_not_frozen_gets_a_revision_beyond_all_earlier_ones_and
         change = GlobalTagChange.objects.get(global_tag=name, revision=tag.revision)
         assert tag.revision >= restoration.first_revision
         assert (change.action, change.actor, change.comment) == ("restore", "operator", "after the fire")
-        assert (change.before, change.after) == ({}, {})
+        assert (change.payload_iovs_before, change.payload_iovs_after) == (0, 0)
         assert version(name) != before[name]
     # Caches do not revalidate what they have of a frozen tag.
     assert version("frozen") == before["frozen"]

@@ -1,12 +1,14 @@
 """Change log: who changed a global tag, when and how. The log of a deleted tag is kept."""
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from cdb_rest.api import streams
 from cdb_rest.api.browsers import CHANGES
 from cdb_rest.api.descriptions import in_path, response_example
-from cdb_rest.api.documents import ChangeDocument, document
+from cdb_rest.api.documents import ChangeDocument
 from cdb_rest.api.examples import CHANGE, page_of
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError
@@ -28,13 +30,13 @@ class ChangeListView(StrictView):
         examples=[response_example(page_of(CHANGE, 1))],
     )
     def get(self, request: Request, name: str) -> Response:
-        changes = GlobalTagChange.objects.filter(global_tag=name)
+        changes = GlobalTagChange.objects.filter(global_tag=name).defer("logged_before", "logged_after")
         _check_existed(name)
         return Response(CHANGES.page(request.query_params, changes))
 
 
 class ChangeView(StrictView):
-    """One change of a global tag, with what it removed and what it added."""
+    """One change of a global tag, with what it removed and what it added. It is streamed and may have any size."""
 
     @extend_schema(
         summary="Get a change of a global tag",
@@ -42,13 +44,14 @@ class ChangeView(StrictView):
         responses=ChangeDocument,
         examples=[response_example(CHANGE | {"before": {}, "after": {"status": "unlocked"}})],
     )
-    def get(self, request: Request, name: str, revision: str) -> Response:
+    def get(self, request: Request, name: str, revision: str) -> HttpResponseBase:
         number = parse_number("revision", revision)
-        found = document(ChangeDocument, GlobalTagChange.objects.filter(global_tag=name, revision=number))
-        if found is None:
+
+        def missing() -> ChangeNotFoundError:
             _check_existed(name)
-            raise ChangeNotFoundError(f"of global tag {name} with revision {number}")
-        return Response(found)
+            return ChangeNotFoundError(f"of global tag {name} with revision {number}")
+
+        return streams.change(GlobalTagChange.objects.filter(global_tag=name, revision=number), missing)
 
 
 def _check_existed(name: str) -> None:

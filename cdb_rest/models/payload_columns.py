@@ -7,7 +7,7 @@ from typing import Any, cast
 from django.db import connection, models
 
 from cdb_rest import named_sql
-from cdb_rest.models import PAYLOAD_COLUMNS, PayloadIOV
+from cdb_rest.models.payload_iov import PAYLOAD_COLUMNS, PayloadIOV
 
 PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
 
@@ -21,7 +21,7 @@ def load(name: str) -> str:
     lists = {
         "{payload}": columns,
         "{iov.payload}": [f"iov.{column}" for column in columns],
-        "{iov.payload_json}": [f"'{name}', iov.{column}" for name, column in PAYLOAD_COLUMNS.items()],
+        "{iov.payload_if_whole}": [f"CASE WHEN area.since IS NULL THEN iov.{column} END" for column in columns],
         "{payload_arrays}": [f"%({column})s::{_type_of(column)}[]" for column in columns],
     }
     text = named_sql.load(name)
@@ -35,11 +35,6 @@ def load(name: str) -> str:
 def payload_of(iov: PayloadIOV) -> dict[str, Any]:
     """The values of an IOV's payload columns, by column name."""
     return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}
-
-
-def payload_document(iov: PayloadIOV) -> dict[str, Any]:
-    """The values of an IOV's payload columns, by their names in the API."""
-    return {name: getattr(iov, column) for name, column in PAYLOAD_COLUMNS.items()}
 
 
 def payload_arrays(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:

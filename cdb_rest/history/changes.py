@@ -1,0 +1,90 @@
+"""What a change of a global tag removed and added, read from the history of rows."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from cdb_rest.domain.errors import RevisionPrunedError
+from cdb_rest.history.contents import PastList, lists_at, stream_rows
+from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTagChange, payload_columns
+
+ROWS = payload_columns.load("change_rows")
+
+Rows = Iterator[dict[str, Any]]
+
+
+def read_change(change: GlobalTagChange) -> tuple[dict[str, Any], dict[str, Any], Iterator[tuple[str, Rows]]]:
+    """What a change removed and what it added: attributes of the tag (`before`, `after`), and the IOVs.
+
+    Attributes are `status` and `payload_lists` (names by payload type), as far as they changed; and in `after` the source of a
+    clone or a scenario. The IOVs are groups of rows, first those of "before", then those of "after"; a side without IOVs
+    has no group. A group must be consumed before the next one. Removing and adding leads from the state before to the
+    state after. The caller must be in a snapshot until all is read.
+
+    Raises `RevisionPrunedError` if the rows before or after the change are no longer stored.
+    """
+    if change.logged_before is not None and change.logged_after is not None:
+        return _read_logged(change.logged_before, change.logged_after)
+    previous = (
+        GlobalTagChange.objects.filter(global_tag=change.global_tag, revision__lt=change.revision)
+        .defer("logged_before", "logged_after")
+        .order_by("-revision")
+        .first()
+    )
+    if previous is not None and previous.tag_id != change.tag_id:
+        previous = None
+    if not change.has_history or not (previous is None or previous.has_history) or change.tag_id is None:
+        raise RevisionPrunedError(
+            f"What change {change.revision} of global tag {change.global_tag} removed and added is no longer stored."
+        )
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = dict(change.source or {})
+    is_deleted = change.action == ChangeAction.DELETE
+    if is_deleted or previous is None or previous.status != change.status:
+        before |= {"status": previous.status} if previous else {}
+        after |= {} if is_deleted else {"status": change.status}
+    was = {one.id: one for one in lists_at(change.tag_id, change.number - 1)}
+    now = {} if is_deleted else {one.id: one for one in lists_at(change.tag_id, change.number)}
+    _add_lists(before, [one for one in was.values() if one.id not in now])
+    _add_lists(after, [one for one in now.values() if one.id not in was])
+    return before, after, _read_rows(was, now)
+
+
+def _add_lists(side: dict[str, Any], lists: list[PastList]) -> None:
+    if lists:
+        side["payload_lists"] = {one.payload_type: one.name for one in lists}
+
+
+def _read_rows(was: dict[int, PastList], now: dict[int, PastList]) -> Iterator[tuple[str, Rows]]:
+    lists = was | now
+    versions = {
+        list_id: (was[list_id].version if list_id in was else None, now[list_id].version if list_id in now else None)
+        for list_id in sorted(lists)
+    }
+    changed = {list_id: pair for list_id, pair in versions.items() if pair[0] != pair[1]}
+    values = {
+        "list_ids": list(changed),
+        "befores": [before for before, _ in changed.values()],
+        "afters": [after for _, after in changed.values()],
+    }
+    for side, rows in groupby(stream_rows(ROWS, values), key=itemgetter("side")):
+        yield side, (_document(lists[row["payload_list_id"]].name, row) for row in rows)
+
+
+def _document(payload_list: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "payload_list": payload_list,
+        **{name: row[column] for name, column in PAYLOAD_COLUMNS.items()},
+        **{name: row[name] for name in ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")},
+    }
+
+
+def _read_logged(
+    before: dict[str, Any], after: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], Iterator[tuple[str, Rows]]]:
+    """A change that was recorded as documents, before there was a history of rows."""
+    sides = {"before": before, "after": after}
+    rows = [(side, iter(found.pop("payload_iovs"))) for side, found in sides.items() if found.get("payload_iovs")]
+    return before, after, iter(rows)
