@@ -47,6 +47,7 @@ GUIDES = {
     "explain_lookup": "[Compare the lookup strategies](compare-strategies.md)",
     "strategy_indexes": "[Compare the lookup strategies](compare-strategies.md)",
     "import_iovs": "[Move tags between databases](move-tags.md)",
+    "prune_history": "[Keep and prune the history](keep-history.md#prune-the-history)",
     "backup": "[Back up and restore](backup.md)",
     "restore": "[Back up and restore](backup.md#restore-it)",
     "record_restoration": "[Back up and restore](backup.md#a-postgresql-server-of-your-own)",
