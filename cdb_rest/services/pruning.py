@@ -30,6 +30,7 @@ DELETE_TAGS = named_sql.load("delete_unneeded_tags")
 BATCH_ROWS = 5000
 # The needed versions of so many lists are computed together, because that reads all changes once.
 BATCH_LISTS = 50
+BEFORE_ALL_NODES = -(2**31)
 
 # Called with the name of a step, how much of it is done, and the total.
 Progress = Callable[[str, int, int], None]
@@ -133,12 +134,12 @@ def _needed(lists: Sequence[int]) -> Iterator[_Needed]:
 
 
 def _delete_areas(needed: _Needed, batch: int) -> int:
-    total, node, start = 0, 0, Decimal(-1)
+    total, node, start = 0, BEFORE_ALL_NODES, Decimal(-1)
     while found := _execute(
         statement=DELETE_AREAS, values=needed._asdict() | {"node": node, "comb_iov": start, "batch": batch}
     ):
         [(node, start, considered, deleted)] = found
-        total += deleted
+        total += int(deleted)
         if considered < batch:
             break
     return total
@@ -149,7 +150,7 @@ def _repeat(statement: str, batch: int, values: dict[str, Any] | None = None) ->
     total = 0
     while True:
         [(deleted,)] = _execute(statement=statement, values=(values or {}) | {"batch": batch})
-        total += deleted
+        total += int(deleted)
         if deleted < batch:
             return total
 
