@@ -26,6 +26,7 @@ from cdb_rest.models import (
     PayloadType,
 )
 from cdb_rest.services import global_tags, insertion, payload_iovs, payload_lists, pruning
+from cdb_rest.services.history_check import find_history_faults
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -288,6 +289,23 @@ def test_after_an_interruption_no_revision_has_history_without_its_rows(monkeypa
     assert known("tag") == {revision: before["tag"][revision] for revision in (5, 6)}
     assert set(known("gone")) == {4}
     assert PayloadIOVHistory.objects.count() == 2
+
+
+def test_what_is_written_after_the_needed_versions_were_read_stays(monkeypatch):
+    make_history(revisions=4)
+    needed, expected = pruning._needed, {}
+
+    def interleaved(lists):
+        found = list(needed(lists))
+        for revision in (5, 6, 7):
+            insert("tag", 0, f"meanwhile {revision}")
+            expected[revision] = contents_now()
+        return iter(found)
+
+    monkeypatch.setattr(pruning, "_needed", interleaved)
+    pruning.prune_history(limit=pruning.Limit(keep=1), batch=2)
+    assert {revision: contents("tag", revision) for revision in (5, 6, 7)} == expected
+    assert find_history_faults() == []
 
 
 def test_what_concurrent_writers_add_stays():

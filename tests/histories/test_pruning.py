@@ -22,6 +22,7 @@ from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories
 from tests.profiles import examples
 
 STEPS = examples(400)
+MOST_STEPS = 2000
 PORTION = settings(max_examples=4, stateful_step_count=max(20, examples(50)), suppress_health_check=list(HealthCheck))
 
 
@@ -127,4 +128,5 @@ def test_what_a_pruned_history_keeps_is_as_before(world, settings):
     begin = Counter(played)
     wanted = STEPS / len(WORLDS)
     while (seen := played - begin)["steps"] < wanted or not seen["deleted rows"] or not seen["pruned lookups"]:
+        assert seen["steps"] < MOST_STEPS, seen
         run_state_machine_as_test(machine, settings=PORTION)
