@@ -1,10 +1,12 @@
 """Random histories that are pruned at random points: what is left answers as before, and is without faults."""
 
+import threading
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
@@ -13,12 +15,16 @@ from cdb_rest.domain.access import matches
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import RevisionPrunedError
 from cdb_rest.history.changes import read_change
+from cdb_rest.history.contents import past_counts
+from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.services.history_check import find_history_faults
 from cdb_rest.services.pruning import Limit, prune_history
 from tests.histories.judge import played
 from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories
+from tests.histories.test_writers import Connection
+from tests.histories.writers import Race
 from tests.profiles import examples
 
 STEPS = examples(400)
@@ -130,3 +136,31 @@ def test_what_a_pruned_history_keeps_is_as_before(world, settings):
     while (seen := played - begin)["steps"] < wanted or not seen["deleted rows"] or not seen["pruned lookups"]:
         assert seen["steps"] < MOST_STEPS, seen
         run_state_machine_as_test(machine, settings=PORTION)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_writers_at_the_same_time_lose_no_history_that_is_kept():
+    race, over, failures = Race(Connection, seed=1, tags=2), threading.Event(), []
+
+    def prune():
+        try:
+            while not over.is_set():
+                prune_history(limit=Limit(keep=5), batch=7)
+        except Exception as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    pruner = threading.Thread(target=prune)
+    pruner.start()
+    try:
+        race.run(writers=8, writes_each=8)
+    finally:
+        over.set()
+        pruner.join()
+    assert not failures
+    assert find_history_faults() == []
+    assert pruned_changes().exists()
+    for tag in GlobalTag.objects.all():
+        past = find_past(tag.name, AsOf(revision=tag.revision))
+        assert past_counts(past) == (tag.payload_lists_count, tag.payload_iov_count)
