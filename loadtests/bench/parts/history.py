@@ -8,6 +8,7 @@ again. In each, lookups in the present and at earlier revisions alternate. Respo
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from loadtests.bench.harness import Harness, columns
@@ -60,7 +61,9 @@ def measure(harness: Harness, result: Result) -> None:
         with running(settings) as service, Client(service.host) as client:
             subjects = [_change(harness, client), _append(harness, client)]
             subjects += [_replace(harness, client, size) for size in harness.sizes.history_replacements]
-            database.run('VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadListVersion", "PayloadListMembership"')
+            database.run(
+                'VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadListVersion", "PayloadListMembership"'
+            )
             for subject in subjects:
                 result.raw += _measure(harness, service, subject)
             space = _space(database)
@@ -104,11 +107,10 @@ def _replace(harness: Harness, client: Client, size: int) -> Subject:
     first = _revision(client, tag)
     for _ in range(size):
         edges = sorted([REPLACED, *source.sample(range(REPLACED + 1, UNTIL), 3), UNTIL])
-        pairs = zip(edges[:-1], edges[1:], strict=True)
         client.call(
             "POST",
             "payload-iovs/insert",
-            [_row(tag, "History", (start, 0), (end, 0)) for start, end in pairs],
+            [_row(tag, "History", (start, 0), (end, 0)) for start, end in pairwise(edges)],
         )
     revisions = {FIRST: first, MIDDLE: first + size // 2}
     return Subject("replaced", size, tag, "fixed", revisions, f"&majorIOV={(REPLACED + UNTIL) // 2}&minorIOV=0")
