@@ -134,8 +134,7 @@ def _revision(client: Client, tag: str) -> int:
 
 def _measure(harness: Harness, service: Service, subject: Subject) -> Sequence[dict[str, Any]]:
     states = [PRESENT, *subject.revisions]
-    for state in states:
-        harness.settle(subject.url(service, state), connections=service.workers * 4)
+    harness.settle(subject.url(service, PRESENT), connections=service.workers * 4)
     rows = []
     for number, state in harness.rounds(f"history, {subject.what} {subject.size:,}", states):
         load = harness.load(
