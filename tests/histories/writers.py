@@ -38,6 +38,8 @@ class Race:
         self.types = [f"{self.prefix}_{kind}" for kind in ("Gain", "Noise", "Late", "Spare")]
         self.statuses = Counter()
         self.writes = {}
+        # The lookups at revisions while the writers were writing, by tag, revision and moment.
+        self.past = {}
         self._connect, self._seed, self._discrete = connect, seed, discrete
         self._lock = threading.Lock()
         self._acknowledged = set()
@@ -59,9 +61,35 @@ class Race:
                 self._lists[tag, kind] = made["name"]
         client.close()
         begin = threading.Barrier(writers)
-        with ThreadPoolExecutor(writers) as pool:
-            for done in [pool.submit(self._write, number, writes_each, begin) for number in range(writers)]:
-                done.result()
+        over = threading.Event()
+        with ThreadPoolExecutor(writers + 1) as pool:
+            reader = pool.submit(self._read_past, over)
+            try:
+                for done in [pool.submit(self._write, number, writes_each, begin) for number in range(writers)]:
+                    done.result()
+            finally:
+                over.set()
+            reader.result()
+
+    def _read_past(self, over):
+        """Look up at random revisions beside the writers: what was answered once is answered again."""
+        client, chance = self._connect(), random.Random(f"{self._seed} past")
+        try:
+            while not over.is_set():
+                tag, revision, moment = chance.choice(self.tags), chance.randint(1, 60), chance.choice(GRID)
+                answer = self._look_up(client, tag, revision, moment)
+                # A revision in the future has no answer yet.
+                if answer is not None:
+                    key = tag, revision, moment
+                    assert self.past.setdefault(key, answer) == answer, key
+        finally:
+            client.close()
+
+    def _look_up(self, client, tag, revision, moment):
+        """The payloads that are valid at the moment, by type, at a revision; None if there is no such revision."""
+        path = f"payloadiovs/?gtName={tag}&majorIOV={moment[0]}&minorIOV={moment[1]}&strict=1&rev={revision}"
+        answer = self._do(client, "GET", path, permitted=(200, 404))
+        return None if "code" in answer else {row[0]: row[1] for row in answer}
 
     def _write(self, number, count, begin):
         client, chance = self._connect(), random.Random(f"{self._seed} {number}")
@@ -168,6 +196,7 @@ class Race:
                 if change["comment"]:
                     self._check(tag, change, before, state)
                     checked += 1
+                self._check_past(client, tag, change["revision"], state)
             self._check_end(client, tag, state)
         return checked
 
@@ -182,6 +211,15 @@ class Race:
                     request.place(0, given, since_only)
             now = self._rows(after, kind)
             assert {moment: valid_payload(now, moment) for moment in GRID} == request.v, (change["revision"], kind)
+
+    def _check_past(self, client, tag, revision, state):
+        """A lookup at each revision returns what the log says of it."""
+        rows = {kind: self._rows(state, kind) for kind in self.types}
+        for moment in GRID[revision % 5 :: 5]:
+            valid = {kind: valid_payload(of_kind, moment) for kind, of_kind in rows.items()}
+            expected = {kind: label for kind, label in valid.items() if label}
+            assert self._look_up(client, tag, revision, moment) == expected, (tag, revision, moment)
+            assert self.past.get((tag, revision, moment), expected) == expected
 
     def _find(self, side, wanted):
         rows = side.get("payload_iovs", [])
