@@ -49,14 +49,20 @@ FROM (
     ORDER BY member.payload_type COLLATE "C"
 ) AS list
 CROSS JOIN LATERAL (
-    SELECT comb_iov, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
-    FROM "PayloadIOV"
-    WHERE payload_list_id = list.id AND added_in <= list.version
-        AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
+    (
+        SELECT comb_iov, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
+        FROM "PayloadIOV"
+        WHERE payload_list_id = list.id AND added_in <= list.version
+            AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
+        ORDER BY comb_iov ASC NULLS FIRST
+    )
     UNION ALL
-    SELECT comb_iov, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
-    FROM "PayloadIOVHistory"
-    WHERE payload_list_id = list.id AND row_start IS NULL AND added_in <= list.version AND removed_in > list.version
-        AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
+    (
+        SELECT comb_iov, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
+        FROM "PayloadIOVHistory"
+        WHERE payload_list_id = list.id AND row_start IS NULL AND added_in <= list.version AND removed_in > list.version
+            AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
+        ORDER BY comb_iov ASC NULLS FIRST
+    )
     ORDER BY comb_iov ASC NULLS FIRST
 ) AS iov
