@@ -4,7 +4,7 @@ The classes are used for the OpenAPI description and for the columns to fetch. `
 without creating model instances, so that half a million rows take seconds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -67,7 +67,7 @@ class GlobalTagDocument(Shape):
 
 
 class GlobalTagItem(Shape):
-    """A global tag in a list, with its counts."""
+    """A global tag in a list, with its counts and its revision, for requests about the past."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -77,6 +77,7 @@ class GlobalTagItem(Shape):
     payload_iov_count = serializers.IntegerField()
     created = serializers.DateTimeField()
     updated = serializers.DateTimeField()
+    revision = serializers.IntegerField()
 
 
 class PayloadIOVDocument(Shape):
@@ -172,6 +173,18 @@ def stream_documents(shape: type[Shape], rows: QuerySet[Model]) -> Iterator[Docu
     layout = _layout(shape)
     for row in rows.values_list(*_paths(layout)).iterator():
         yield _assemble(layout, iter(row))
+
+
+def documents_from(shape: type[Shape], rows: Iterable[Mapping[str, Any]]) -> Iterator[Document]:
+    """Rows that are not rows of a model as documents. Nested arrays are empty.
+
+    Each row maps the columns that `shape` declares to their values. The names of the columns of related objects are
+    those of Django's queries, such as `payload_list__name`.
+    """
+    layout = _layout(shape)
+    paths = tuple(_paths(layout))
+    for row in rows:
+        yield _assemble(layout, (row[path] for path in paths))
 
 
 def document(shape: type[Shape], rows: QuerySet[Model]) -> Document | None:
