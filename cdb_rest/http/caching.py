@@ -28,7 +28,7 @@ REVISION_HEADER = "CDB-Revision"
 REVISION_MAX_AGE_SECONDS = 31_536_000
 # Developers increase it when a new version of the service responds differently for an unchanged tag. All ETags then
 # change, so that caches drop what they have stored.
-FORMAT = 1
+FORMAT = 2
 # The precondition headers of reads, by their WSGI names.
 PRECONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
 # ETags in If-None-Match that do not match this pattern, or come after the first ETAGS_READ, are ignored.

@@ -123,3 +123,32 @@ def test_of_the_past_only_superseded_rows_are_sorted(api, tag):
         cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadList"')
     check()
     assert len(b"".join(export(Selection("tag", None, ALWAYS, AsOf(revision=3)), Form.JSONL)).splitlines()) == 2999
+
+
+def test_a_window_of_the_past_begins_with_the_row_that_was_valid_then(api, tag):
+    def insert_next(url, major):
+        row = {"global_tag": "tag", "payload_type": "Gain", "payload_url": url, "checksum": "", "since": [major, 0]}
+        api.post("payload-iovs/insert", row | {"until": "next"}).ok()
+
+    def windows(query=""):
+        return [api.get(f"global-tags/tag/export?since={major},5{query}").content for major in (0, 2, 3, 4, 6)]
+
+    kept = {}
+
+    def check():
+        kept[len(kept) + 3] = windows()
+        for revision, found in kept.items():
+            assert windows(f"&rev={revision}") == found, (revision, len(kept))
+
+    api.delete("deletePayloadIOV/tag/Gain/1/0").ok()
+    check()
+    # Rows without an end stay as they are when the next one cuts their area, and are superseded only later.
+    for url, major in (("a", 1), ("b", 3), ("c", 5), ("d", 4)):
+        insert_next(url, major)
+        check()
+    for major in (3, 1, 5):
+        api.delete(f"deletePayloadIOV/tag/Gain/{major}/0").ok()
+        check()
+    insert(api, "new", [2, 0])
+    check()
+    assert len(set(map(tuple, kept.values()))) == len(kept) == 9
