@@ -26,7 +26,7 @@ Options for sizes and times accept units: `8GiB`, `500MB` (1 MB is 1000² bytes,
 | exit code | meaning |
 |---|---|
 | 0 | the command was successful |
-| 1 | it failed, or found what it looks for (`check_counts`, `check_intervals`); one line on standard error says what |
+| 1 | it failed, or found what it looks for (`check_counts`, `check_history`, `check_intervals`); standard error says what |
 | 2 | an option is unknown, missing or invalid |
 | 130 | Ctrl-C ended the command |
 """
@@ -43,10 +43,12 @@ GUIDES = {
     "reload": "[Deploy a new version](deploy.md#deploy-a-new-version)",
     "seed_scenario": "[Example data](example-data.md)",
     "check_counts": "[When data look wrong](problems.md#when-data-look-wrong)",
+    "check_history": "[Keep, prune and check the history](keep-history.md#check-the-history)",
     "check_intervals": "[When data look wrong](problems.md#when-data-look-wrong)",
     "explain_lookup": "[Compare the lookup strategies](compare-strategies.md)",
     "strategy_indexes": "[Compare the lookup strategies](compare-strategies.md)",
     "import_iovs": "[Move tags between databases](move-tags.md)",
+    "prune_history": "[Keep, prune and check the history](keep-history.md#prune-the-history)",
     "backup": "[Back up and restore](backup.md)",
     "restore": "[Back up and restore](backup.md#restore-it)",
     "record_restoration": "[Back up and restore](backup.md#a-postgresql-server-of-your-own)",

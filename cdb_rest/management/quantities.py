@@ -1,4 +1,4 @@
-"""Command line options for numbers, sizes and times, such as 8GiB, 500MB, 30s or 10min, with checks of their range.
+"""Command line options for numbers, sizes, durations and times, such as 8GiB, 30s or 2026-11-24, with checks of their range.
 
 The classes are argparse actions. All errors have the same form: "--cores must be at least 1 (got 0)". A number without
 a unit, and the result, are in the unit of the option.
@@ -8,6 +8,7 @@ import argparse
 import math
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
@@ -133,6 +134,25 @@ class Duration(_Quantity):
     """An option for a duration."""
 
     units = SECONDS
+
+
+class Time(argparse.Action):
+    """An option for a point in time: an ISO date, which means its beginning, or date and time; in UTC without a time zone."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the time, with a time zone. Raises `argparse.ArgumentError` if it is invalid."""
+        try:
+            found = datetime.fromisoformat(values)
+        except ValueError:
+            form = "a date or time such as 2026-11-24 or 2026-11-24T12:00:00Z"
+            raise argparse.ArgumentError(None, f"{option_string} must be {form} (got {values})") from None
+        setattr(namespace, self.dest, found if found.tzinfo else found.replace(tzinfo=UTC))
 
 
 # Arguments of `add_argument` for frequent kinds of options.

@@ -1,12 +1,13 @@
 """Numbers, sizes and times on command lines: their laws, and the form of their errors."""
 
 import argparse
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb_rest.management.quantities import BYTES, SECONDS, Duration, Number, Size
+from cdb_rest.management.quantities import BYTES, SECONDS, Duration, Number, Size, Time
 
 UNITS = {Size: BYTES, Duration: SECONDS}
 amounts = st.floats(0, 1e9) | st.integers(0, 10**9)
@@ -97,6 +98,21 @@ def test_errors_have_one_form():
         refusal("2TiB", action=Size, unit="GiB", most=1024, help="it")
         == "--amount must be at most 1,024 GiB (got 2TiB)"
     )
+
+
+@given(st.datetimes(datetime(1000, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC)), st.integers(-23, 23))
+def test_a_time_is_read_with_its_time_zone_or_in_utc(time, hours):
+    local = (time + timedelta(hours=hours)).replace(tzinfo=None)
+    assert read([f"{local.isoformat()}{hours:+03}:00"], action=Time) == time
+    assert read([time.replace(tzinfo=None).isoformat(" ")], action=Time) == time
+    assert read([time.date().isoformat()], action=Time) == time.replace(hour=0, minute=0, second=0, microsecond=0)
+    assert read([time.isoformat()], action=Time).tzinfo is not None
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "3d"])
+def test_an_invalid_time_is_rejected(text):
+    wanted = "a date or time such as 2026-11-24 or 2026-11-24T12:00:00Z"
+    assert refusal(text, action=Time) == f"--amount must be {wanted} (got {text})"
 
 
 def test_a_positional_argument_has_the_name_that_the_help_shows():

@@ -1,0 +1,90 @@
+"""manage.py check_history
+
+SQL by other programs changes the present without storing the past: rows that it inserts appear in earlier versions of their
+list, rows that it deletes or changes are missing there or changed there too, and lists that it attaches appear in no earlier
+revision and in no later one until the next change of the tag's lists is recorded.
+"""
+
+import contextlib
+import getpass
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
+
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.origin import Origin
+from cdb_rest.management.interruption import interruptible
+from cdb_rest.management.tables import table
+from cdb_rest.services.history_check import HistoryFault, Progress, find_history_faults
+from cdb_rest.services.history_repair import Repaired, repair_history
+
+
+class Command(BaseCommand):
+    help = (
+        "Find faults of the history: rows and areas of the past that overlap, versions of payload lists and numbers of IOVs that "
+        "differ from what was recorded, memberships of payload lists and newest entries of the change log that differ from the "
+        "present. Writes by the service cause no faults, but SQL by other programs does. Exits with 1 if a fault remains."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--tag",
+            metavar="NAME",
+            help="check this global tag only, which may be deleted, with its lists (default: all)",
+        )
+        parser.add_argument(
+            "--repair",
+            action="store_true",
+            help="repair faults without changing the present: correct memberships and the change log; let rows of other "
+            "programs begin now; drop the history of revisions that need a faulty past, so that they get 410; tags get a new "
+            "revision, frozen ones do not, and their faults remain; writes wait meanwhile",
+        )
+
+    def handle(self, *, tag: str | None, repair: bool, **options: Any) -> None:
+        begin = time.monotonic()
+        repaired = Repaired()
+        try:
+            with interruptible():
+                with snapshot(), _progress() as progress:
+                    found = find_history_faults(global_tag=tag, progress=progress)
+                self._table(found)
+                if repair and found:
+                    repaired = repair_history(global_tag=tag, origin=Origin(f"check_history ({getpass.getuser()})"))
+        except CdbError as error:
+            raise CommandError(str(error)) from error
+        took = f"{time.monotonic() - begin:.1f} s"
+        for name, revisions in sorted(repaired.dropped.items()):
+            self.stdout.write(f"Global tag {name}: the history of {len(revisions):,} revisions was dropped.")
+        if not found:
+            self.stdout.write(f"No faults found ({took}).")
+        elif not repair:
+            raise CommandError(f"faults: {len(found):,} ({took}); --repair repairs them")
+        elif repaired.left:
+            self.stdout.write("Not repaired, because the tag is frozen:")
+            self._table(repaired.left)
+            raise CommandError(f"faults not repaired: {len(repaired.left):,} ({took})")
+        else:
+            self.stdout.write(f"Faults repaired: {len(found):,} ({took}).")
+
+    def _table(self, faults: list[HistoryFault]) -> None:
+        if faults:
+            rows = [
+                (fault.kind, fault.global_tag or "-", fault.payload_list or "-", fault.description) for fault in faults
+            ]
+            self.stdout.write(table(("fault", "global tag", "payload list", "description"), rows))
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Progress]:
+    with tqdm(unit="list", desc="checking", disable=None, leave=False) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield show

@@ -1,0 +1,132 @@
+"""Random histories that are pruned at random points: what is left answers as before, and is without faults."""
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule, run_state_machine_as_test
+
+from cdb_rest.domain.access import matches
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.errors import RevisionPrunedError
+from cdb_rest.history.changes import read_change
+from cdb_rest.lookup.queries import look_up_here
+from cdb_rest.models import GlobalTag, GlobalTagChange
+from cdb_rest.services.history_check import find_history_faults
+from cdb_rest.services.pruning import Limit, prune_history
+from tests.histories.judge import played
+from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories
+from tests.profiles import examples
+
+STEPS = examples(400)
+MOST_STEPS = 2000
+PORTION = settings(max_examples=4, stateful_step_count=max(20, examples(50)), suppress_health_check=list(HealthCheck))
+
+
+class PrunedHistories(Histories):
+    """Histories of all kinds of writes, with prunings in between."""
+
+    def __init__(self):
+        super().__init__()
+        self._pruned = set()
+
+    @rule(
+        limit=st.tuples(st.just("keep"), st.integers(1, 6)) | st.tuples(st.just("before"), st.integers(0, 30)),
+        pattern=st.sampled_from([None, None, "a", "[bc]"]),
+        batch=st.integers(1, 7),
+    )
+    def prune(self, limit, pattern, batch):
+        kind, value = limit
+        if kind == "before":
+            changes = list(GlobalTagChange.objects.order_by("created"))
+            value = changes[value % len(changes)].created
+        chosen = Limit(**{kind: value}, pattern=pattern)
+        self._pruned |= expected_to_go(chosen)
+        documents = read_documents()
+        pruned = prune_history(limit=chosen, batch=batch)
+        played["pruned revisions"] += pruned.revisions
+        played["deleted rows"] += pruned.areas
+        assert self._pruned == {(change.global_tag, change.revision) for change in pruned_changes()}
+        assert self.state() == self._last
+        assert find_history_faults() == []
+        assert read_documents().items() <= documents.items()
+        self.check_past()
+
+    def check_past(self):
+        """Everything that was ever answered is answered again or has been pruned, by revision and by time."""
+        played["steps"] += 1
+        for (query, revision), (text, window, created) in self._answered.items():
+            for as_of in (AsOf(revision=revision), AsOf(time=created)):
+                asked = replace(query, as_of=as_of)
+                if (query.tag, revision) in self._pruned:
+                    with pytest.raises(RevisionPrunedError):
+                        look_up_here(asked, with_window=True)
+                    played["pruned lookups"] += 1
+                else:
+                    found = look_up_here(asked, with_window=True)
+                    assert (found.text, found.window) == (text, window), (query, revision)
+        assert find_history_faults() == []
+
+    def check_log(self):
+        """Without its first revisions, the state of a tag cannot be made from the log. `prune` compares the documents."""
+
+
+def pruned_changes():
+    return GlobalTagChange.objects.filter(has_history=False)
+
+
+def expected_to_go(limit):
+    """The revisions that a pruning drops, by the definition."""
+    changes, gone = defaultdict(list), set()
+    for change in GlobalTagChange.objects.order_by("revision"):
+        changes[change.global_tag].append(change)
+    for name, log in changes.items():
+        if limit.pattern is not None and not matches(limit.pattern, name):
+            continue
+        tag = GlobalTag.objects.filter(name=name).select_related("status").first()
+        if limit.keep is not None:
+            dropped = log[: -limit.keep]
+        else:
+            dropped = [old for old, new in pairwise(log) if new.created <= limit.before]
+            dropped += [old for old in log if old.action == "delete" and old.created <= limit.before]
+        for change in dropped:
+            is_current = tag is not None and change is log[-1]
+            is_frozen = tag is not None and (tag.status.name, change.status) == ("frozen", "frozen")
+            if not is_current and not (is_frozen and change.tag_id == tag.id):
+                gone.add((name, change.revision))
+    return gone
+
+
+def read_documents():
+    """What each change removed and added, as far as it is stored."""
+    found = {}
+    for change in GlobalTagChange.objects.order_by("id"):
+        try:
+            before, after, groups = read_change(change)
+        except RevisionPrunedError:
+            continue
+        found[change.global_tag, change.revision] = repr((before, after, [(side, list(rows)) for side, rows in groups]))
+    return found
+
+
+WORLDS = {
+    f"{extent}-{mode}": (
+        type("PrunedHistories", (PrunedHistories,), {"numbers": numbers, "discrete": mode == "discrete"}),
+        mode,
+    )
+    for extent, numbers, mode in (("small", SMALL_RANGE, "continuous"), ("full", FULL_RANGE, "discrete"))
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("world", WORLDS)
+def test_what_a_pruned_history_keeps_is_as_before(world, settings):
+    machine, settings.CDB_IOV_MODE = WORLDS[world]
+    begin = Counter(played)
+    wanted = STEPS / len(WORLDS)
+    while (seen := played - begin)["steps"] < wanted or not seen["deleted rows"] or not seen["pruned lookups"]:
+        assert seen["steps"] < MOST_STEPS, seen
+        run_state_machine_as_test(machine, settings=PORTION)
