@@ -26,17 +26,18 @@ class PastRows:
 
     def __init__(self, target: PayloadList | None, past: PastList) -> None:
         stored = PayloadIOV.objects.filter(payload_list=target).order_by("comb_iov") if target else []
-        self._stored = {iov.id: iov for iov in stored}
+        self._stored = {_start(iov): iov for iov in stored}
         # In the order of their starts. A row that the target has is the object in `_stored`, any other one a new object.
         self._wanted = [self._row(columns) for columns in past_iovs([past])]
-        self._unchanged = {iov.id for iov in self._wanted if self._stored.get(iov.id) is iov}
+        self._unchanged = {iov.id for iov in self._wanted if self._stored.get(_start(iov)) is iov}
         self.count = len(self._wanted)
         self.removed = len(self._stored) - len(self._unchanged)
         self.added = self.count - len(self._unchanged)
 
     def _row(self, columns: dict[str, Any]) -> PayloadIOV:
         iov = PayloadIOV(id=columns["id"], **{name: columns[name] for name in COLUMNS})
-        stored = self._stored.get(iov.id)
+        stored = self._stored.get(_start(iov))
+        # A copy with another id is not a difference.
         is_same = stored is not None and all(getattr(stored, name) == getattr(iov, name) for name in COLUMNS)
         return stored if stored is not None and is_same else iov
 
@@ -52,14 +53,14 @@ class PastRows:
         the list, or if no IOV has that id now. Otherwise it gets a new id. Call it only once, and only if the rows
         `differ`.
         """
-        coming = [iov for iov in self._wanted if iov.id not in self._unchanged]
+        coming = [iov for iov in self._wanted if self._stored.get(_start(iov)) is not iov]
         reused = self._lock_reusable(coming)
         placed = [iov for iov in coming if iov.id in reused]
         inserted = [iov for iov in coming if iov.id not in reused]
         _release_taken_ids(inserted)
         # Rows that keep their start, or their whole place, need not make room for others.
         staying = self._unchanged | {iov.id for iov in placed if _start(iov) == reused[iov.id]}
-        leaving = [iov for iov_id, iov in self._stored.items() if iov_id not in staying]
+        leaving = [iov for iov in self._stored.values() if iov.id not in staying]
         before, after = _with_starts(self._stored.values()), _with_starts(self._wanted)
         grown = supersede([ListChange(payload_list, before, after)], changes)
         for iov in leaving:
@@ -77,7 +78,8 @@ class PastRows:
         Those that are detached are locked. An id is not reused if the IOV has another payload now.
         """
         detached = PayloadIOV.objects.filter(id__in=[iov.id for iov in coming], payload_list=None)
-        candidates = {iov.id: iov for iov in detached.order_by("id").select_for_update()} | self._stored
+        candidates = {iov.id: iov for iov in detached.order_by("id").select_for_update()}
+        candidates |= {iov.id: iov for iov in self._stored.values() if iov.id not in self._unchanged}
         return {
             iov.id: _start(found) if found.payload_list_id else None
             for iov in coming

@@ -54,7 +54,8 @@ def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin
 
     The status of the tag does not change. If it has the contents of then already, nothing changes, whatever its status
     is. Lists that are detached come back into the tag. A list that is deleted, or attached to another tag, is replaced by
-    a new one. Lists and IOVs that the tag did not have then are detached. Missing payload types are created.
+    a new one, unless the tag's list of that type has its rows of then already. Lists and IOVs that the tag did not have
+    then are detached. Missing payload types are created.
 
     Raises `GlobalTagNotFoundError` (also if the tag was deleted by that revision), `RevisionNotFoundError`,
     `RevisionPrunedError`, `TagLockedError`, `TagFrozenError`, `ConcurrentChangeError`, or the errors of missing
@@ -104,9 +105,13 @@ def _lock_pairs(tag: GlobalTag, lists: Sequence[PastList]) -> list[_Pair]:
 
 def _plan(pair: _Pair) -> "_Plan | None":
     """The change for a payload type, None if there is none. The rows of an unchanged list are not read."""
+    past, present, target = pair.past, pair.present, pair.target
+    # A list of then that cannot come back may have been replaced already, by an earlier reversion.
+    if past is not None and target is None and present is not None and not PastRows(present, past).differ:
+        return None
     rows = None
-    if pair.past is not None and (pair.target is None or pair.target.version != pair.past.version):
-        rows = PastRows(pair.target, pair.past)
+    if past is not None and (target is None or target.version != past.version):
+        rows = PastRows(target, past)
     plan = _Plan(pair, rows)
     return plan if plan.replaces or (rows is not None and rows.differ) else None
 

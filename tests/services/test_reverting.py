@@ -184,6 +184,20 @@ def test_a_stolen_row_is_copied(tag):
     assert ids()["b", 10] == known["b", 10] and ids()["a", 0] != known["a", 0]
 
 
+def test_a_copy_stays_when_the_row_itself_could_come_back(tag):
+    """The rows are the same, so there is nothing to change."""
+    expected, known = contents(), ids()
+    other = payload_lists.create_payload_list(payload_type="Gain")
+    payload_iovs.attach_payload_iov(payload_list=other.name, iov_id=known["a", 0])
+    revert(tag, expected)
+    copy = ids()["a", 0]
+    columns = {"payload_url": "x", "major_iov": 0, "minor_iov": 0, "major_iov_end": 50, "minor_iov_end": 0}
+    payload_iovs.attach_payload_iov(payload_list=other.name, iov_id=payload_iovs.create_payload_iov(values=columns).id)
+    assert PayloadIOV.objects.get(id=known["a", 0]).payload_list is None
+    assert revert(tag, expected).types == []
+    assert ids()["a", 0] == copy != known["a", 0]
+
+
 def test_a_row_whose_payload_another_program_changed_is_not_taken(tag):
     expected, known = contents(), ids()
     payload_iovs.delete_payload_iov(global_tag="tag", payload_type="Gain", start=Moment(0, 0), end=Moment(10, 0))
@@ -229,6 +243,8 @@ def test_a_stolen_list_is_replaced_by_a_new_one(tag):
     # The thief has detached b, so it can come back itself.
     assert ids()["b", 10] == known["b", 10] and ids()["a", 0] != known["a", 0]
     assert change.attached == f"Gain_{PayloadList.objects.get(global_tag__name='tag').id}"
+    # It cannot come back now either, but its rows are there.
+    assert revert(tag, expected).types == []
 
 
 def test_a_deleted_list_is_replaced_by_a_new_one(tag):
