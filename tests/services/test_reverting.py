@@ -21,9 +21,10 @@ from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadIOVHi
 from cdb_rest.services import bulk, global_tags, insertion, payload_iovs, payload_lists, payload_types
 from cdb_rest.services.counts import find_incorrect_counts
 from cdb_rest.services.repair import find_faults
-from cdb_rest.services.reverting import TypeReversion, revert_global_tag
+from cdb_rest.services.reverting import Reversion, TypeReversion, revert_global_tag
 from tests.histories.judge import read_log
 from tests.histories.oracle import Log
+from tests.services.concurrency import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -387,3 +388,36 @@ def test_the_number_of_statements_does_not_depend_on_the_rows(tag, rows):
         done = revert_global_tag(name="tag", revision=latest)
     assert contents() == full and ids() == known and done.types[0].added >= rows
     assert len(queries) == 19, "\n".join(query["sql"][:200] for query in queries)
+
+
+def test_reversions_that_bring_back_the_same_deleted_row(tag):
+    """Both tags had it, one after the other. One gets its id, the other one a new one."""
+    tags = ["tag", *(f"tag{number}" for number in range(4))]
+    wanted = {"tag": tag}
+    iov_id = ids()["a", 0]
+    for name in tags[1:]:
+        global_tags.create_global_tag(name=name, status="unlocked")
+        made = payload_lists.create_payload_list(payload_type="Gain")
+        payload_lists.attach_payload_list(global_tag=name, payload_list=made.name)
+        payload_iovs.attach_payload_iov(payload_list=made.name, iov_id=iov_id)
+        wanted[name] = revision(name)
+    expected = {name: past_contents(wanted[name], name) for name in tags}
+    payload_iovs.delete_payload_iov(global_tag=tags[-1], payload_type="Gain", start=Moment(0, 0), end=Moment(10, 0))
+    results = together([lambda name=name: revert_global_tag(name=name, revision=wanted[name]) for name in tags])
+    assert all(isinstance(result, Reversion) for result in results), results
+    assert {name: contents(name) for name in tags} == expected
+    assert [ids(tag=name)["a", 0] for name in tags].count(iov_id) == 1
+    assert find_faults() == []
+
+
+def test_reversions_of_one_tag_queue(tag):
+    insert("c", 5)
+    expected = contents()
+    latest = revision()
+    results = together([lambda to=to: revert_global_tag(name="tag", revision=to) for to in [tag, latest] * 6])
+    assert all(isinstance(result, Reversion) for result in results), results
+    revisions = [result.revision for result in results if result.revision]
+    assert sorted(revisions) == list(range(latest + 1, latest + 1 + len(revisions)))
+    for number in range(latest + 1, latest + 1 + len(revisions)):
+        assert past_contents(number) in (expected, past_contents(tag))
+    assert find_faults() == []
