@@ -199,6 +199,19 @@ def test_a_copy_stays_when_the_row_itself_could_come_back(tag):
     assert ids()["a", 0] == copy != known["a", 0]
 
 
+def test_a_row_that_stands_for_its_former_rest_stays(tag):
+    """Two parts of a split row have the same payload, so one may be where the other was."""
+    known = ids()
+    split = insert("c", 3, 6)
+    expected = contents()
+    revert(tag, past_contents(tag))
+    # It moves the whole row to where its second part was.
+    insert("d", 0, 6)
+    assert ids()["a", 6] == known["a", 0]
+    revert(split, expected)
+    assert ids()["a", 6] == known["a", 0] != ids()["a", 0]
+
+
 def test_a_row_whose_payload_another_program_changed_is_not_taken(tag):
     expected, known = contents(), ids()
     payload_iovs.delete_payload_iov(global_tag="tag", payload_type="Gain", start=Moment(0, 0), end=Moment(10, 0))
