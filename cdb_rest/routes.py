@@ -142,6 +142,7 @@ ROUTES = (
     Route("inserting.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
     Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), queries={"": 8}),
+    Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
     Route(
         "export.ExportView", ("global-tags/<str:name>/export",),
         queries={"": 6, "payload_type=Type0&format=jsonl": 8, "rev=2": 6, "payload_type=Type0&rev=2": 7},

@@ -159,6 +159,34 @@ class ChangeDocument(ChangeItem):
     after = serializers.JSONField()
 
 
+class TypeReversionDocument(Shape):
+    """The change of a global tag by a reversion, for one payload type.
+
+    `list_detached` and `list_attached` are the names of the lists that left the tag and came into it, or null.
+    `list_created` says whether the attached list is new. In a dry run, a new list has no name yet.
+    """
+
+    payload_type = serializers.CharField()
+    list_detached = serializers.CharField(allow_null=True)
+    list_attached = serializers.CharField(allow_null=True)
+    list_created = serializers.BooleanField()
+    payload_iovs_removed = serializers.IntegerField()
+    payload_iovs_added = serializers.IntegerField()
+
+
+class ReversionResult(Shape):
+    """The response to a reversion: the changes for each payload type that differed.
+
+    `revision` is the new revision of the tag. It is null in a dry run, and if nothing differed.
+    """
+
+    detail = serializers.CharField()
+    dry_run = serializers.BooleanField()
+    changed = serializers.BooleanField()
+    revision = serializers.IntegerField(allow_null=True)
+    payload_types = TypeReversionDocument(many=True)
+
+
 def documents(shape: type[Shape], rows: QuerySet[Model], also: tuple[str, ...] = ()) -> list[Document]:
     """The rows as documents, in one query. `also` names further columns to include. Nested arrays are empty."""
     layout = _layout(shape) + tuple((column, column) for column in also)
