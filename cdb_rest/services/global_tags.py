@@ -26,7 +26,7 @@ from cdb_rest.models import (
     payload_columns,
 )
 from cdb_rest.services.change_log import Changes
-from cdb_rest.services.history import drop_history, supersede_lists
+from cdb_rest.services.history import drop_history, in_other_tags, supersede_lists
 from cdb_rest.services.locks import check_tag, lock_global_tag, lock_global_tags_shared
 from cdb_rest.services.restorations import check_not_retired
 from cdb_rest.services.transactions import write
@@ -174,8 +174,9 @@ def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = 
     check_tag(tag, Action.DELETE, origin)
     lists = list(PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update())
     ids = [payload_list.id for payload_list in lists]
+    # The past of other tags in which a list was before needs its rows in any case.
+    supersede_lists(ids if keep_history else in_other_tags(tag.id, ids))
     if keep_history:
-        supersede_lists(ids)
         DeletedGlobalTag.objects.create(
             id=tag.id, name=tag.name, author=tag.author, description=tag.description, created=tag.created
         )

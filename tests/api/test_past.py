@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadType
+from cdb_rest.services.global_tags import delete_global_tag
 from tests.api.cached import LOOKUP, insert
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -199,3 +200,13 @@ def test_a_clone_that_is_not_possible(api, tag, query, status, code):
     answer = api.post(f"cloneGlobalTag/tag/copy?{query}")
     assert (answer.status, answer.json["code"]) == (status, code)
     assert not GlobalTag.objects.exists() and not PayloadType.objects.exists()
+
+
+def test_a_deletion_without_history_keeps_the_past_of_other_tags(api, tag):
+    name = api.get("gtPayloadLists/tag").ok()["Gain"]
+    before = fetch(past("globalTag/tag", f"rev={GlobalTag.objects.get(name='tag').revision}"))[2]
+    api.post("gt", {"name": "scenario", "status": "unlocked"}).ok()
+    api.put("pl_attach", {"global_tag": "scenario", "payload_list": name}).ok()
+    delete_global_tag(name="scenario", keep_history=False)
+    assert fetch(past("globalTag/tag", "rev=2"))[2] == before
+    assert fetch(past("globalTag/scenario", "rev=2"))[0] == 410
