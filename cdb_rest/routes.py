@@ -61,7 +61,7 @@ MOMENT = "gtName=tag0&majorIOV=1&minorIOV=0"
 ROUTES = (
     Route(
         "lookup.LookupView", ("payloadiovs/", "payload-iovs/query/"),
-        pool=Pool.LOOKUPS, is_cached=True, queries={MOMENT: 1},
+        pool=Pool.LOOKUPS, is_cached=True, queries={MOMENT: 1, f"{MOMENT}&rev=2": 1},
     ),
     Route(
         "global_tags.GlobalTagCollectionView", ("global-tags",),
@@ -73,11 +73,12 @@ ROUTES = (
     ),
     Route(
         "global_tags.GlobalTagByNameView", ("globalTag/<str:name>", "global-tags/<str:name>"),
-        pool=Pool.LOOKUPS_IF_LIGHT, is_cached=True, queries={"": 6, "light": 1},
+        pool=Pool.LOOKUPS_IF_LIGHT, is_cached=True,
+        queries={"": 6, "light": 1, "rev=2": 8, "light&rev=2": 6},
     ),
     Route(
         "global_tags.PayloadListsOfGlobalTagView", ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
-        pool=Pool.LOOKUPS, is_cached=True, queries={"": 1},
+        pool=Pool.LOOKUPS, is_cached=True, queries={"": 1, "rev=2": 5},
     ),
     Route(
         "global_tags.GlobalTagCloneView",
@@ -141,8 +142,10 @@ ROUTES = (
     Route("inserting.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
     Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), queries={"": 8}),
+    Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
     Route(
-        "export.ExportView", ("global-tags/<str:name>/export",), queries={"": 6, "payload_type=Type0&format=jsonl": 8}
+        "export.ExportView", ("global-tags/<str:name>/export",),
+        queries={"": 6, "payload_type=Type0&format=jsonl": 8, "rev=2": 6, "payload_type=Type0&rev=2": 7},
     ),
     Route(
         "settings.PublicSettingView", ("user_settings/<str:name>", "settings/<str:name>"),

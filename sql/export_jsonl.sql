@@ -1,5 +1,5 @@
--- Send the rows of export_rows.sql, which replace {rows}, to the client as JSON objects, one per line. Parameters: those of
--- export_rows.sql.
+-- Send the rows of export_rows.sql or export_past_rows.sql, which replace {rows}, to the client as JSON objects, one per line.
+-- Parameters: those of the rows.
 -- The text format of COPY would double backslashes. The CSV format leaves the lines unchanged, because its quote and
 -- delimiter are characters that JSON text never contains.
 COPY (

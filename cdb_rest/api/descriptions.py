@@ -8,6 +8,17 @@ from cdb_rest.domain.moment import OPEN
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer", "minimum": 0, "maximum": OPEN}
+# The parameters of `parse_as_of`.
+AS_OF = [
+    OpenApiParameter(
+        "rev", NUMBER, description="A revision of the tag, also of one that was deleted: respond as it was then."
+    ),
+    OpenApiParameter(
+        "at",
+        {"type": "string", "format": "date-time"},
+        description="A time instead of a revision: the newest revision then. Without a time zone, it is in UTC.",
+    ),
+]
 
 
 def required(name: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:

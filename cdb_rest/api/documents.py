@@ -4,7 +4,7 @@ The classes are used for the OpenAPI description and for the columns to fetch. `
 without creating model instances, so that half a million rows take seconds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -67,7 +67,7 @@ class GlobalTagDocument(Shape):
 
 
 class GlobalTagItem(Shape):
-    """A global tag in a list, with its counts."""
+    """A global tag in a list, with its counts and its revision, for requests about the past."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -77,6 +77,7 @@ class GlobalTagItem(Shape):
     payload_iov_count = serializers.IntegerField()
     created = serializers.DateTimeField()
     updated = serializers.DateTimeField()
+    revision = serializers.IntegerField()
 
 
 class PayloadIOVDocument(Shape):
@@ -158,6 +159,34 @@ class ChangeDocument(ChangeItem):
     after = serializers.JSONField()
 
 
+class TypeReversionDocument(Shape):
+    """The change of a global tag by a reversion, for one payload type.
+
+    `list_detached` and `list_attached` are the names of the lists that left the tag and came into it, or null.
+    `list_created` says whether the attached list is new. In a dry run, a new list has no name yet.
+    """
+
+    payload_type = serializers.CharField()
+    list_detached = serializers.CharField(allow_null=True)
+    list_attached = serializers.CharField(allow_null=True)
+    list_created = serializers.BooleanField()
+    payload_iovs_removed = serializers.IntegerField()
+    payload_iovs_added = serializers.IntegerField()
+
+
+class ReversionResult(Shape):
+    """The response to a reversion: the changes for each payload type that differed.
+
+    `revision` is the new revision of the tag. It is null in a dry run, and if nothing differed.
+    """
+
+    detail = serializers.CharField()
+    dry_run = serializers.BooleanField()
+    changed = serializers.BooleanField()
+    revision = serializers.IntegerField(allow_null=True)
+    payload_types = TypeReversionDocument(many=True)
+
+
 def documents(shape: type[Shape], rows: QuerySet[Model], also: tuple[str, ...] = ()) -> list[Document]:
     """The rows as documents, in one query. `also` names further columns to include. Nested arrays are empty."""
     layout = _layout(shape) + tuple((column, column) for column in also)
@@ -172,6 +201,18 @@ def stream_documents(shape: type[Shape], rows: QuerySet[Model]) -> Iterator[Docu
     layout = _layout(shape)
     for row in rows.values_list(*_paths(layout)).iterator():
         yield _assemble(layout, iter(row))
+
+
+def documents_from(shape: type[Shape], rows: Iterable[Mapping[str, Any]]) -> Iterator[Document]:
+    """Rows that are not rows of a model as documents. Nested arrays are empty.
+
+    Each row maps the columns that `shape` declares to their values. The names of the columns of related objects are
+    those of Django's queries, such as `payload_list__name`.
+    """
+    layout = _layout(shape)
+    paths = tuple(_paths(layout))
+    for row in rows:
+        yield _assemble(layout, (row[path] for path in paths))
 
 
 def document(shape: type[Shape], rows: QuerySet[Model]) -> Document | None:

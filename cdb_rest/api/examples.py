@@ -20,6 +20,7 @@ GLOBAL_TAG = {
     "payload_iov_count": 100,
     "created": TIME,
     "updated": TIME,
+    "revision": 1,
 }
 PAYLOAD_IOV = {
     "id": 10,

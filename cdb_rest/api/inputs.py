@@ -130,6 +130,14 @@ class InsertInput(Input):
         }
 
 
+class RevertInput(Input):
+    """The revision to which a global tag is reverted. With `dry_run`, nothing changes."""
+
+    revision = NumberField()
+    dry_run = serializers.BooleanField(default=False)
+    comment = TextField(max_length=COMMENT_LENGTH, required=False, allow_blank=True)
+
+
 def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
     """The rows to insert, in the form of `insert_payloads`, and whether the request is a dry run.
 

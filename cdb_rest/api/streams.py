@@ -12,7 +12,7 @@ import itertools
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from cdb_rest.api.documents import (
@@ -21,7 +21,6 @@ from cdb_rest.api.documents import (
     NestedGlobalTag,
     NestedPayloadList,
     PayloadIOVDocument,
-    Shape,
     document_of,
     documents,
     stream_documents,
@@ -59,12 +58,12 @@ def can_detect_truncation(request: HttpRequest) -> bool:
 
 def payload_iovs(rows: QuerySet[PayloadIOV]) -> HttpResponseBase:
     """A JSON array of IOVs, ordered by id."""
-    return _respond(_array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
+    return respond(_array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
 
 
 def payload_lists(rows: QuerySet[PayloadList]) -> HttpResponseBase:
     """A JSON array of payload lists, ordered by id, each with its IOVs, ordered by start."""
-    return _respond(_array(_payload_lists(rows)))
+    return respond(_array(_payload_lists(rows)))
 
 
 def payload_list(rows: QuerySet[PayloadList], missing: NotFoundError) -> HttpResponseBase:
@@ -72,12 +71,12 @@ def payload_list(rows: QuerySet[PayloadList], missing: NotFoundError) -> HttpRes
 
     Raises `missing` if `rows` is empty. `rows` should match only one list.
     """
-    return _respond(_first(_payload_lists(rows), missing))
+    return respond(_first(_payload_lists(rows), missing))
 
 
 def global_tags(rows: QuerySet[GlobalTag]) -> HttpResponseBase:
     """A JSON array of global tags with their payload lists, both ordered by id, and their IOVs, ordered by start."""
-    return _respond(_array(_global_tags(rows)))
+    return respond(_array(_global_tags(rows)))
 
 
 def global_tag(rows: QuerySet[GlobalTag], missing: NotFoundError) -> HttpResponseBase:
@@ -85,7 +84,7 @@ def global_tag(rows: QuerySet[GlobalTag], missing: NotFoundError) -> HttpRespons
 
     Raises `missing` if `rows` is empty. `rows` should match only one tag.
     """
-    return _respond(_first(_global_tags(rows), missing))
+    return respond(_first(_global_tags(rows), missing))
 
 
 def conditional_global_tag(
@@ -105,8 +104,8 @@ def conditional_global_tag(
         headers.update(headers_of(tag))
         del tag["version"], tag["modified"]
 
-    # `_respond` makes the first piece, so the tag has been read when it returns.
-    response = _respond(_first(_global_tags(rows.with_version(), note), missing))
+    # `respond` makes the first piece, so the tag has been read when it returns.
+    response = respond(_first(_global_tags(rows.with_version(), note), missing))
     for name, value in headers.items():
         response[name] = value
     if not large[0]:
@@ -119,7 +118,7 @@ def change(rows: QuerySet[GlobalTagChange], missing: Callable[[], NotFoundError]
 
     Raises the error that `missing` returns if `rows` is empty, and those of `read_change`. `rows` should match only one change.
     """
-    return _respond(_change(rows, missing))
+    return respond(_change(rows, missing))
 
 
 def _change(rows: QuerySet[GlobalTagChange], missing: Callable[[], NotFoundError]) -> Generator[bytes]:
@@ -141,11 +140,11 @@ def _change(rows: QuerySet[GlobalTagChange], missing: Callable[[], NotFoundError
     yield b"}"
 
 
-class _ByParent:
+class ByParent:
     """A stream of documents that are sorted by parent. `parent_key` is their member with the name of the parent."""
 
-    def __init__(self, shape: type[Shape], rows: QuerySet[Model], parent_key: str) -> None:
-        self._documents = stream_documents(shape, rows)
+    def __init__(self, documents: Iterator[Document], parent_key: str) -> None:
+        self._documents = documents
         self._parent_key = parent_key
         self._next = next(self._documents, None)
 
@@ -166,38 +165,43 @@ def _global_tags(rows: QuerySet[GlobalTag], note: Callable[[Document], None] | N
         for tag in tags:
             note(tag)
     ids = [tag["id"] for tag in tags]
-    lists = _ByParent(
-        NestedPayloadList,
-        PayloadList.objects.filter(global_tag__in=ids).order_by("global_tag_id", "id"),
+    lists = ByParent(
+        stream_documents(
+            NestedPayloadList, PayloadList.objects.filter(global_tag__in=ids).order_by("global_tag_id", "id")
+        ),
         "global_tag",
     )
-    iovs = _ByParent(
-        PayloadIOVDocument,
-        PayloadIOV.objects.filter(payload_list__global_tag__in=ids).order_by(
-            "payload_list__global_tag_id", "payload_list_id", "comb_iov"
+    iovs = ByParent(
+        stream_documents(
+            PayloadIOVDocument,
+            PayloadIOV.objects.filter(payload_list__global_tag__in=ids).order_by(
+                "payload_list__global_tag_id", "payload_list_id", "comb_iov"
+            ),
         ),
         "payload_list",
     )
     for tag in tags:
-        yield _nested(tag, "payload_lists", (_with_iovs(found, iovs) for found in lists.of(tag)))
+        yield nested(tag, "payload_lists", (with_iovs(found, iovs) for found in lists.of(tag)))
 
 
 def _payload_lists(rows: QuerySet[PayloadList]) -> Iterator[Element]:
     lists = stream_documents(NestedPayloadList, rows.order_by("id"))
-    iovs = _ByParent(
-        PayloadIOVDocument,
-        PayloadIOV.objects.filter(payload_list__in=rows).order_by("payload_list_id", "comb_iov"),
+    iovs = ByParent(
+        stream_documents(
+            PayloadIOVDocument, PayloadIOV.objects.filter(payload_list__in=rows).order_by("payload_list_id", "comb_iov")
+        ),
         "payload_list",
     )
     for found in lists:
-        yield _with_iovs(found, iovs)
+        yield with_iovs(found, iovs)
 
 
-def _with_iovs(found: Document, iovs: _ByParent) -> Element:
-    return _nested(found, "payload_iov", ((dump(iov),) for iov in iovs.of(found)))
+def with_iovs(found: Document, iovs: ByParent) -> Element:
+    """A payload list as JSON with its IOVs, which are the next ones of `iovs`."""
+    return nested(found, "payload_iov", ((dump(iov),) for iov in iovs.of(found)))
 
 
-def _nested(document: Document, key: str, elements: Iterable[Element]) -> Element:
+def nested(document: Document, key: str, elements: Iterable[Element]) -> Element:
     """The document as JSON, with `elements` as the array of the member `key`, which is not the first or the last."""
     keys = list(document)
     place = keys.index(key)
@@ -224,7 +228,8 @@ def _first(elements: Iterator[Element], missing: NotFoundError) -> Generator[byt
     yield from element
 
 
-def _respond(pieces: Generator[bytes]) -> HttpResponseBase:
+def respond(pieces: Generator[bytes]) -> HttpResponseBase:
+    """A JSON response with these pieces, which are made in one snapshot; the first ones before it returns."""
     body = Body(_in_snapshot(pieces))
     if body.is_whole:
         # It has a Content-Length, so that a client can detect that it was truncated.

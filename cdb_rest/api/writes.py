@@ -1,6 +1,6 @@
 """Parts of requests and responses that writes have in common.
 
-All writes read their origin from the request. Only insertions accept an idempotency key (`respond_to_write`).
+All writes read their origin from the request. Only insertions and reversions accept an idempotency key (`respond_to_write`).
 """
 
 import hashlib
@@ -33,7 +33,7 @@ WRITE_HEADERS = [
         str,
         OpenApiParameter.HEADER,
         description="A new UUID. Within `CDB_IDEMPOTENCY_HOURS`, a request that is sent again with it gets the first response, "
-        "and nothing is inserted twice.",
+        "and nothing is stored twice.",
     ),
     OpenApiParameter(
         COMMENT_HEADER, str, OpenApiParameter.HEADER, description="Why the change is made, for the change log."
@@ -99,8 +99,8 @@ def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
     if not KEY.fullmatch(key):
         message = f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID."
         raise InvalidInputError(message, {KEY_HEADER: [message]})
-    route = type(request.parser_context["view"]).__name__
-    content = orjson.dumps([route, request.data], option=orjson.OPT_SORT_KEYS)
+    route, in_path = type(request.parser_context["view"]).__name__, request.parser_context["kwargs"]
+    content = orjson.dumps([route, request.data, *([in_path] if in_path else [])], option=orjson.OPT_SORT_KEYS)
     digest = hashlib.sha256(content).hexdigest()
     principal = principal_of(request.META)
     # An unknown client may repeat a request from another address.

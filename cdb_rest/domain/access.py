@@ -41,7 +41,7 @@ Object = str | All | None
 MEANINGS = {
     Role.READER: "read, where reads are not open to all clients",
     Role.CONTRIBUTOR: "insert into unlocked tags; create payload types, payload lists and payload IOVs",
-    Role.MANAGER: "create, clone, lock, unlock and delete tags; extend locked tags; remove lists and IOVs",
+    Role.MANAGER: "create, clone, lock, unlock, revert and delete tags; extend locked tags; remove lists and IOVs",
     Role.PUBLISHER: "freeze tags, which cannot be undone",
     Role.ADMINISTRATOR: "change rules and tokens",
 }
@@ -55,6 +55,7 @@ ACTIONS = {
     "clone": Role.MANAGER,
     "lock": Role.MANAGER,
     "unlock": Role.MANAGER,
+    "revert": Role.MANAGER,
     "delete": Role.MANAGER,
     "freeze": Role.PUBLISHER,
     "administer": Role.ADMINISTRATOR,

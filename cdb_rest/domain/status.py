@@ -22,6 +22,7 @@ class Action(Enum):
     ADD_IOV = "payload IOVs cannot be added"
     REMOVE_IOV = "payload IOVs cannot be removed"
     DELETE = "it cannot be deleted"
+    REVERT = "it cannot be reverted"
 
 
 # The role that each action needs on an unlocked tag.
@@ -31,6 +32,7 @@ ROLES = {
     Action.ADD_IOV: Role.CONTRIBUTOR,
     Action.REMOVE_IOV: Role.MANAGER,
     Action.DELETE: Role.MANAGER,
+    Action.REVERT: Role.MANAGER,
 }
 # A locked tag accepts a list of a new payload type, and IOVs for intervals that no IOV covers yet.
 PERMITTED_WHEN_LOCKED = {Action.ADD_LIST, Action.ADD_IOV}

@@ -11,12 +11,14 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.connections.reads import fetch_all
+from cdb_rest.domain.errors import RevisionPrunedError
 from cdb_rest.history.revisions import Past
 from cdb_rest.models import payload_columns
 
 PAYLOAD_LISTS = named_sql.load("past_payload_lists")
 PAYLOAD_IOVS = payload_columns.load("past_payload_iovs")
 COUNTS = named_sql.load("past_counts")
+GLOBAL_TAG = named_sql.load("past_global_tag")
 
 
 class PastList(NamedTuple):
@@ -27,6 +29,28 @@ class PastList(NamedTuple):
     payload_type: str
     created: datetime
     version: int
+
+
+class PastTag(NamedTuple):
+    """Attributes of a tag in the past that `Past` does not have. The status is None if it does not exist any more."""
+
+    author: str
+    description: str
+    created: datetime
+    status_id: int | None
+    status_description: str | None
+    status_created: datetime | None
+
+
+def past_tag(past: Past) -> PastTag:
+    """The attributes of the tag, which may have been deleted since then.
+
+    Raises `RevisionPrunedError` if another program deleted it, so that they are not stored.
+    """
+    rows = fetch_all(GLOBAL_TAG, {"tag_id": past.tag_id, "status": past.status})
+    if not rows:
+        raise RevisionPrunedError(f"What global tag {past.tag} was at revision {past.revision} is no longer stored.")
+    return PastTag(*rows[0])
 
 
 def past_lists(past: Past) -> list[PastList]:

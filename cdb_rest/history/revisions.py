@@ -1,7 +1,7 @@
 """Revisions of global tags: the state that a request asks for by revision or time."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db.models.functions import Now
 from django.db.models.lookups import GreaterThanOrEqual
@@ -9,6 +9,8 @@ from django.db.models.lookups import GreaterThanOrEqual
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionNotFoundError, RevisionPrunedError
 from cdb_rest.models import ChangeAction, GlobalTag, GlobalTagChange
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class Past:
     @property
     def version(self) -> str:
         """The version for ETags, as the SQL function cdb_answer_at computes it."""
-        return f"{self.revision}-{int(self.created.timestamp() * 1_000_000):x}"
+        # In whole microseconds. `timestamp()` is a float, which is not exact enough from 2038 on.
+        return f"{self.revision}-{(self.created - EPOCH) // timedelta(microseconds=1):x}"
 
 
 def find_past(tag: str, as_of: AsOf) -> Past:

@@ -16,8 +16,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, parse_http_date_safe
 
+from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.status import Status
-from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
+from cdb_rest.history.revisions import find_past
+from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators, past_state
 from cdb_rest.lookup.queries import find_state, find_state_of_all
 
 # The revision of the global tag from which a response was made, so that clients can log it and ask for it again.
@@ -26,7 +28,7 @@ REVISION_HEADER = "CDB-Revision"
 REVISION_MAX_AGE_SECONDS = 31_536_000
 # Developers increase it when a new version of the service responds differently for an unchanged tag. All ETags then
 # change, so that caches drop what they have stored.
-FORMAT = 1
+FORMAT = 2
 # The precondition headers of reads, by their WSGI names.
 PRECONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
 # ETags in If-None-Match that do not match this pattern, or come after the first ETAGS_READ, are ignored.
@@ -46,7 +48,8 @@ def digest_of(*query: Any) -> str:
 class Resource(NamedTuple):
     """A resource with an ETag.
 
-    `digest` is that of its query. `find` reads the tag's state: None for an unknown tag. It raises `django.db.Error`.
+    `digest` is that of its query. `find` reads the tag's state: None for an unknown tag. It raises `django.db.Error`, and
+    for a state in the past the errors of `find_past`.
     """
 
     digest: str
@@ -58,14 +61,26 @@ class Resource(NamedTuple):
         return cls(digest_of("globalTags"), find_state_of_all)
 
     @classmethod
-    def tag(cls, name: str, *, light: bool) -> "Resource":
+    def tag(cls, name: str, *, light: bool, as_of: AsOf | None = None) -> "Resource":
         """A tag with its payload lists and IOVs, or with their numbers only (`light`)."""
-        return cls(digest_of("globalTag", name, light), lambda: find_state(name))
+        return cls._of_tag(name, as_of, "globalTag", light)
 
     @classmethod
-    def payload_lists(cls, name: str) -> "Resource":
+    def payload_lists(cls, name: str, as_of: AsOf | None = None) -> "Resource":
         """The names of a tag's payload lists."""
-        return cls(digest_of("gtPayloadLists", name), lambda: find_state(name))
+        return cls._of_tag(name, as_of, "gtPayloadLists")
+
+    @classmethod
+    def export(cls, name: str, as_of: AsOf, *selection: Any) -> "Resource":
+        """An export of the past. `selection` is what decides it besides the state, as for `digest_of`."""
+        return cls._of_tag(name, as_of, "export", *selection)
+
+    @classmethod
+    def _of_tag(cls, name: str, as_of: AsOf | None, kind: str, *query: Any) -> "Resource":
+        if as_of is None:
+            return cls(digest_of(kind, name, *query), lambda: find_state(name))
+        digest = digest_of(kind, name, *query, str(as_of))
+        return cls(digest, lambda: past_state(find_past(name, as_of).version, as_of))
 
 
 def headers_of(state: State, digest: str) -> dict[str, str]:
@@ -104,7 +119,8 @@ def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
 def conditional_get(meta: Mapping[str, Any], resource: Resource) -> HttpResponse | None:
     """A 304 response if the request has validators that match the current state, else None.
 
-    Only the state is read, and only if there are validators. None also for an unknown tag. Raises `django.db.Error`.
+    Only the state is read, and only if there are validators. None also for an unknown tag. Raises the errors of
+    `Resource.find`.
     """
     validators = read_validators(meta, resource.digest)
     state = None if validators == NO_VALIDATORS else resource.find()

@@ -89,6 +89,11 @@ class State:
     modified: datetime | None
 
 
+def past_state(version: str, as_of: AsOf) -> State:
+    """The state of a tag in the past, by its version: it can change only if the request asks for a time."""
+    return State(version, REVISION if as_of.time is None else TIME, None)
+
+
 @dataclass(frozen=True, slots=True)
 class Validators:
     """The validators of a conditional GET: versions (`If-None-Match`) or a time (`If-Modified-Since`).

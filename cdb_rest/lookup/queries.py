@@ -28,6 +28,7 @@ from cdb_rest.lookup.model import (
     LookupResult,
     State,
     Validators,
+    past_state,
 )
 from cdb_rest.metrics import counts
 from cdb_rest.models.global_tag import VERSION_OF_ALL
@@ -79,7 +80,7 @@ def _look_up_past(query: LookupQuery, as_of: AsOf, validators: Validators, *, wi
         raise missing_revision(query.tag, as_of)
     check_readable(query.tag, revision, has_history=has_history, is_deleted=is_deleted)
     window = _window(since, until) if with_window and text is not None else None
-    return LookupResult(State(version, REVISION if as_of.time is None else TIME, None), text, window)
+    return LookupResult(past_state(version, as_of), text, window)
 
 
 def _window(since: Decimal | None, until: Decimal | None) -> Interval:

@@ -11,6 +11,8 @@ from cdb_rest.domain.moment import OPEN, Moment
 
 # Valid numbers have fewer digits. The limit avoids the conversion of long texts.
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
+# The parameters that ask for a state in the past.
+AS_OF = ("rev", "at")
 UNENCODED_PLUS = re.compile(r" (\d\d(?::?\d\d)?)$")
 
 

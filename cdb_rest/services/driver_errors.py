@@ -40,6 +40,8 @@ CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
     "revoked_token_once": (ConcurrentChangeError, "The same token was revoked at the same moment; try again."),
     "access_rule_kind": (InvalidInputError, "The kind of an access rule is unknown."),
     "access_rule_role": (InvalidInputError, "The role of an access rule is unknown."),
+    # Two reversions bring back the same deleted IOV.
+    "PayloadIOV_pkey": (ConcurrentChangeError, "The same payload IOV was stored at the same moment; try again."),
     "payload_iov_lookup": (OverlapError, "An IOV of the payload list starts at the same moment."),
     "payload_iov_not_negative": (InvalidInputError, "Moments and sizes must not be negative."),
     "payload_iov_end_not_before_start": (InvalidInputError, "The end of an interval must not be before its start."),

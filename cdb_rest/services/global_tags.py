@@ -4,9 +4,17 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.access import All, Role
-from cdb_rest.domain.errors import GlobalTagNotFoundError, StatusNotFoundError
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.errors import (
+    ConcurrentChangeError,
+    GlobalTagNotFoundError,
+    PayloadTypeNotFoundError,
+    StatusNotFoundError,
+)
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action, Status, check_status_change, check_status_name, role_for_status
+from cdb_rest.history.contents import past_lists, past_tag
+from cdb_rest.history.revisions import Past, find_past
 from cdb_rest.models import (
     ChangeAction,
     DeletedGlobalTag,
@@ -14,16 +22,18 @@ from cdb_rest.models import (
     GlobalTagStatus,
     PayloadIOV,
     PayloadList,
+    PayloadType,
     payload_columns,
 )
 from cdb_rest.services.change_log import Changes
-from cdb_rest.services.history import drop_history, supersede_lists
+from cdb_rest.services.history import drop_history, in_other_tags, supersede_lists
 from cdb_rest.services.locks import check_tag, lock_global_tag, lock_global_tags_shared
 from cdb_rest.services.restorations import check_not_retired
 from cdb_rest.services.transactions import write
 
 APPLY_DEFERRED_COUNTS = named_sql.load("apply_deferred_counts")
 CLONE = payload_columns.load("clone_global_tag")
+CLONE_PAST = payload_columns.load("clone_past")
 
 
 @write
@@ -70,21 +80,18 @@ def add_global_tag(*, name: str, status: str, author: str, description: str) -> 
 
 
 @write
-def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> GlobalTag:
+def clone_global_tag(*, source: str, target: str, as_of: AsOf | None = None, origin: Origin = UNKNOWN) -> GlobalTag:
     """Create the unlocked tag `target` with copies of all lists and IOVs of `source`, which may have any status.
 
-    Raises `GlobalTagNotFoundError`, `NameTakenError`, or the errors of missing permissions.
+    `as_of` selects a state in the past, also of a tag that was deleted. Raises `GlobalTagNotFoundError`,
+    `NameTakenError`, or the errors of missing permissions; for the past also `RevisionNotFoundError`, `RevisionPrunedError`,
+    or `PayloadTypeNotFoundError` if a payload type was deleted since then.
     """
     origin.principal.require(Role.MANAGER, target, All.ALL)
-    original = GlobalTag.objects.filter(name=source).first()
-    if original is None or not lock_global_tags_shared([original.id]):
-        raise GlobalTagNotFoundError(source)
-    clone, changes = add_global_tag(
-        name=target, status=Status.UNLOCKED, author=original.author, description=original.description
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
-        [(revision,)] = cursor.fetchall()
+    if as_of is None:
+        clone, changes, revision = _copy_present(source, target)
+    else:
+        clone, changes, revision = _copy_past(find_past(source, as_of), target)
     change = changes.of_tag(clone.id)
     change.source = {"clone_of": {"global_tag": source, "revision": revision}}
     for payload_list in PayloadList.objects.filter(global_tag=clone):
@@ -95,6 +102,43 @@ def clone_global_tag(*, source: str, target: str, origin: Origin = UNKNOWN) -> G
         # No other writer can see the new tag yet, so its counts can be updated now instead of at the commit.
         cursor.execute(APPLY_DEFERRED_COUNTS)
     return _get(clone.id)
+
+
+def _copy_present(source: str, target: str) -> tuple[GlobalTag, Changes, int]:
+    original = GlobalTag.objects.filter(name=source).first()
+    if original is None or not lock_global_tags_shared([original.id]):
+        raise GlobalTagNotFoundError(source)
+    clone, changes = add_global_tag(
+        name=target, status=Status.UNLOCKED, author=original.author, description=original.description
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(CLONE, {"source_id": original.id, "target_id": clone.id})
+        [(revision,)] = cursor.fetchall()
+    return clone, changes, revision
+
+
+def _copy_past(past: Past, target: str) -> tuple[GlobalTag, Changes, int]:
+    original, lists = past_tag(past), past_lists(past)
+    kinds = {one.payload_type for one in lists}
+    missing = kinds - set(PayloadType.objects.filter(name__in=kinds).values_list("name", flat=True))
+    if missing:
+        raise PayloadTypeNotFoundError(min(missing))
+    clone, changes = add_global_tag(
+        name=target, status=Status.UNLOCKED, author=original.author, description=original.description
+    )
+    values: dict[str, str | int] = {
+        "tag": past.tag,
+        "revision": past.revision,
+        "tag_id": past.tag_id,
+        "number": past.number,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(CLONE_PAST, values | {"target_id": clone.id})
+        [(has_history, copied)] = cursor.fetchall()
+    if not has_history or copied != len(lists):
+        # The revision was pruned, or a payload type deleted, since the statements above.
+        raise ConcurrentChangeError(f"The past of global tag {past.tag} changed at the same moment; try again.")
+    return clone, changes, past.revision
 
 
 @write
@@ -130,8 +174,9 @@ def delete_global_tag(*, name: str, keep_history: bool = True, origin: Origin = 
     check_tag(tag, Action.DELETE, origin)
     lists = list(PayloadList.objects.filter(global_tag=tag).order_by("id").select_for_update())
     ids = [payload_list.id for payload_list in lists]
+    # The past of other tags in which a list was before needs its rows in any case.
+    supersede_lists(ids if keep_history else in_other_tags(tag.id, ids))
     if keep_history:
-        supersede_lists(ids)
         DeletedGlobalTag.objects.create(
             id=tag.id, name=tag.name, author=tag.author, description=tag.description, created=tag.created
         )

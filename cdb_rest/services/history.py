@@ -11,7 +11,7 @@ from django.db import connection
 
 from cdb_rest.domain.history import superseded_areas
 from cdb_rest.domain.moment import Moment
-from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList, payload_columns
+from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList, PayloadListMembership, payload_columns
 from cdb_rest.services.change_log import Changes
 
 STORE = payload_columns.load("store_superseded")
@@ -81,6 +81,12 @@ def supersede_lists(ids: Sequence[int]) -> None:
     """Store all rows of payload lists as superseded. The caller must delete them, and record a change of the lists."""
     with connection.cursor() as cursor:
         cursor.execute(STORE_LISTS, {"list_ids": list(ids)})
+
+
+def in_other_tags(tag_id: int, list_ids: Sequence[int]) -> list[int]:
+    """Those of the payload lists that were attached to another tag before."""
+    members = PayloadListMembership.objects.filter(payload_list_id__in=list_ids).exclude(tag_id=tag_id)
+    return list(members.values_list("payload_list_id", flat=True).distinct())
 
 
 def drop_history(tag_id: int) -> None:

@@ -9,9 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
-
-from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.attach import Cut
@@ -24,11 +21,9 @@ from cdb_rest.services.change_log import Changes
 from cdb_rest.services.history import ListChange, next_version, supersede
 from cdb_rest.services.intervals import interval_of, set_interval
 from cdb_rest.services.row_errors import ROWS_NAMED
+from cdb_rest.services.rows import insert_rows, place_rows
 
 NEIGHBOURS = named_sql.load("neighbours")
-PLACE = named_sql.load("place_payload_iovs")
-NEXT_IDS = named_sql.load("next_payload_iov_ids")
-INSERT = payload_columns.load("insert_payload_iovs")
 
 
 @dataclass(eq=False)
@@ -126,9 +121,9 @@ class Plan:
         created = [row.iov for row in [*self._new, *rests] if row.iov.id is None]
         moved = [row.iov for row in self._new if row.iov.id is not None]
         # In this order, the unique constraint on the starts of a list is satisfied after every statement.
-        _place(changed)
-        _place(moved)
-        _insert(created)
+        place_rows(changed)
+        place_rows(moved)
+        insert_rows(created)
 
 
 def _is_protected(payload_list: PayloadList) -> bool:
@@ -141,13 +136,13 @@ def save_rows(payload_list: PayloadList, rows: Sequence[TimelineRow[PayloadIOV]]
 
     `rows` are all rows of the list. Their IOVs must still have the stored values; the columns are set here.
     """
-    _place(_supersede([(payload_list, rows, [row for row in rows if row.attached])], changes))
+    place_rows(_supersede([(payload_list, rows, [row for row in rows if row.attached])], changes))
 
 
 def remove_row(payload_list: PayloadList, iov: PayloadIOV, changes: Changes) -> None:
     """Note in `changes` that a stored `iov` leaves the list. The caller must delete or move it afterwards."""
     rows = [TimelineRow(one, interval_of(one)) for one in _neighbours([Placement(iov, payload_list, since_only=True)])]
-    _place(_supersede([(payload_list, rows, [row for row in rows if row.iov.id != iov.id])], changes))
+    place_rows(_supersede([(payload_list, rows, [row for row in rows if row.iov.id != iov.id])], changes))
 
 
 # Rows of a list.
@@ -231,31 +226,3 @@ def _ranges(placements: Iterable[Placement]) -> Iterator[tuple[int, Moment, Mome
 def _copy(iov: PayloadIOV) -> PayloadIOV:
     """A new row with the same payload and list, for the second part of a split row."""
     return PayloadIOV(payload_list_id=iov.payload_list_id, **payload_columns.payload_of(iov))
-
-
-def _place(iovs: Sequence[PayloadIOV]) -> None:
-    if iovs:
-        with connection.cursor() as cursor:
-            cursor.execute(PLACE, {"ids": [iov.id for iov in iovs]} | _places(iovs))
-
-
-def _insert(iovs: Sequence[PayloadIOV]) -> None:
-    if not iovs:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(NEXT_IDS, {"count": len(iovs)})
-        for iov, (iov_id,) in zip(iovs, cursor.fetchall(), strict=True):
-            iov.id = iov_id
-        ids = [iov.id for iov in iovs]
-        cursor.execute(INSERT, {"ids": ids} | _places(iovs) | payload_columns.payload_arrays(iovs))
-
-
-def _places(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:
-    return {
-        "payload_list_ids": [iov.payload_list_id for iov in iovs],
-        "major_iovs": [iov.major_iov for iov in iovs],
-        "minor_iovs": [iov.minor_iov for iov in iovs],
-        "major_iov_ends": [iov.major_iov_end for iov in iovs],
-        "minor_iov_ends": [iov.minor_iov_end for iov in iovs],
-        "added_ins": [iov.added_in for iov in iovs],
-    }

@@ -1,7 +1,7 @@
 """304 responses without Django, for conditional GETs (`If-None-Match`) of global tags and their lists of payload lists.
 
 A cache that revalidates each time sends a conditional GET for nearly every request of its clients. If the response has
-changed, or the request is unusual in any way, Django handles it.
+changed, or the request is about the past or unusual in any way, Django handles it.
 """
 
 import re
@@ -13,7 +13,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from cdb_rest.api import errors
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.observe.request_context import context_of
-from cdb_rest.parsing.parameters import is_light
+from cdb_rest.parsing.parameters import AS_OF, is_light
 from cdb_rest.wsgi.fast_lookup import is_plain, send
 
 # Patterns of paths below the prefix of the API. Names that are not ASCII are left to Django.
@@ -55,8 +55,12 @@ class FastConditionalGet:
         path, query = environ["PATH_INFO"].removeprefix(self._prefix), environ["QUERY_STRING"]
         if not query and ALL.fullmatch(path):
             return Resource.all_tags(), self._route(path)
+        parameters = parse_qsl(query, keep_blank_values=True)
+        if any(name in AS_OF for name, _ in parameters):
+            # A state in the past.
+            return None
         if found := TAG.fullmatch(path):
-            light = is_light([value for name, value in parse_qsl(query, keep_blank_values=True) if name == "light"])
+            light = is_light([value for name, value in parameters if name == "light"])
             return Resource.tag(found["name"], light=light), self._route(path, found)
         if found := LISTS.fullmatch(path):
             return Resource.payload_lists(found["name"] or found["other"]), self._route(path, found)

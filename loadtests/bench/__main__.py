@@ -32,6 +32,7 @@ NAMES = (
     "export",
     "clone",
     "growth",
+    "history",
     "seed",
 )
 PARTS = {name: importlib.import_module(f"loadtests.bench.parts.{name}") for name in NAMES}

@@ -2,7 +2,8 @@
 
 import re
 
-FLAT_TAG = ["id", "name", "author", "status", "payload_lists_count", "payload_iov_count", "created", "updated"]
+COUNTS = ["payload_lists_count", "payload_iov_count"]
+FLAT_TAG = ["id", "name", "author", "status", *COUNTS, "created", "updated", "revision"]
 TAG = ["id", "name", "author", "status", "created", "updated"]
 NESTED_TAG = ["id", "name", "author", "status", "payload_lists", "created", "updated"]
 NAMED = ["id", "name", "created"]

@@ -14,7 +14,7 @@ from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.identity import api_tokens, attempts, issuers, rules
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, GlobalTag, GlobalTagChange, PayloadIOV, PayloadType
 from cdb_rest.routes import ROUTES
-from cdb_rest.services import access
+from cdb_rest.services import access, global_tags
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,6 +53,10 @@ def ids(build):
         ids[name] = build.iov(rename(build.list(tag, "Gain"), f"Gain {name}"), (1, 0), (2, 0)).id
         rename(build.list(tag, "Noise"), f"Noise {name}")
         rename(build.list(build.tag(f"{name} locked", "locked"), "Gain"), f"Gain {name} locked")
+    for name in (MINE, OTHER):
+        # So that there is a revision to revert to.
+        for status in ("locked", "unlocked"):
+            global_tags.change_status(name=name, status=status)
     build.tag("source")
     rename(build.list(None, "Gain"), "Gain detached")
     rename(build.list(None, "New"), "New detached")
@@ -78,6 +82,7 @@ WRITES = {
     "lock": (Role.MANAGER, lambda tag, ids: ("PUT", f"gt_change_status/{tag}/locked", None)),
     "freeze": (Role.PUBLISHER, lambda tag, ids: ("PUT", f"gt_change_status/{tag}/frozen", None)),
     "delete": (Role.MANAGER, lambda tag, ids: ("DELETE", f"deleteGlobalTag/{tag}", None)),
+    "revert": (Role.MANAGER, lambda tag, ids: ("POST", f"global-tags/{tag}/revert", {"revision": 1})),
     "attach a list": (
         Role.CONTRIBUTOR,
         lambda tag, ids: ("PUT", "pl_attach", {"global_tag": tag, "payload_list": "New detached"}),
@@ -173,7 +178,7 @@ def test_every_route_that_writes_has_a_test():
             assert {route.paths[0].split("/")[0], route.paths[0]} & tested, route.paths
 
 
-@mark.parametrize("write", ["lock", "create", "clone", "delete"])
+@mark.parametrize("write", ["lock", "create", "clone", "revert", "delete"])
 def test_a_manager_of_some_payload_types_cannot_change_a_whole_tag(api, ids, login, write):
     _, request = WRITES[write]
     detail = api(*request(MINE, ids), **login("manager", types="Gain")).error(403, "not_permitted")["detail"]

@@ -45,7 +45,17 @@ def test_light_global_tag(api, world, query):
     for path in ("globalTag", "global-tags"):
         tag = api.get(f"{path}/run24?{query}").ok()
         assert keys(tag) == FLAT_TAG
-        assert tag["payload_iov_count"] == 2
+        assert (tag["payload_iov_count"], tag["revision"]) == (2, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tag_items_have_the_revision_of_the_header(api, tag):
+    light = api.get("globalTag/tag?light")
+    assert light.json["revision"] == int(light.headers["CDB-Revision"]) == 2
+    clone = api.post("cloneGlobalTag/tag/copy").ok()
+    assert clone["revision"] == 1
+    for items in (api.get("globalTags").ok(), api.get("globalTags?page=1").ok()["results"]):
+        assert [(item["name"], item["revision"]) for item in items] == [("tag", 2), ("copy", 1)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -20,6 +20,7 @@ GROUPS = [
     "Payload IOVs",
     "Inserting",
     "Change log",
+    "Reverting",
     "Export",
     "Settings",
     "Identity",
@@ -38,6 +39,7 @@ NEEDS = {
     "DELETE global-tags/{name}/delete": "POST global-tags/{source}/clone/{target}",
     "DELETE payload-types/{name}/delete": "POST payload-types",
     "DELETE payload-lists/{name}/delete": "POST payload-lists",
+    "POST global-tags/{name}/revert": "POST payload-iovs/bulk",
 }
 TIMES = {"created", "updated", "inserted", "time"}
 
@@ -61,7 +63,7 @@ def test_the_groups_are_in_the_order_of_use_with_a_sentence_each():
 def test_every_operation_has_a_summary_and_a_description(label):
     operation = DESCRIBED[label]
     assert re.fullmatch(
-        r"(Look up|List|Get|Create|Clone|Change|Delete|Attach|Insert|Export) [^.]{5,45}", operation["summary"]
+        r"(Look up|List|Get|Create|Clone|Change|Delete|Attach|Insert|Revert|Export) [^.]{5,45}", operation["summary"]
     )
     first = operation["description"].split("\n\n")[0]
     assert first.endswith(".") and first != operation["summary"]
@@ -141,6 +143,8 @@ def response_examples():
 @pytest.mark.django_db(transaction=True, reset_sequences=True)
 @pytest.mark.parametrize(("label", "example"), response_examples())
 def test_the_examples_of_responses_are_true(api, tiny, label, example):
+    if label in NEEDS:
+        ask(api, NEEDS[label]).ok()
     found = re.fullmatch(r"With (.*)|In the scenario tiny", example["summary"])
     actual = ask(api, label, found[1] or "").ok()
     assert is_within(example["value"], actual), actual

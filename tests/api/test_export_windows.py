@@ -7,10 +7,13 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
+from cdb_rest.history.revisions import find_past
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services import export as service
 from cdb_rest.services.export import Form, Selection, export
+from tests.api.cached import insert
 from tests.api.test_export import ALWAYS
 from tests.builders import Builder
 from tests.profiles import examples
@@ -53,6 +56,23 @@ def test_a_window_has_the_rows_that_are_valid_somewhere_in_it(settings, lists, s
         GlobalTag.objects.all().delete()
 
 
+def nodes(plan):
+    """All nodes of a plan."""
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes(child)
+
+
+def explain(rows, values):
+    """The plan of a statement of an export's rows, where a parallel one costs nothing."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0")
+        cursor.execute("SET LOCAL min_parallel_table_scan_size = 0; SET LOCAL min_parallel_index_scan_size = 0")
+        cursor.execute(service.SETTINGS, {"milliseconds": "1000"})
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {rows}", service._window(ALWAYS) | values)
+        return cursor.fetchone()[0][0]["Plan"]
+
+
 def test_the_rows_stream_by_the_index_whatever_the_statistics_say(build):
     tag = build.tag()
     payload_list = build.list(tag)
@@ -61,22 +81,8 @@ def test_the_rows_stream_by_the_index_whatever_the_statistics_say(build):
     )
     build.list(tag, "Noise")
 
-    def nodes(plan):
-        yield plan
-        for child in plan.get("Plans", []):
-            yield from nodes(child)
-
-    def explain():
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0")
-            cursor.execute("SET LOCAL min_parallel_table_scan_size = 0; SET LOCAL min_parallel_index_scan_size = 0")
-            cursor.execute(service.SETTINGS, {"milliseconds": "1000"})
-            values = service._window(ALWAYS) | {"tag_id": tag.id, "payload_type_id": None}
-            cursor.execute(f"EXPLAIN (FORMAT JSON) {service.ROWS}", values)
-            return cursor.fetchone()[0][0]["Plan"]
-
     def check():
-        plan = explain()
+        plan = explain(service.ROWS, {"tag_id": tag.id, "payload_type_id": None})
         assert plan["Node Type"] == "Nested Loop"
         outer, inner = plan["Plans"]
         assert inner["Index Name"] == "payload_iov_lookup" and inner["Scan Direction"] == "Backward"
@@ -89,3 +95,60 @@ def test_the_rows_stream_by_the_index_whatever_the_statistics_say(build):
     with connection.cursor() as cursor:
         cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList"')
     check()
+
+
+def test_of_the_past_only_superseded_rows_are_sorted(api, tag):
+    name = PayloadList.objects.get().name
+    row = {"payload_list": name, "payload_url": "u", "minor_iov": 0}
+    api.post("bulk_piov", [row | {"major_iov": major} for major in range(2, 3000)]).ok()
+    past = find_past("tag", AsOf(revision=3))
+    insert(api, "new", [1500, 0])
+
+    def check():
+        values = {"tag_id": past.tag_id, "number": past.number, "payload_type": None}
+        plan = explain(service.PAST_ROWS, values)
+        assert plan["Node Type"] == "Nested Loop"
+        merge = plan["Plans"][1]
+        assert merge["Node Type"] == "Merge Append"
+        present, superseded = merge["Plans"]
+        scans = [node for node in nodes(present) if "Relation Name" in node]
+        assert [(scan["Index Name"], scan["Scan Direction"]) for scan in scans] == [("payload_iov_lookup", "Backward")]
+        assert "comb_iov >=" in scans[0]["Index Cond"] and "comb_iov <" in scans[0]["Index Cond"]
+        assert "Sort" not in {node["Node Type"] for node in nodes(present)}
+        assert {node["Relation Name"] for node in nodes(superseded) if "Relation Name" in node} == {"PayloadIOVHistory"}
+        assert not any("Gather" in node["Node Type"] for node in nodes(plan))
+
+    check()
+    with connection.cursor() as cursor:
+        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadList"')
+    check()
+    assert len(b"".join(export(Selection("tag", None, ALWAYS, AsOf(revision=3)), Form.JSONL)).splitlines()) == 2999
+
+
+def test_a_window_of_the_past_begins_with_the_row_that_was_valid_then(api, tag):
+    def insert_next(url, major):
+        row = {"global_tag": "tag", "payload_type": "Gain", "payload_url": url, "checksum": "", "since": [major, 0]}
+        api.post("payload-iovs/insert", row | {"until": "next"}).ok()
+
+    def windows(query=""):
+        return [api.get(f"global-tags/tag/export?since={major},5{query}").content for major in (0, 2, 3, 4, 6)]
+
+    kept = {}
+
+    def check():
+        kept[len(kept) + 3] = windows()
+        for revision, found in kept.items():
+            assert windows(f"&rev={revision}") == found, (revision, len(kept))
+
+    api.delete("deletePayloadIOV/tag/Gain/1/0").ok()
+    check()
+    # Rows without an end stay as they are when the next one cuts their area, and are superseded only later.
+    for url, major in (("a", 1), ("b", 3), ("c", 5), ("d", 4)):
+        insert_next(url, major)
+        check()
+    for major in (3, 1, 5):
+        api.delete(f"deletePayloadIOV/tag/Gain/{major}/0").ok()
+        check()
+    insert(api, "new", [2, 0])
+    check()
+    assert len(set(map(tuple, kept.values()))) == len(kept) == 9

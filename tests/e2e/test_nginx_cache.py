@@ -57,6 +57,31 @@ def test_a_frozen_answer_is_kept_and_an_unlocked_one_is_asked_for_each_time(serv
     assert found == ["MISS", "MISS", "REVALIDATED", "REVALIDATED"]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0",
+        "gtPayloadLists/tiny?",
+        "globalTag/tiny?light",
+        "globalTag/tiny?shape=whole",
+    ],
+)
+def test_a_revision_of_an_unlocked_tag_is_kept(served, path):
+    target = f"{PREFIX}{path}&new={time.monotonic_ns()}"
+    _, headers, now = ask(served, "GET", target)
+    revision = headers["CDB-Revision"]
+    # As in the other tests, what is asked for only once is not kept.
+    found = [ask(served, "GET", f"{target}&rev={revision}") for _ in range(4)]
+    assert [headers["CDB-Cache"] for _, headers, _ in found] == ["MISS", "MISS", "HIT", "HIT"]
+    assert all((status, body) == (200, now) and headers["CDB-Revision"] == revision for status, headers, body in found)
+    at = [ask(served, "GET", f"{target}&at=2999-01-01") for _ in range(3)]
+    assert {(status, headers["Cache-Control"]) for status, headers, _ in at} == {(404, "no-store")}
+    moment = ask(served, "GET", f"{PREFIX}global-tags/tiny/changes/{revision}")[2]["time"]
+    at = [ask(served, "GET", f"{target}&at={moment}") for _ in range(4)]
+    assert [headers["CDB-Cache"] for _, headers, _ in at] == ["MISS", "MISS", "REVALIDATED", "REVALIDATED"]
+    assert all(body == now for _, _, body in at)
+
+
 def test_the_answers_are_those_of_the_service_and_a_client_that_has_one_gets_304(served, service):
     direct = ask(service, "GET", UNLOCKED)[2]
     status, headers, rows = ask(served, "GET", UNLOCKED)

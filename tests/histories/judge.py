@@ -122,6 +122,15 @@ class Judge:
         assert self._answered[key][0] == text
         return text
 
+    def answers_like(self, tag, revision):
+        """Whether the tag answers everything now that it was asked at a revision, and as it did then."""
+        for (query, number), (text, window, _) in self._answered.items():
+            if (query.tag, number) == (tag, revision):
+                now = look_up_here(query, with_window=True)
+                assert (now.text, now.window) == (text, window), query
+                played["answers after reversions"] += 1
+        return True
+
     def check_past(self):
         """Everything that was ever answered is answered again, by revision and by time."""
         for (query, revision), (text, window, created) in self._answered.items():
@@ -170,6 +179,17 @@ class Judge:
 
     def rows_of(self, payload_list):
         return self.rows(PayloadIOV.objects.filter(payload_list=payload_list))
+
+    def rows_by_type(self, seen):
+        """The rows of a tag by payload type, from a state that was seen."""
+        return {
+            kind: [
+                Row(content[0], start, half_open_end(content[3], self.discrete))
+                for (of_list, start), content in seen["rows"].items()
+                if of_list == name
+            ]
+            for kind, name in seen["lists"].items()
+        }
 
     def rows(self, iovs):
         return [

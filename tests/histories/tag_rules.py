@@ -10,7 +10,9 @@ from cdb_rest.domain.errors import (
 )
 from cdb_rest.models import GlobalTag, PayloadList
 from cdb_rest.services import global_tags, payload_lists
+from cdb_rest.services.reverting import revert_global_tag
 from tests.histories.judge import Judge, refusal
+from tests.histories.oracle import valid_payload
 
 TAGS = ["a", "b", "c"]
 TYPES = ["Gain", "Noise"]
@@ -102,3 +104,50 @@ class TagRules(Judge):
                 refusal(tag, "frozen", "locked"),
                 effect=lambda: tag.name not in self._last,
             )
+
+    @rule(number=NUMBER, back=st.integers(0, 20), try_first=st.booleans())
+    def revert(self, number, back, try_first):
+        tag = self.pick(GlobalTag, number)
+        if not tag:
+            return
+        known = sorted(revision for name, revision in self._seen if name == tag.name)
+        revision = known[-1 - back % len(known)]
+        then = self._seen[tag.name, revision]
+        differs = self._differs(tag, then)
+        expected = refusal(tag, "frozen", "locked") if differs else None
+        if try_first and not expected:
+            tried = revert_global_tag(name=tag.name, revision=revision, dry_run=True)
+            assert bool(tried.types) == differs and self.state() == self._last
+        before = self._last[tag.name]["revision"]
+        outcome = {
+            (tag.name, kind): {moment: valid_payload(rows, moment) for moment in self.grid}
+            for kind, rows in self.rows_by_type(then).items()
+        }
+        self.write(
+            lambda: revert_global_tag(name=tag.name, revision=revision),
+            expected,
+            outcome if differs else {},
+            effect=lambda: (
+                (self._last[tag.name]["revision"] > before) == differs
+                and self._rows_like(self._last[tag.name]) == self._rows_like(then)
+                and self._last[tag.name]["status"] == tag.status.name
+                and self.answers_like(tag.name, revision)
+            ),
+        )
+
+    def _differs(self, tag, then):
+        """Whether the tag has other contents than then: other rows, or another list although that of then is there."""
+        now = self._last[tag.name]
+        if self._rows_like(now) != self._rows_like(then):
+            return True
+        attached = {name for of_tag in self._last.values() for name in of_tag["lists"].values()}
+        there = set(PayloadList.objects.values_list("name", flat=True)) - attached
+        return any(then["lists"][kind] != name and then["lists"][kind] in there for kind, name in now["lists"].items())
+
+    @staticmethod
+    def _rows_like(state):
+        """The rows of a tag by payload type and start, whatever the names of its lists are."""
+        return {
+            kind: {start: content for (of_list, start), content in state["rows"].items() if of_list == name}
+            for kind, name in state["lists"].items()
+        }

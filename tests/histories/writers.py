@@ -20,11 +20,13 @@ GRID = [(major, 0) for major in range(MAJORS + 1)]
 @dataclass
 class Write:
     """What a write asked for: rows by tag and type, each with whether it is since-only; and the IOV that it takes away from
-    where it is, by its id or by its start. A row that is not known is that IOV, with whatever interval it had by then.
+    where it is, by its id or by its start. A row that is not known is that IOV, with whatever interval it had by then. Or the
+    revision to which it reverts a tag.
     """
 
     rows: list = field(default_factory=list)
     gone: int | tuple | None = None
+    revision: int | None = None
 
 
 class Race:
@@ -38,13 +40,22 @@ class Race:
         self.types = [f"{self.prefix}_{kind}" for kind in ("Gain", "Noise", "Late", "Spare")]
         self.statuses = Counter()
         self.writes = {}
+        # The lookups at revisions while the writers were writing, by tag, revision and moment.
+        self.past = {}
         self._connect, self._seed, self._discrete = connect, seed, discrete
         self._lock = threading.Lock()
         self._acknowledged = set()
         self._lists = {}
         self._iovs = []
-        self._kinds = [self._attach, self._bulk, self._insert, self._steal, self._delete, self._administrate]
-        self._weights = [4, 2, 4, 2, 2, 1]
+        self._weights = {
+            self._attach: 4,
+            self._bulk: 2,
+            self._insert: 4,
+            self._steal: 2,
+            self._delete: 2,
+            self._revert: 2,
+            self._administrate: 1,
+        }
 
     def run(self, *, writers, writes_each):
         """Let them write. The third type has no lists to begin with: the inserting writers race to make them."""
@@ -59,16 +70,42 @@ class Race:
                 self._lists[tag, kind] = made["name"]
         client.close()
         begin = threading.Barrier(writers)
-        with ThreadPoolExecutor(writers) as pool:
-            for done in [pool.submit(self._write, number, writes_each, begin) for number in range(writers)]:
-                done.result()
+        over = threading.Event()
+        with ThreadPoolExecutor(writers + 1) as pool:
+            reader = pool.submit(self._read_past, over)
+            try:
+                for done in [pool.submit(self._write, number, writes_each, begin) for number in range(writers)]:
+                    done.result()
+            finally:
+                over.set()
+            reader.result()
+
+    def _read_past(self, over):
+        """Look up at random revisions beside the writers: what was answered once is answered again."""
+        client, chance = self._connect(), random.Random(f"{self._seed} past")
+        try:
+            while not over.is_set():
+                tag, revision, moment = chance.choice(self.tags), chance.randint(1, 60), chance.choice(GRID)
+                answer = self._look_up(client, tag, revision, moment)
+                # A revision in the future has no answer yet.
+                if answer is not None:
+                    key = tag, revision, moment
+                    assert self.past.setdefault(key, answer) == answer, key
+        finally:
+            client.close()
+
+    def _look_up(self, client, tag, revision, moment):
+        """The payloads that are valid at the moment, by type, at a revision; None if there is no such revision."""
+        path = f"payloadiovs/?gtName={tag}&majorIOV={moment[0]}&minorIOV={moment[1]}&strict=1&rev={revision}"
+        answer = self._do(client, "GET", path, permitted=(200, 404))
+        return None if "code" in answer else {row[0]: row[1] for row in answer}
 
     def _write(self, number, count, begin):
         client, chance = self._connect(), random.Random(f"{self._seed} {number}")
         begin.wait(60)
         try:
             for _ in range(count):
-                chance.choices(self._kinds, self._weights)[0](client, chance)
+                chance.choices(list(self._weights), list(self._weights.values()))[0](client, chance)
         finally:
             client.close()
 
@@ -136,6 +173,15 @@ class Race:
         path = f"deletePayloadIOV/{tag}/{kind}/{'/'.join(map(str, ends))}"
         self._try(client, comment, "DELETE", path, None, {"CDB-Comment": comment})
 
+    def _revert(self, client, chance):
+        """Back to any revision that has the lists of the first two types, which the other writers know by name."""
+        tag = chance.choice(self.tags)
+        latest = self._do(client, "GET", f"global-tags/{tag}/changes")["results"][0]["revision"]
+        revision = chance.randint(len(self.types[:2]) + 1, latest)
+        comment = self._note(Write(revision=revision))
+        body = {"revision": revision, "comment": comment}
+        self._try(client, comment, "POST", f"global-tags/{tag}/revert", body)
+
     def _administrate(self, client, chance):
         """What locks whole tags: statuses, lists that come and go, clones and their deletion. Then others may be refused."""
         tag, other = chance.choice(self.tags), chance.choice(self.tags)
@@ -163,11 +209,16 @@ class Race:
         assert self._acknowledged <= {change["comment"] for change in changes}
         log, checked = Log(changes), 0
         for tag in self.tags:
-            state = None
+            state, states = None, {}
             for change, before, state in log.steps(tag):
-                if change["comment"]:
+                states[change["revision"]] = state
+                if change["action"] == "revert":
+                    self._check_reversion(state, states[self.writes[change["comment"]].revision])
+                    checked += 1
+                elif change["comment"]:
                     self._check(tag, change, before, state)
                     checked += 1
+                self._check_past(client, tag, change["revision"], state)
             self._check_end(client, tag, state)
         return checked
 
@@ -182,6 +233,20 @@ class Race:
                     request.place(0, given, since_only)
             now = self._rows(after, kind)
             assert {moment: valid_payload(now, moment) for moment in GRID} == request.v, (change["revision"], kind)
+
+    def _check_past(self, client, tag, revision, state):
+        """A lookup at each revision returns what the log says of it."""
+        rows = {kind: self._rows(state, kind) for kind in self.types}
+        for moment in GRID[revision % 5 :: 5]:
+            valid = {kind: valid_payload(of_kind, moment) for kind, of_kind in rows.items()}
+            expected = {kind: label for kind, label in valid.items() if label}
+            assert self._look_up(client, tag, revision, moment) == expected, (tag, revision, moment)
+            assert self.past.get((tag, revision, moment), expected) == expected
+
+    def _check_reversion(self, state, then):
+        assert state["lists"].keys() == then["lists"].keys()
+        for kind in state["lists"]:
+            assert set(self._rows(state, kind)) == set(self._rows(then, kind)), kind
 
     def _find(self, side, wanted):
         rows = side.get("payload_iovs", [])
@@ -242,7 +307,8 @@ class Race:
     def _try(self, client, comment, *request):
         """The answer, or None where it was refused. What is acknowledged has to be in the log."""
         answer = self._do(client, *request, permitted=(200, 404, 409))
-        if "code" in answer:
+        # What changes nothing is not in the log.
+        if "code" in answer or not answer.get("changed", True):
             return None
         if comment:
             with self._lock:

@@ -21,7 +21,7 @@ def test_frozen_permits_nothing(action):
 def test_locked_and_unknown_statuses_permit_growth_only(status):
     for action in (Action.ADD_LIST, Action.ADD_IOV):
         check_permitted(tag="t", status=status, action=action)
-    for action in (Action.REMOVE_LIST, Action.REMOVE_IOV, Action.DELETE):
+    for action in (Action.REMOVE_LIST, Action.REMOVE_IOV, Action.DELETE, Action.REVERT):
         with pytest.raises(TagLockedError):
             check_permitted(tag="t", status=status, action=action)
 

@@ -1,20 +1,22 @@
 """Export: the IOVs of a global tag as a file."""
 
 from django.conf import settings
-from django.http import StreamingHttpResponse
+from django.http import HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from cdb_rest.api import streams
-from cdb_rest.api.descriptions import in_path
+from cdb_rest.api.descriptions import AS_OF, in_path
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.domain.names import CONTROL_CHARACTER
-from cdb_rest.parsing.parameters import parse_moment
-from cdb_rest.services.export import Form, Selection, check_selection, export
+from cdb_rest.http.caching import REVISION_HEADER, Resource, conditional_get, headers_of
+from cdb_rest.lookup.model import past_state
+from cdb_rest.parsing.parameters import parse_as_of, parse_moment
+from cdb_rest.services.export import Form, Selection, Source, export, find_source
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
 MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
@@ -29,6 +31,7 @@ QUERY = [
         MOMENT,
         description="major,minor: only IOVs that start before; inclusive if the ends of IOVs are.",
     ),
+    *AS_OF,
 ]
 
 
@@ -46,11 +49,15 @@ class ExportView(StrictView):
         parameters=[in_path("name", "Name of the global tag.", "tiny")],
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/x-ndjson"): OpenApiTypes.STR},
     )
-    def get(self, request: Request, name: str) -> StreamingHttpResponse:
+    def get(self, request: Request, name: str) -> HttpResponseBase:
         selection, form = _read_selection(request, name)
         if not streams.can_detect_truncation(request):
             message = "An export requires HTTP/1.1: with HTTP/1.0 a truncated file cannot be detected."
             raise InvalidInputError(message)
+        resource = _resource(selection, form)
+        not_modified = conditional_get(request.META, resource) if resource else None
+        if not_modified:
+            return not_modified
         headers = {
             "Content-Type": MEDIA_TYPES[form],
             "Content-Disposition": content_disposition_header(True, _file_name(selection, form)),
@@ -58,11 +65,32 @@ class ExportView(StrictView):
             # A proxy that buffers the response would fill its disk.
             streams.UNBUFFERED: "no",
         }
+
+        def note_source(source: Source) -> None:
+            headers.update(_headers_of(source, selection, resource))
+
         if request.method == "HEAD":
-            check_selection(selection)
+            note_source(find_source(selection))
             return StreamingHttpResponse((), headers=headers)
-        # Last, because this starts the export, which ends when the response is closed.
-        return StreamingHttpResponse(streams.Body(export(selection, form)), headers=headers)
+        # It starts the export, which ends when the response is closed.
+        body = streams.Body(export(selection, form, note_source))
+        return StreamingHttpResponse(body, headers=headers)
+
+
+def _resource(selection: Selection, form: Form) -> Resource | None:
+    """The resource of an export of the past. An export of the present has no ETag."""
+    if selection.as_of is None:
+        return None
+    window = selection.window
+    parts = (selection.payload_type, *window.start, *window.end, settings.CDB_IOV_MODE, form.value)
+    return Resource.export(selection.global_tag, selection.as_of, *parts)
+
+
+def _headers_of(source: Source, selection: Selection, resource: Resource | None) -> dict[str, str]:
+    # Caches may store an export of the past: clients and caches that speak HTTP/1.1 detect a truncated one.
+    if source.past is None or selection.as_of is None or resource is None:
+        return {REVISION_HEADER: str(source.revision)}
+    return headers_of(past_state(source.past.version, selection.as_of), resource.digest)
 
 
 def _read_selection(request: Request, name: str) -> tuple[Selection, Form]:
@@ -81,7 +109,7 @@ def _read_selection(request: Request, name: str) -> tuple[Selection, Form]:
     if payload_type == "":
         message = "payload_type must not be empty; leave it out to get all of them."
         raise InvalidInputError(message, {"payload_type": [message]})
-    return Selection(name, payload_type, window), Form(form)
+    return Selection(name, payload_type, window, parse_as_of(query)), Form(form)
 
 
 def _read_moment(name: str, text: str | None, default: Moment) -> Moment:

@@ -6,9 +6,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api import streams
+from cdb_rest.api import past, streams
 from cdb_rest.api.browsers import GLOBAL_TAGS
-from cdb_rest.api.descriptions import in_path, request_example, response_example
+from cdb_rest.api.descriptions import AS_OF, in_path, request_example, response_example
 from cdb_rest.api.documents import (
     GlobalTagDocument,
     GlobalTagItem,
@@ -29,7 +29,7 @@ from cdb_rest.lookup.model import State
 from cdb_rest.lookup.queries import VERSION_OF_NONE, state_of_all
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_body, read_value
-from cdb_rest.parsing.parameters import is_light, parse_number
+from cdb_rest.parsing.parameters import is_light, parse_as_of, parse_number
 from cdb_rest.services import global_tags
 
 NAME = in_path("name", "Name of the global tag.", "tiny")
@@ -117,16 +117,22 @@ class GlobalTagByNameView(APIView):
         parameters=[
             NAME,
             OpenApiParameter("light", str, description="Counts instead of contents. 0 and false switch it off."),
+            *AS_OF,
         ],
         responses=one_of(NestedGlobalTag(), GlobalTagItem()),
         examples=[response_example(NESTED_GLOBAL_TAG), response_example(GLOBAL_TAG, "With light=1")],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         light = is_light(request.query_params.getlist("light"))
-        resource = Resource.tag(name, light=light)
+        as_of = parse_as_of(request.query_params)
+        resource = Resource.tag(name, light=light, as_of=as_of)
         not_modified = conditional_get(request.META, resource)
         if not_modified:
             return not_modified
+        if as_of is not None and light:
+            return past.item(name, as_of, resource.digest)
+        if as_of is not None:
+            return past.nested_tag(request, name, as_of, resource.digest)
         found = GlobalTag.objects.filter(name=name)
         if not light and not streams.can_detect_truncation(request):
             # A truncated response cannot be detected in HTTP/1.0, so it must not be cached: no validators.
@@ -159,20 +165,25 @@ class GlobalTagDeleteView(APIView):
 
 
 class GlobalTagCloneView(APIView):
-    """Copy a global tag of any status. The copy has the same IOVs in new payload lists, and is unlocked."""
+    """Copy a global tag of any status, also one that was deleted (`rev`, `at`).
+
+    The copy has the same IOVs in new payload lists, and is unlocked.
+    """
 
     @extend_schema(
         summary="Clone a global tag",
         parameters=[
             in_path("source", "Name of the global tag to copy.", "tiny"),
             in_path("target", "Name of the copy.", "tiny-copy"),
+            *AS_OF,
         ],
         request=None,
         responses=GlobalTagItem,
     )
     def post(self, request: Request, source: str, target: str) -> Response:
         target = read_value({"name": target}, NameInput)["name"]
-        clone = global_tags.clone_global_tag(source=source, target=target, origin=read_origin(request))
+        as_of = parse_as_of(request.query_params)
+        clone = global_tags.clone_global_tag(source=source, target=target, as_of=as_of, origin=read_origin(request))
         return Response(document_of(GlobalTagItem, clone))
 
 
@@ -222,15 +233,18 @@ class PayloadListsOfGlobalTagView(APIView):
 
     @extend_schema(
         summary="List the payload lists of a global tag",
-        parameters=[NAME],
+        parameters=[NAME, *AS_OF],
         responses={200: {"type": "object", "additionalProperties": {"type": "string"}}},
         examples=[response_example({"Pixel_Alignment": "Pixel_Alignment_1"})],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        resource = Resource.payload_lists(name)
+        as_of = parse_as_of(request.query_params)
+        resource = Resource.payload_lists(name, as_of)
         not_modified = conditional_get(request.META, resource)
         if not_modified:
             return not_modified
+        if as_of is not None:
+            return past.payload_lists(name, as_of, resource.digest)
         tags = GlobalTag.objects.filter(name=name).with_version()
         # The mypy plugin does not see the annotations of `with_version`.
         rows = tags.values_list(  # type: ignore[misc]

@@ -5,7 +5,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from cdb_rest.api.descriptions import NUMBER, TEXT, required, response_example
+from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, required, response_example
 from cdb_rest.api.examples import PAYLOAD_IOV
 from cdb_rest.http.caching import not_modified
 from cdb_rest.http.lookup import CANONICAL, SINCE, UNTIL, read_lookup, respond_to_lookup
@@ -61,7 +61,7 @@ class LookupView(APIView):
     `minor_iov_end`, `revision`, in this order; or with `shape=dict` an object with these keys.
     """
 
-    @extend_schema(summary="Look up payloads at a moment", parameters=EXTRAS)
+    @extend_schema(summary="Look up payloads at a moment", parameters=[*EXTRAS, *AS_OF])
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
         query, extras = read_lookup(request.query_params)

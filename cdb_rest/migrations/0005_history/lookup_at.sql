@@ -1,7 +1,9 @@
 -- Lookups in the past. The tables are described in cdb_rest/models/history.py.
 
 -- The version of a payload list after the change with that number: that of its last change until then, or 0.
--- It is a single SELECT, so that it becomes part of the statements that use it. So is cdb_history_entry.
+-- It is a single SELECT, so that it becomes part of the statements that use it. So is cdb_history_entry. OFFSET 0 keeps it a
+-- subquery: it is computed once for each list, and an argument that contains a subquery would prevent the same for
+-- cdb_history_entry.
 CREATE FUNCTION cdb_version_at(list_id bigint, change_number bigint) RETURNS SETOF integer
 LANGUAGE sql STABLE ROWS 1
 AS $function$
@@ -12,6 +14,7 @@ AS $function$
         ORDER BY list_version.number DESC
         LIMIT 1
     ), 0)
+    OFFSET 0
 $function$;
 
 -- The area of the past that contains a moment in a version of a payload list: one row, or none if there is none.
@@ -25,7 +28,8 @@ AS $function$
         SELECT history.node AS highest FROM "PayloadIOVHistory" AS history
         WHERE history.payload_list_id = list_id ORDER BY history.node DESC LIMIT 1
     ) AS tree
-    CROSS JOIN LATERAL generate_series(0, 32 - position(B'1' IN tree.highest::bit(32))) AS level
+    -- In the SELECT list, generate_series is not stored before it is read.
+    CROSS JOIN LATERAL (SELECT generate_series(0, 32 - position(B'1' IN tree.highest::bit(32))) AS level) AS height
     CROSS JOIN LATERAL (SELECT ((version + 1) >> level | 1) << level AS node) AS ancestor
     CROSS JOIN LATERAL (
         SELECT history.* FROM "PayloadIOVHistory" AS history

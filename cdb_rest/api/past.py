@@ -1,0 +1,106 @@
+"""Responses for a global tag in the past: the documents of the present, made from the rows of then.
+
+All rows of a response come from one snapshot, so that a response does not mix in rows that are pruned meanwhile. The functions
+raise the errors of `find_past`.
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+from rest_framework.response import Response
+
+from cdb_rest.api import streams
+from cdb_rest.api.documents import GlobalTagItem, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument, documents_from
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.history.contents import PastList, past_counts, past_iovs, past_lists, past_tag
+from cdb_rest.history.revisions import Past, find_past
+from cdb_rest.http.caching import REVISION_HEADER, headers_of
+from cdb_rest.lookup.model import past_state
+
+
+def payload_lists(name: str, as_of: AsOf, digest: str) -> Response:
+    """The names of the payload lists of a tag, by payload type."""
+    with snapshot():
+        past = find_past(name, as_of)
+        lists = past_lists(past)
+    names = {one.payload_type: one.name for one in lists}
+    return Response(dict(sorted(names.items())), headers=_headers(past, as_of, digest))
+
+
+def item(name: str, as_of: AsOf, digest: str) -> Response:
+    """A tag with its numbers of payload lists and IOVs."""
+    with snapshot():
+        past = find_past(name, as_of)
+        lists, iovs = past_counts(past)
+        columns = _columns_of_tag(past)
+    counts = {"payload_lists_count": lists, "payload_iov_count": iovs}
+    return Response(next(documents_from(GlobalTagItem, [columns | counts])), headers=_headers(past, as_of, digest))
+
+
+def nested_tag(request: HttpRequest, name: str, as_of: AsOf, digest: str) -> HttpResponseBase:
+    """A tag with its payload lists and their IOVs. It is streamed, with the caching of `streams.conditional_global_tag`."""
+    headers: dict[str, str] = {}
+
+    def pieces() -> Generator[bytes]:
+        past = find_past(name, as_of)
+        headers.update(_headers(past, as_of, digest))
+        if past_counts(past)[1] > streams.MAX_CACHED_IOVS:
+            headers[streams.UNBUFFERED] = "no"
+        yield from _nested_tag(past)
+
+    response = streams.respond(pieces())
+    if streams.can_detect_truncation(request):
+        del response[streams.UNBUFFERED]
+    else:
+        headers = {REVISION_HEADER: headers[REVISION_HEADER]}
+    for header, value in headers.items():
+        response[header] = value
+    return response
+
+
+def _headers(past: Past, as_of: AsOf, digest: str) -> dict[str, str]:
+    return headers_of(past_state(past.version, as_of), digest)
+
+
+def _columns_of_tag(past: Past) -> dict[str, Any]:
+    tag = past_tag(past)
+    return {
+        "id": past.tag_id,
+        "name": past.tag,
+        "author": tag.author,
+        "status__id": tag.status_id,
+        "status__name": past.status,
+        "status__description": tag.status_description,
+        "status__created": tag.status_created,
+        "created": tag.created,
+        "updated": past.created,
+        "revision": past.revision,
+    }
+
+
+def _nested_tag(past: Past) -> Iterable[bytes]:
+    lists = past_lists(past)
+    columns = (
+        {
+            "id": one.id,
+            "name": one.name,
+            "global_tag__name": past.tag,
+            "payload_type__name": one.payload_type,
+            "created": one.created,
+        }
+        for one in lists
+    )
+    iovs = streams.ByParent(documents_from(PayloadIOVDocument, _columns_of_iovs(lists)), "payload_list")
+    return streams.nested(
+        next(documents_from(NestedGlobalTag, [_columns_of_tag(past)])),
+        "payload_lists",
+        (streams.with_iovs(found, iovs) for found in documents_from(NestedPayloadList, columns)),
+    )
+
+
+def _columns_of_iovs(lists: list[PastList]) -> Iterator[dict[str, Any]]:
+    names = {one.id: one.name for one in lists}
+    for row in past_iovs(lists):
+        yield row | {"payload_list__name": names[row["payload_list_id"]]}

@@ -1,0 +1,145 @@
+"""POST global-tags/<name>/revert: the request, the response, and what reads see afterwards."""
+
+import pytest
+
+from cdb_rest.models import GlobalTag, GlobalTagChange, IdempotencyRecord
+from tests.api.cached import insert
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "global-tags/tag/revert"
+LOOKUPS = [f"payloadiovs/?gtName=tag&majorIOV={major}&minorIOV=0&strict=1&window=1" for major in range(6)]
+
+
+@pytest.fixture
+def changed(api, tag):
+    """The tag of `tag`, whose IOV is cut by a second one. Returns its revision before."""
+    before = tag.revision
+    insert(api, "second", [3, 0])
+    return before
+
+
+def answers(api, suffix=""):
+    """The lookups with the headers that say how long they are valid."""
+    found = [api.get(path + suffix) for path in LOOKUPS]
+    windows = [(one.headers["CDB-Valid-Since"], one.headers["CDB-Valid-Until"]) for one in found]
+    return [one.ok() for one in found], windows
+
+
+def test_lookups_answer_as_they_did(api, tag):
+    before, number = answers(api), tag.revision
+    insert(api, "second", [3, 0])
+    assert answers(api) != before
+    answer = api.post(PATH, {"revision": number, "comment": "wrong gains"}).ok()
+    assert answer == {
+        "detail": "Payload lists attached: 0, of them new: 0; detached: 0; payload IOVs removed: 2; added: 1.",
+        "dry_run": False,
+        "changed": True,
+        "revision": number + 2,
+        "payload_types": [
+            {
+                "payload_type": "Gain",
+                "list_detached": None,
+                "list_attached": None,
+                "list_created": False,
+                "payload_iovs_removed": 2,
+                "payload_iovs_added": 1,
+            }
+        ],
+    }
+    assert answers(api) == before == answers(api, f"&rev={number}") == answers(api, f"&rev={number + 2}")
+    change = api.get("global-tags/tag/changes").ok()["results"][0]
+    assert (change["action"], change["comment"], change["revision"]) == ("revert", "wrong gains", number + 2)
+    assert (change["payload_iovs_before"], change["payload_iovs_after"]) == (2, 1)
+
+
+def test_a_dry_run_changes_nothing(api, changed):
+    before, changes = answers(api), GlobalTagChange.objects.count()
+    answer = api.post(PATH, {"revision": changed, "dry_run": True}, **{"Idempotency-Key": "1"}).ok()
+    assert (answer["dry_run"], answer["changed"], answer["revision"]) == (True, True, None)
+    assert answer["detail"].startswith("Dry run, nothing was changed: payload lists attached: 0,")
+    assert answers(api) == before and GlobalTagChange.objects.count() == changes
+    assert not IdempotencyRecord.objects.exists()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_nothing_to_change_is_a_success_without_a_new_revision(api, changed, dry_run):
+    for status in ("unlocked", "locked", "frozen"):
+        api.put(f"gt_change_status/tag/{status}").ok()
+        latest = GlobalTag.objects.get().revision
+        answer = api.post(PATH, {"revision": latest, "dry_run": dry_run}).ok()
+        assert (answer["changed"], answer["revision"], answer["payload_types"]) == (False, None, [])
+        assert GlobalTag.objects.get().revision == latest
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(("status", "code"), [("locked", "global_tag_locked"), ("frozen", "global_tag_frozen")])
+def test_a_protected_tag_is_not_reverted(api, changed, status, code, dry_run):
+    api.put(f"gt_change_status/tag/{status}").ok()
+    before = answers(api)
+    api.post(PATH, {"revision": changed, "dry_run": dry_run}).error(409, code)
+    assert answers(api) == before
+
+
+def test_a_replaced_list_is_named(api, tag):
+    first = api.get("gtPayloadLists/tag").ok()["Gain"]
+    spare = api.post("pl", {"payload_type": "Gain"}).ok()["name"]
+    api.put("pl_attach", {"global_tag": "tag", "payload_list": spare}).ok()
+    for dry_run in (True, False):
+        answer = api.post(PATH, {"revision": tag.revision, "dry_run": dry_run}).ok()
+        [change] = answer["payload_types"]
+        assert (change["list_detached"], change["list_attached"], change["list_created"]) == (spare, first, False)
+        assert (change["payload_iovs_removed"], change["payload_iovs_added"]) == (0, 1)
+    assert api.get("gtPayloadLists/tag").ok() == {"Gain": first}
+
+
+def test_a_created_list_has_no_name_in_a_dry_run(api, tag):
+    api.post("gt", {"name": "thief", "status": "unlocked"}).ok()
+    name = api.get("gtPayloadLists/tag").ok()["Gain"]
+    api.put("pl_attach", {"global_tag": "thief", "payload_list": name}).ok()
+    [tried] = api.post(PATH, {"revision": tag.revision, "dry_run": True}).ok()["payload_types"]
+    [done] = api.post(PATH, {"revision": tag.revision}).ok()["payload_types"]
+    assert (tried["list_attached"], tried["list_created"]) == (None, True)
+    assert tried | {"list_attached": done["list_attached"]} == done
+    assert api.get("gtPayloadLists/tag").ok() == {"Gain": done["list_attached"]}
+    assert done["list_attached"] != name
+
+
+def test_the_body_is_strict(api, changed):
+    before = answers(api)
+    assert api.post(PATH, {"revision": changed, "dryrun": True}).error(400, "invalid_input")["dryrun"]
+    assert api.post(PATH, {"dry_run": True}).error(400, "invalid_input")["revision"]
+    for wrong in (-1, 2**63, 1.5, "x", True, None, [1]):
+        assert api.post(PATH, {"revision": wrong}).error(400, "invalid_input")["revision"]
+    assert api.post(PATH, {"revision": changed, "dry_run": "perhaps"}).error(400, "invalid_input")["dry_run"]
+    assert api.post(PATH, {"revision": changed, "comment": "x" * 1001}).error(400, "invalid_input")["comment"]
+    for body in ([], 5, None, "x"):
+        api.post(PATH, body).error(400)
+    api.post(f"{PATH}?dry_run=1", {"revision": changed}).error(400, "unknown_parameter")
+    assert answers(api) == before
+
+
+def test_unknown_and_unreadable_revisions(api, changed):
+    api.post(PATH, {"revision": 99}).error(404, "revision_not_found")
+    api.post("global-tags/unknown/revert", {"revision": 1}).error(404, "global_tag_not_found")
+    GlobalTagChange.objects.filter(revision=changed).update(has_history=False)
+    api.post(PATH, {"revision": changed}).error(410, "revision_pruned")
+
+
+def test_a_repeated_request_gets_the_first_response(api, changed):
+    key = {"Idempotency-Key": "7d1c"}
+    first = api.post(PATH, {"revision": changed}, **key)
+    assert first.ok()["changed"]
+    insert(api, "third", [4, 0])
+    latest = GlobalTag.objects.get().revision
+    assert api.post(PATH, {"revision": changed}, **key).content == first.content
+    assert GlobalTag.objects.get().revision == latest
+    api.post(PATH, {"revision": latest}, **key).error(409, "idempotency_key_reused")
+
+
+def test_a_key_that_was_used_for_another_tag_is_refused(api, changed):
+    """The bodies are the same; only the paths differ."""
+    key = {"Idempotency-Key": "7d1c"}
+    api.post("cloneGlobalTag/tag/copy").ok()
+    api.post(PATH, {"revision": 1}, **key).ok()
+    api.post("global-tags/copy/revert", {"revision": 1}, **key).error(409, "idempotency_key_reused")
