@@ -47,6 +47,7 @@ GUIDES = {
     "check_intervals": "[When data look wrong](problems.md#when-data-look-wrong)",
     "explain_lookup": "[Compare the lookup strategies](compare-strategies.md)",
     "strategy_indexes": "[Compare the lookup strategies](compare-strategies.md)",
+    "convert_history": "[Upgrade cdb](backup.md#upgrade-cdb)",
     "import_iovs": "[Move tags between databases](move-tags.md)",
     "prune_history": "[Keep, prune and check the history](keep-history.md#prune-the-history)",
     "backup": "[Back up and restore](backup.md)",

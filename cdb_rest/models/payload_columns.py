@@ -23,6 +23,9 @@ def load(name: str) -> str:
         "{iov.payload}": [f"iov.{column}" for column in columns],
         "{iov.payload_if_whole}": [f"CASE WHEN area.since IS NULL THEN iov.{column} END" for column in columns],
         "{payload_arrays}": [f"%({column})s::{_type_of(column)}[]" for column in columns],
+        "{payload_from_log}": [
+            f"(logged.value ->> '{name}')::{_type_of(column)}" for name, column in PAYLOAD_COLUMNS.items()
+        ],
     }
     text = named_sql.load(name)
     for placeholder, parts in lists.items():
