@@ -14,7 +14,7 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action, Status, check_status_change, check_status_name, role_for_status
 from cdb_rest.history.contents import past_lists, past_tag
-from cdb_rest.history.revisions import Past, find_past
+from cdb_rest.history.revisions import Past
 from cdb_rest.models import (
     ChangeAction,
     DeletedGlobalTag,
@@ -27,7 +27,7 @@ from cdb_rest.models import (
 )
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.history import drop_history, in_other_tags, supersede_lists
-from cdb_rest.services.locks import check_tag, lock_global_tag, lock_global_tags_shared
+from cdb_rest.services.locks import check_tag, lock_global_tag, lock_global_tags_shared, lock_past
 from cdb_rest.services.restorations import check_not_retired
 from cdb_rest.services.transactions import write
 
@@ -91,7 +91,7 @@ def clone_global_tag(*, source: str, target: str, as_of: AsOf | None = None, ori
     if as_of is None:
         clone, changes, revision = _copy_present(source, target)
     else:
-        clone, changes, revision = _copy_past(find_past(source, as_of), target)
+        clone, changes, revision = _copy_past(lock_past(source, as_of), target)
     change = changes.of_tag(clone.id)
     change.source = {"clone_of": {"global_tag": source, "revision": revision}}
     for payload_list in PayloadList.objects.filter(global_tag=clone):

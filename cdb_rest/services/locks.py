@@ -10,6 +10,7 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.access import All, Object, Role
+from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import (
     ConcurrentChangeError,
     GlobalTagNotFoundError,
@@ -18,11 +19,13 @@ from cdb_rest.domain.errors import (
 )
 from cdb_rest.domain.origin import Origin
 from cdb_rest.domain.status import Action, check_permitted, role_for
+from cdb_rest.history.revisions import Past, check_readable, find_past
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 
 ADVISORY_LOCK_SHARED = named_sql.load("advisory_lock_shared")
 ADVISORY_LOCK_EXCLUSIVE = named_sql.load("advisory_lock_exclusive")
 LOCK_SHARED = named_sql.load("lock_global_tags_shared")
+LOCK_REVISION = named_sql.load("lock_revision")
 
 
 def lock_global_tag(name: str) -> GlobalTag:
@@ -53,6 +56,19 @@ def lock_global_tags_shared(ids: Collection[int]) -> dict[int, GlobalTag]:
         cursor.execute(LOCK_SHARED, {"tag_ids": sorted(ids)})
         found = [tag_id for (tag_id,) in cursor.fetchall()]
     return {tag.id: tag for tag in GlobalTag.objects.filter(id__in=found).select_related("status")}
+
+
+def lock_past(tag: str, as_of: AsOf) -> Past:
+    """The state that `find_past` finds, locked so that its rows are not pruned before the write has read them.
+
+    Raises the errors of `find_past`.
+    """
+    past = find_past(tag, as_of)
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_REVISION, {"tag": past.tag, "revision": past.revision})
+        [(has_history,)] = cursor.fetchall()
+    check_readable(past.tag, past.revision, has_history=has_history, is_deleted=False)
+    return past
 
 
 def lock_payload_lists(names: Collection[str]) -> dict[str, PayloadList]:

@@ -123,9 +123,14 @@ def _matching_names(pattern: str) -> list[str]:
 
 @write
 def _drop_history(*, ids: Sequence[int]) -> int:
-    """Note that revisions cannot be asked for any more. Returns how many could be asked for before."""
-    dropped: int = GlobalTagChange.objects.filter(id__in=ids, has_history=True).update(has_history=False)
-    return dropped
+    """Note that revisions cannot be asked for any more. Returns how many could be asked for before.
+
+    Revisions from which another write is copying at this moment are left out.
+    """
+    changes = GlobalTagChange.objects.filter(id__in=ids, has_history=True)
+    locked = list(changes.select_for_update(skip_locked=True, no_key=True).values_list("id", flat=True))
+    changes.filter(id__in=locked).update(has_history=False)
+    return len(locked)
 
 
 def _needed(lists: Sequence[int]) -> Iterator[_Needed]:

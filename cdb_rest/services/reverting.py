@@ -11,10 +11,9 @@ from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action, check_permitted
 from cdb_rest.history.contents import PastList, past_lists
-from cdb_rest.history.revisions import find_past
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadList, PayloadType
 from cdb_rest.services.change_log import Changes
-from cdb_rest.services.locks import lock_global_tag
+from cdb_rest.services.locks import lock_global_tag, lock_past
 from cdb_rest.services.past_rows import PastRows
 from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.transactions import write
@@ -63,7 +62,7 @@ def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin
     """
     origin.principal.require(Role.MANAGER, name, All.ALL)
     tag = lock_global_tag(name)
-    lists = past_lists(find_past(name, AsOf(revision=revision)))
+    lists = past_lists(lock_past(name, AsOf(revision=revision)))
     changes = Changes()
     types = []
     for pair in _lock_pairs(tag, lists):

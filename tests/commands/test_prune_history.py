@@ -25,7 +25,7 @@ from cdb_rest.models import (
     PayloadListVersion,
     PayloadType,
 )
-from cdb_rest.services import global_tags, insertion, payload_iovs, payload_lists, pruning
+from cdb_rest.services import global_tags, insertion, payload_iovs, payload_lists, pruning, reverting
 from cdb_rest.services.history_check import find_history_faults
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -341,6 +341,42 @@ def test_what_concurrent_writers_add_stays():
 def contents_now():
     rows = PayloadIOV.objects.filter(payload_list__global_tag__name="tag").order_by("comb_iov")
     return [(row.payload_list_id, row.major_iov, row.major_iov_end, row.payload_url) for row in rows]
+
+
+@pytest.mark.parametrize("write", ["revert", "clone"])
+def test_a_revision_from_which_a_write_copies_is_left_out(monkeypatch, write):
+    """The pruning comes after the write has found the revision, and before it reads the rows."""
+    make_history(revisions=4)
+    insert("tag", 5, "another")
+    before, pruned = contents("tag", 3), []
+    module = reverting if write == "revert" else global_tags
+    read = module.past_lists
+
+    def prune_meanwhile():
+        pruned.append(pruning.prune_history(limit=pruning.Limit(keep=1)).revisions)
+        connection.close()
+
+    def interleaved(past):
+        pruner = threading.Thread(target=prune_meanwhile)
+        pruner.start()
+        pruner.join()
+        return read(past)
+
+    monkeypatch.setattr(module, "past_lists", interleaved)
+    if write == "revert":
+        reverting.revert_global_tag(name="tag", revision=3)
+    else:
+        global_tags.clone_global_tag(source="tag", target="copy", as_of=AsOf(revision=3))
+    name = "tag" if write == "revert" else "copy"
+    rows = PayloadIOV.objects.filter(payload_list__global_tag__name=name)
+    assert list(rows.values_list("payload_url", flat=True)) == [url for *_, url in before]
+    # All but the newest one and the one that is read.
+    assert pruned == [3]
+    monkeypatch.undo()
+    assert pruning.prune_history(limit=pruning.Limit(keep=1, pattern="tag")).revisions == (
+        2 if write == "revert" else 1
+    )
+    assert find_history_faults() == []
 
 
 def test_a_writer_does_not_wait_for_the_deletion():
