@@ -2,7 +2,6 @@
 
 import threading
 from collections import Counter, defaultdict
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -17,7 +16,6 @@ from cdb_rest.domain.errors import RevisionPrunedError
 from cdb_rest.history.changes import read_change
 from cdb_rest.history.contents import past_counts
 from cdb_rest.history.revisions import find_past
-from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.services.history_check import find_history_faults
 from cdb_rest.services.pruning import Limit, prune_history
@@ -68,13 +66,12 @@ class PrunedHistories(Histories):
         played["steps"] += 1
         for (query, revision), (text, window, created) in self._answered.items():
             for as_of in (AsOf(revision=revision), AsOf(time=created)):
-                asked = replace(query, as_of=as_of)
                 if (query.tag, revision) in self._pruned:
                     with pytest.raises(RevisionPrunedError):
-                        look_up_here(asked, with_window=True)
+                        self.look_up_past(query, as_of, window)
                     played["pruned lookups"] += 1
                 else:
-                    found = look_up_here(asked, with_window=True)
+                    found = self.look_up_past(query, as_of, window)
                     assert (found.text, found.window) == (text, window), (query, revision)
         assert find_history_faults() == []
 
