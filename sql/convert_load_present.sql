@@ -1,6 +1,7 @@
 -- Add to cdb_logged_row the payload IOVs that were in the lists after the newest logged change, as if another change had removed
 -- them: those that have a start of a logged payload IOV. Parameters: number bigint: the newest logged change.
--- Placeholders: {payload} and {iov.payload}.
+-- The index is for the condition: the planner does not know how many rows a list has. Placeholders: {payload} and {iov.payload}.
+CREATE INDEX ON cdb_logged_row (stay, comb_iov);
 ANALYZE cdb_logged_row;
 INSERT INTO cdb_logged_row (
     number, is_added, stay, iov_id, comb_iov, major_iov, minor_iov, major_iov_end, minor_iov_end, created, {payload}

@@ -8,6 +8,7 @@ from tqdm import tqdm
 
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.management.interruption import interruptible
+from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.services.convert_history import Conversion, convert_history, count_logged, find_unconverted
 
 
@@ -24,15 +25,13 @@ class Command(BaseCommand):
         parser.add_argument("--tag", metavar="NAME", help="convert this global tag only (default: all)")
         parser.add_argument(
             "--batch",
+            **AT_LEAST_ONE,
             metavar="N",
-            type=int,
             default=100,
             help="number of changes that are read at a time (default: 100)",
         )
 
     def handle(self, *, tag: str | None, batch: int, **options: Any) -> None:
-        if batch < 1:
-            raise CommandError(f"--batch must be at least 1 (got {batch})")
         begin = time.monotonic()
         try:
             with interruptible():
