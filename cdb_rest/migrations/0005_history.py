@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
                 (
                     "pk",
                     models.CompositePrimaryKey(
-                        "payload_list_id", "number", "version", blank=True, editable=False, primary_key=True, serialize=False
+                        "payload_list_id", "number", blank=True, editable=False, primary_key=True, serialize=False
                     ),
                 ),
                 ("payload_list_id", models.BigIntegerField()),

@@ -32,11 +32,10 @@ FORK_NODE = Func(F("added_in"), F("removed_in"), function="cdb_fork_node", outpu
 class PayloadListVersion(models.Model):
     """A version of a payload list: the number of the change that created it (`GlobalTagChange.number`).
 
-    `iov_count` is the number of IOVs after the change. Version 0 has no row if the list was created empty. The version is in
-    the key only so that the index has it.
+    `iov_count` is the number of IOVs after the change. Version 0 has no row if the list was created empty.
     """
 
-    pk = models.CompositePrimaryKey("payload_list_id", "number", "version")
+    pk = models.CompositePrimaryKey("payload_list_id", "number")
     payload_list_id = models.BigIntegerField()
     number = models.BigIntegerField()
     version = models.IntegerField()

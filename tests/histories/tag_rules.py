@@ -8,7 +8,7 @@ from cdb_rest.domain.errors import (
     PayloadListNotEmptyError,
     TagFrozenError,
 )
-from cdb_rest.models import GlobalTag, PayloadList
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.services import global_tags, payload_lists
 from cdb_rest.services.reverting import revert_global_tag
 from tests.histories.judge import Judge, refusal
@@ -110,7 +110,9 @@ class TagRules(Judge):
         tag = self.pick(GlobalTag, number)
         if not tag:
             return
-        known = sorted(revision for name, revision in self._seen if name == tag.name)
+        seen = [revision for name, revision in self._seen if name == tag.name]
+        askable = GlobalTagChange.objects.filter(global_tag=tag.name, revision__in=seen, has_history=True)
+        known = sorted(askable.values_list("revision", flat=True))
         revision = known[-1 - back % len(known)]
         then = self._seen[tag.name, revision]
         differs = self._differs(tag, then)

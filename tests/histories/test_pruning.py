@@ -49,8 +49,6 @@ class PrunedHistories(Histories):
             value = changes[value % len(changes)].created
         chosen = Limit(**{kind: value}, pattern=pattern)
         self._pruned |= expected_to_go(chosen)
-        # A tag is not reverted to what is gone.
-        self._seen = {key: seen for key, seen in self._seen.items() if key not in self._pruned}
         documents = read_documents()
         pruned = prune_history(limit=chosen, batch=batch)
         played["pruned revisions"] += pruned.revisions
