@@ -145,8 +145,11 @@ class Judge:
             by_revision = self.look_up_past(query, AsOf(revision=revision), window)
             assert (by_revision.text, by_revision.window) == (text, window), (query, revision)
             assert by_revision.state.version.startswith(f"{revision}-")
-            assert look_up_here(replace(query, as_of=AsOf(time=created))).text == text, (query, created)
-        played["lookups in the past"] += 2 * len(self._answered)
+            played["lookups in the past"] += 1
+            # Only some by time, too: it finds the same revision.
+            if window is not None:
+                assert look_up_here(replace(query, as_of=AsOf(time=created))).text == text, (query, created)
+                played["lookups in the past"] += 1
 
     @staticmethod
     def look_up_past(query, as_of, window):

@@ -25,7 +25,7 @@ from tests.histories.test_writers import Connection
 from tests.histories.writers import Race
 from tests.profiles import examples
 
-STEPS = examples(400)
+STEPS = examples(200)
 MOST_STEPS = 2000
 PORTION = settings(max_examples=4, stateful_step_count=max(20, examples(50)), suppress_health_check=list(HealthCheck))
 
