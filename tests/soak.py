@@ -83,7 +83,7 @@ def histories(seed: int) -> dict[str, int]:
     )
     with override_settings(CDB_IOV_MODE=mode):
         run_state_machine_as_test(hypothesis_seed(seed)(machine), settings=portion)
-    return {name: played[name] - before[name] for name in ("steps", "lookups")}
+    return {name: played[name] - before[name] for name in ("steps", "lookups", "lookups in the past")}
 
 
 def race(seed: int) -> dict[str, int]:
@@ -171,7 +171,8 @@ def follow(players: list, reports: multiprocessing.Queue, seconds: float) -> tup
 def summary(total: Counter) -> str:
     """What was played, in words."""
     return (
-        f"{total['steps']:,} steps of histories with {total['lookups']:,} lookups, {total['races']:,} races of {WRITERS} "
+        f"{total['steps']:,} steps of histories with {total['lookups']:,} lookups and "
+        f"{total['lookups in the past']:,} in the past, {total['races']:,} races of {WRITERS} "
         f"writers with {total['writes']:,} writes, {total['retries']:,} played again"
     )
 
