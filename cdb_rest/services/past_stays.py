@@ -83,7 +83,7 @@ def store_stay(stay: PastStay) -> int:
     )
     _execute(
         STORE_VERSIONS,
-        {"list_id": stay.list_id}
+        {"list_id": stay.list_id, "since": stay.first, "last": stay.last}
         | {name: [row[place] for row in versions] for place, name in enumerate(("numbers", "versions", "counts"))},
     )
     return areas.count

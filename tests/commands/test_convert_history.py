@@ -240,3 +240,32 @@ def test_options():
         convert("--batch", "0")
     with pytest.raises(CommandError, match="nowhere"):
         convert("--tag", "nowhere")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_first", ["the tag that it left", "the tag that it came into"])
+def test_a_list_that_moved_between_tags_has_its_rows_of_each_stay(is_first):
+    for tag in ("a", "b"):
+        create_global_tag(name=tag, status="unlocked")
+    PayloadType.objects.create(name="Gain")
+    name, other = (create_payload_list(payload_type="Gain").name for _ in range(2))
+    # In the end it is in a tag for the second time, so that its former stay there ended.
+    for tag, payload_list in (("a", name), ("b", name), ("b", other), ("b", name)):
+        attach_payload_list(global_tag=tag, payload_list=payload_list)
+        if payload_list == name and tag == "b":
+            major = GlobalTagChange.objects.count()
+            row = {"payload_url": f"payload {major}", "major_iov": major, "minor_iov": 0, "since_only": False}
+            insert_payloads(rows=[row | {"global_tag": tag, "payload_type": "Gain"}])
+    for left in GlobalTagChange.objects.filter(action="attach_list"):
+        came = GlobalTagChange.objects.filter(number=left.number).exclude(id=left.id).first()
+        leaves = "payload_lists" in documents(left)[0]
+        if came and leaves and (left.id < came.id) != (is_first == "the tag that it left"):
+            swap_ids(left, came)
+    changes = forget_history()
+    convert()
+    assert {one.id: documents(one) for one in GlobalTagChange.objects.filter(has_history=True)} == changes
+
+
+def swap_ids(one, other):
+    for old, new in ((one.id, 0), (other.id, one.id), (0, other.id)):
+        GlobalTagChange.objects.filter(id=old).update(id=new)
