@@ -4,6 +4,7 @@ Before there was a history of rows, a change was logged as two documents. `cdb_r
 backwards from the state after the newest of them, as far as they do not contradict each other.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -27,6 +28,9 @@ FIRST_VERSION = named_sql.load("convert_first_version")
 VERSION_AT = named_sql.load("convert_version_at")
 NEXT_LIST_ID = named_sql.load("convert_next_list_id")
 FINISH = named_sql.load("convert_finish")
+
+# An id in the name of a list.
+DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ def _store(newest: GlobalTagChange, first: LoggedChange, stays: Sequence[ListSta
         since = max(stay.first or 0, first.number)
         if stay.last is not None and stay.last <= first.number:
             continue
-        list_id = one.list_id or new_ids.setdefault(stay.name, 0) or _scalar(NEXT_LIST_ID, {})
+        list_id = one.list_id or new_ids.get(stay.name) or _id_of_deleted_list(stay)
         new_ids[stay.name] = list_id
         version = _scalar(VERSION_AT, {"list_id": list_id, "number": newest.number})
         past = PastStay(one.number, list_id, since, stay.last, versions[one.number], version, created)
@@ -171,6 +175,18 @@ def _store(newest: GlobalTagChange, first: LoggedChange, stays: Sequence[ListSta
             areas += store_stay(past)
         _store_membership(newest, stay, past)
     return areas
+
+
+def _id_of_deleted_list(stay: Stay) -> int:
+    """The id of a list that does not exist any more: the one in its name if the list had that, else a new one."""
+    new_id = _scalar(NEXT_LIST_ID, {})
+    number = stay.name.removeprefix(f"{stay.payload_type}_")
+    list_id = int(number) if DIGITS.fullmatch(number) else new_id
+    is_used = (
+        PayloadList.objects.filter(id=list_id).exists()
+        or PayloadListMembership.objects.filter(payload_list_id=list_id).exists()
+    )
+    return new_id if is_used or list_id > new_id else list_id
 
 
 def _store_membership(newest: GlobalTagChange, stay: Stay, past: PastStay) -> None:
