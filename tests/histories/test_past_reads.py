@@ -110,7 +110,7 @@ def fetch(path):
 
 @pytest.mark.parametrize("mode", ["continuous", "discrete"])
 @pytest.mark.django_db(transaction=True)
-@profile(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
+@profile(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, min_size=8, max_size=16))
 def test_the_past_stays_as_it_was(api, settings, mode, steps):
     settings.CDB_IOV_MODE = mode
