@@ -4,6 +4,7 @@ It is loaded before Django's settings are, with ``-p tests.postgres``; the paral
 environment variables. The server starts when the first test wants it, and stops with the last process of the run.
 """
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -35,15 +36,24 @@ if not os.environ.get("DATABASE_URL"):
     os.environ["DATABASE_URL"] = _server.url
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[None]:
+@contextlib.contextmanager
+def running() -> Iterator[None]:
     """The server of DATABASE_URL runs, until the last process of the run that asked for it ends."""
     if os.environ["DATABASE_URL"] != _server.url:
         yield
         return
     _server.acquire()
-    yield
-    _server.release()
+    try:
+        yield
+    finally:
+        _server.release()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[None]:
+    """The server of DATABASE_URL runs."""
+    with running():
+        yield
 
 
 def pytest_unconfigure() -> None:

@@ -132,14 +132,18 @@ def main() -> int:
         )
         for number in range(os.cpu_count() or 1)
     ]
-    for player in players:
-        player.start()
     try:
-        total, error = follow(players, reports, arguments.minutes * 60)
+        with postgres.running():
+            try:
+                for player in players:
+                    player.start()
+                total, error = follow(players, reports, arguments.minutes * 60)
+            finally:
+                for player in players:
+                    if player.pid is not None:
+                        player.terminate()
+                        player.join()
     finally:
-        for player in players:
-            player.terminate()
-            player.join()
         postgres.pytest_unconfigure()
     sys.stdout.write(f"Seed {arguments.seed}: {summary(total)}.\n")
     sys.stdout.write(f"It went wrong:\n{error}" if error else "Nothing went wrong.\n")
