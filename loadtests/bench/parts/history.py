@@ -27,6 +27,16 @@ ROWS_PER_CHANGE = 5
 PRESENT, FIRST, MIDDLE = "present", "first revision", "middle revision"
 # The replaced interval, and the list around it.
 REPLACED, UNTIL, STEPS = 1_000, 2_000, 100
+# The bounds of the targets: p50 in the past ÷ p50 in the present.
+BOUNDS = {"small changes": 1.5, "appended": 2.0, "replaced": 3.0}
+SPACE_HEADINGS = {
+    "live": "live IOVs",
+    "live_bytes": "bytes of table and indexes / live IOV",
+    "index_bytes": "bytes of the lookup's index / live IOV",
+    "superseded": "superseded IOVs",
+    "parts": "lost parts of areas",
+    "history_bytes": "bytes / row of the history",
+}
 SPACE = """
     SELECT (SELECT sum(iov_count)::bigint FROM "PayloadList"), pg_total_relation_size('"PayloadIOV"'),
         pg_relation_size('payload_iov_lookup'), count(*), count(iov_id), pg_total_relation_size('"PayloadIOVHistory"')
@@ -164,61 +174,57 @@ def _space(database: Database) -> dict[str, Any]:
 
 
 def _show(result: Result, space: dict[str, Any]) -> None:
-    summary = []
-    for (what, changes), rows in _by_subject(result.raw).items():
-        medians = {state: one.median for state, one in spreads(rows, "state", "p50_ms").items()}
-        costs = {state: one.median for state, one in spreads(rows, "state", "postgres_cpu_ms").items()}
-        summary += [
-            {
-                "what": what,
-                "changes": changes,
-                "state": state,
-                "p50_ms": medians[state],
-                "postgres_cpu_ms": costs[state],
-                "to_present": ratio(medians[state], medians[PRESENT]),
-                "cpu_to_present": ratio(costs[state], costs[PRESENT]),
-                "errors": sum(row["errors"] for row in rows if row["state"] == state),
-            }
-            for state in medians
-        ]
-    bounds = {"small changes": 1.5, "appended": 2.0, "replaced": 3.0}
-    largest = {row["what"]: row["changes"] for row in sorted(summary, key=lambda row: row["changes"])}
-    for row in summary:
-        if row["state"] != PRESENT and row["changes"] == largest[row["what"]]:
-            name = f"lookup p50 at the {row['state']} ÷ present, {row['what']} {row['changes']:,} times"
-            result.targets.append(Target(name, row["to_present"], bounds[row["what"]], at_most=True))
+    summary = [row for subject, rows in _by_subject(result.raw).items() for row in _compared(*subject, rows)]
+    result.targets += _targets(summary)
     headings = {"to_present": "p50 ÷ present", "cpu_to_present": "PostgreSQL CPU ÷ present"}
     keys = "what changes state p50_ms to_present postgres_cpu_ms cpu_to_present errors"
-    result.tables.append(Table.of("Lookups, one client, in turns", summary, columns(keys, **headings)))
-    result.tables.append(
-        Table.of(
-            "Space",
-            [space],
-            {
-                "live": "live IOVs",
-                "live_bytes": "bytes of table and indexes / live IOV",
-                "index_bytes": "bytes of the lookup's index / live IOV",
-                "superseded": "superseded IOVs",
-                "parts": "lost parts of areas",
-                "history_bytes": "bytes / row of the history",
-            },
-        )
-    )
+    result.tables += [
+        Table.of("Lookups, one client, in turns", summary, columns(keys, **headings)),
+        Table.of("Space", [space], SPACE_HEADINGS),
+    ]
     replaced = [row for row in summary if row["what"] == "replaced"]
-    result.plots.append(
-        plots.lines(
-            "Replacing one interval: response time, p50",
-            curves(replaced, "state", "changes", "p50_ms"),
-            x="replacements",
-            y="ms",
-            log_x=True,
+    series = curves(replaced, "state", "changes", "p50_ms")
+    title = "Replacing one interval: response time, p50"
+    result.plots.append(plots.lines(title, series, x="replacements", y="ms", log_x=True))
+
+
+def _compared(what: str, changes: int, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The medians of each state of a subject, and their ratios to those of the present."""
+    medians = {state: one.median for state, one in spreads(rows, "state", "p50_ms").items()}
+    costs = {state: one.median for state, one in spreads(rows, "state", "postgres_cpu_ms").items()}
+    return [
+        {
+            "what": what,
+            "changes": changes,
+            "state": state,
+            "p50_ms": medians[state],
+            "postgres_cpu_ms": costs[state],
+            "to_present": ratio(medians[state], medians[PRESENT]),
+            "cpu_to_present": ratio(costs[state], costs[PRESENT]),
+            "errors": sum(row["errors"] for row in rows if row["state"] == state),
+        }
+        for state in medians
+    ]
+
+
+def _targets(summary: Sequence[dict[str, Any]]) -> list[Target]:
+    """A target for each past state of the largest subject of each kind."""
+    largest = {row["what"]: row["changes"] for row in sorted(summary, key=lambda row: row["changes"])}
+    return [
+        Target(
+            f"lookup p50 at the {row['state']} ÷ present, {row['what']} {row['changes']:,} times",
+            row["to_present"],
+            BOUNDS[row["what"]],
+            at_most=True,
         )
-    )
+        for row in summary
+        if row["state"] != PRESENT and row["changes"] == largest[row["what"]]
+    ]
 
 
 def _by_subject(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, int], list[dict[str, Any]]]:
     return {
-        (what, changes): list(found)
+        (what, changes): found
         for what, group in grouped(rows, "what").items()
         for changes, found in grouped(group, "changes").items()
     }
