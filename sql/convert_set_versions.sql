@@ -1,6 +1,6 @@
 -- Give the payload IOVs that were in a list after the newest logged change the versions in which they came; and move the rows of
 -- cdb_later_history, which are areas of these IOVs and of later ones, back to the history.
--- Parameters: list_id bigint; above, by integer: as in convert_make_room.sql; starts numeric[], added_ins integer[]: the versions
+-- Parameters: list_id bigint; above, by integer: as in convert_shift_versions.sql; starts numeric[], added_ins integer[]: the versions
 --   that differ from `above`. Placeholder: {payload}.
 UPDATE "PayloadIOV" AS iov SET added_in = since.added_in
 FROM unnest(%(starts)s::numeric[], %(added_ins)s::integer[]) AS since (start, added_in)

@@ -1,5 +1,6 @@
--- Raise the versions of a payload list above a version, to make room for earlier ones. The rows of the history that are concerned
--- move to cdb_later_history. If the list left the tag, the version after that is found as before.
+-- Increase all versions of a payload list that are higher than a given one, so that converted versions can have the lower ones.
+-- The rows of the history with higher versions move to cdb_later_history. If the list left the tag, the version after that is
+-- found as before.
 -- Parameters: stay integer; list_id bigint; above, by integer; since bigint: first change of the stay; last bigint: the change by
 --   which the list left the tag, or null.
 -- Numbers for which the version `above` is stored may be in the stay, because a list that moves from one tag to another has two

@@ -58,7 +58,7 @@ class PastRows:
         placed = [iov for iov in coming if iov.id in reused]
         inserted = [iov for iov in coming if iov.id not in reused]
         _release_taken_ids(inserted)
-        # Rows that keep their start, or their whole place, need not make room for others.
+        # The other stored rows are detached first, because a start must be free before another row gets it.
         staying = self._unchanged | {iov.id for iov in placed if _start(iov) == reused[iov.id]}
         leaving = [iov for iov in self._stored.values() if iov.id not in staying]
         before, after = _with_starts(self._stored.values()), _with_starts(self._wanted)

@@ -17,7 +17,7 @@ from cdb_rest.models import payload_columns
 
 ADD_PRESENT = payload_columns.load("convert_add_present")
 STEPS = named_sql.load("convert_steps")
-MAKE_ROOM = named_sql.load("convert_make_room")
+SHIFT_VERSIONS = named_sql.load("convert_shift_versions")
 STORE_AREAS = payload_columns.load("convert_store_areas")
 SET_VERSIONS = payload_columns.load("convert_set_versions")
 STORE_VERSIONS = named_sql.load("convert_store_versions")
@@ -50,9 +50,10 @@ def store_stay(stay: PastStay) -> int:
     The versions are placed directly below the version of the list after the stay. If the list left the tag, they are
     placed below all versions instead, because the log does not have what happened to the list then.
     """
+    # The converted versions follow the version `above`, and the higher ones increase by `by`.
     above = stay.version if stay.last is None else -1
     by = stay.versions if stay.last is None else stay.versions + 1
-    room = {
+    shift = {
         "stay": stay.stay,
         "list_id": stay.list_id,
         "above": above,
@@ -62,11 +63,25 @@ def store_stay(stay: PastStay) -> int:
     }
     if stay.last is None:
         _execute(ADD_PRESENT, {"stay": stay.stay, "list_id": stay.list_id, "version": stay.version})
-    _execute(MAKE_ROOM, room)
+    _execute(SHIFT_VERSIONS, shift)
+    replay, areas = _replay(stay, max(above, 0))
+    since = {} if stay.last is not None else replay.versions()
+    since = {start: added_in for start, added_in in since.items() if added_in != above}
+    _execute(
+        SET_VERSIONS,
+        shift | {"starts": [start.combined for start in since], "added_ins": list(since.values())},
+    )
+    return areas
+
+
+def _replay(stay: PastStay, first_version: int) -> tuple[Replay, int]:
+    """Apply the changes of the stay, and store the areas that they end, and the versions from `first_version` on.
+
+    Returns the list after the last change, and the number of areas.
+    """
     areas = _Areas(stay)
-    versions: list[tuple[int, int, int]] = []
     replay = Replay([], 0)
-    first_version = max(above, 0)
+    versions: list[tuple[int, int, int]] = []
     for version, (number, removed, added) in enumerate(_changes(stay), first_version):
         if version == first_version:
             replay = Replay(added, version)
@@ -75,18 +90,19 @@ def store_stay(stay: PastStay) -> int:
         if number != stay.last:
             versions.append((number, version, len(replay)))
     areas.store()
-    since = {} if stay.last is not None else replay.versions()
-    since = {start: added_in for start, added_in in since.items() if added_in != above}
-    _execute(
-        SET_VERSIONS,
-        room | {"starts": [start.combined for start in since], "added_ins": list(since.values())},
-    )
+    numbers, places, counts = ([row[column] for row in versions] for column in range(3))
     _execute(
         STORE_VERSIONS,
-        {"list_id": stay.list_id, "since": stay.first, "last": stay.last}
-        | {name: [row[place] for row in versions] for place, name in enumerate(("numbers", "versions", "counts"))},
+        {
+            "list_id": stay.list_id,
+            "since": stay.first,
+            "last": stay.last,
+            "numbers": numbers,
+            "versions": places,
+            "counts": counts,
+        },
     )
-    return areas.count
+    return replay, areas.count
 
 
 def _changes(stay: PastStay) -> Iterator[tuple[int, list[Row], list[Row]]]:
