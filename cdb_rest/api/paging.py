@@ -12,7 +12,8 @@ from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer
 from rest_framework import serializers
 
-from cdb_rest.api.documents import Document, Shape, documents, one_of
+from cdb_rest.api.conversion import documents
+from cdb_rest.api.documents import Document, Shape, one_of
 from cdb_rest.connections.snapshot import long_reads
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN

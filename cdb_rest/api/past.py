@@ -11,7 +11,9 @@ from django.http import HttpRequest, HttpResponseBase
 from rest_framework.response import Response
 
 from cdb_rest.api import streams
-from cdb_rest.api.documents import GlobalTagItem, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument, documents_from
+from cdb_rest.api.conversion import documents_from
+from cdb_rest.api.documents import GlobalTagItem, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument
+from cdb_rest.api.json_stream import UNBUFFERED, can_detect_truncation, nested, respond
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.history.contents import PastList, past_counts, past_iovs, past_lists, past_tag
@@ -47,12 +49,12 @@ def nested_tag(request: HttpRequest, name: str, as_of: AsOf, digest: str) -> Htt
         past = find_past(name, as_of)
         headers.update(_headers(past, as_of, digest))
         if past_counts(past)[1] > streams.MAX_CACHED_IOVS:
-            headers[streams.UNBUFFERED] = "no"
+            headers[UNBUFFERED] = "no"
         yield from _nested_tag(past)
 
-    response = streams.respond(pieces())
-    if streams.can_detect_truncation(request):
-        del response[streams.UNBUFFERED]
+    response = respond(pieces())
+    if can_detect_truncation(request):
+        del response[UNBUFFERED]
     else:
         headers = {REVISION_HEADER: headers[REVISION_HEADER]}
     for header, value in headers.items():
@@ -93,7 +95,7 @@ def _nested_tag(past: Past) -> Iterable[bytes]:
         for one in lists
     )
     iovs = streams.ByParent(documents_from(PayloadIOVDocument, _columns_of_iovs(lists)), "payload_list")
-    return streams.nested(
+    return nested(
         next(documents_from(NestedGlobalTag, [_columns_of_tag(past)])),
         "payload_lists",
         (streams.with_iovs(found, iovs) for found in documents_from(NestedPayloadList, columns)),

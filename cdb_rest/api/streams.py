@@ -1,69 +1,35 @@
-"""Streamed responses: nested JSON, written while rows are read from the database.
+"""Streamed responses about global tags, payload lists, payload IOVs and changes.
 
 Global tags are held in memory; payload lists and IOVs are not. All rows come from one snapshot. One query reads all
-rows of a kind, so the number of queries does not depend on the number of rows.
-
-A function reads the first pieces of the body before it returns. If more follow, the transaction stays open until the
-response is sent or closed, and a later error truncates the response.
+rows of a kind, so the number of queries does not depend on the number of rows. `cdb_rest.api.json_stream` sends them.
 """
 
-import contextlib
-import itertools
-import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponseBase
 
-from cdb_rest.api.documents import (
-    ChangeItem,
-    Document,
-    NestedGlobalTag,
-    NestedPayloadList,
-    PayloadIOVDocument,
-    document_of,
-    documents,
-    stream_documents,
-)
+from cdb_rest.api.conversion import document_of, documents, stream_documents
+from cdb_rest.api.documents import ChangeItem, Document, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument
 from cdb_rest.api.json import dump
-from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.api.json_stream import UNBUFFERED, Element, array, first, nested, respond
 from cdb_rest.domain.errors import NotFoundError
 from cdb_rest.history.changes import read_change
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV, PayloadList
 from cdb_rest.models.global_tag import GlobalTagQuerySet
 
-# Size of the pieces that are sent; each costs one or two system calls.
-PIECE_BYTES = 64 * 1024
-
-# With this header, nginx neither buffers nor caches a response.
-UNBUFFERED = "X-Accel-Buffering"
 # Nested responses of larger tags (about 300 bytes for each IOV) are not cached by nginx, to save its space.
 MAX_CACHED_IOVS = 20_000
-
-# A proxy in the Via header that used HTTP/1.0.
-OLD_HOP = re.compile(r"(?:^|,)\s*(?:HTTP/)?1\.0\s")
-
-# One element of a JSON array, in pieces.
-Element = Iterable[bytes]
-
-
-def can_detect_truncation(request: HttpRequest) -> bool:
-    """Whether the client can detect a truncated response that has no Content-Length.
-
-    In HTTP/1.0, a complete and a truncated response both end when the connection closes. Proxies report in `Via` the
-    HTTP version by which they received the request.
-    """
-    return request.META.get("SERVER_PROTOCOL") != "HTTP/1.0" and not OLD_HOP.search(request.META.get("HTTP_VIA", ""))
 
 
 def payload_iovs(rows: QuerySet[PayloadIOV]) -> HttpResponseBase:
     """A JSON array of IOVs, ordered by id."""
-    return respond(_array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
+    return respond(array((dump(iov),) for iov in stream_documents(PayloadIOVDocument, rows.order_by("id"))))
 
 
 def payload_lists(rows: QuerySet[PayloadList]) -> HttpResponseBase:
     """A JSON array of payload lists, ordered by id, each with its IOVs, ordered by start."""
-    return respond(_array(_payload_lists(rows)))
+    return respond(array(_payload_lists(rows)))
 
 
 def payload_list(rows: QuerySet[PayloadList], missing: NotFoundError) -> HttpResponseBase:
@@ -71,12 +37,12 @@ def payload_list(rows: QuerySet[PayloadList], missing: NotFoundError) -> HttpRes
 
     Raises `missing` if `rows` is empty. `rows` should match only one list.
     """
-    return respond(_first(_payload_lists(rows), missing))
+    return respond(first(_payload_lists(rows), missing))
 
 
 def global_tags(rows: QuerySet[GlobalTag]) -> HttpResponseBase:
     """A JSON array of global tags with their payload lists, both ordered by id, and their IOVs, ordered by start."""
-    return respond(_array(_global_tags(rows)))
+    return respond(array(_global_tags(rows)))
 
 
 def global_tag(rows: QuerySet[GlobalTag], missing: NotFoundError) -> HttpResponseBase:
@@ -84,7 +50,7 @@ def global_tag(rows: QuerySet[GlobalTag], missing: NotFoundError) -> HttpRespons
 
     Raises `missing` if `rows` is empty. `rows` should match only one tag.
     """
-    return respond(_first(_global_tags(rows), missing))
+    return respond(first(_global_tags(rows), missing))
 
 
 def conditional_global_tag(
@@ -105,7 +71,7 @@ def conditional_global_tag(
         del tag["version"], tag["modified"]
 
     # `respond` makes the first piece, so the tag has been read when it returns.
-    response = respond(_first(_global_tags(rows.with_version(), note), missing))
+    response = respond(first(_global_tags(rows.with_version(), note), missing))
     for name, value in headers.items():
         response[name] = value
     if not large[0]:
@@ -134,7 +100,7 @@ def _change(rows: QuerySet[GlobalTagChange], missing: Callable[[], NotFoundError
             continue
         separator = b"," if attributes else b""
         yield b',"%s":%s%s"payload_iovs":' % (side.encode(), dump(attributes)[:-1], separator)
-        yield from _array((dump(row),) for row in group[1])
+        yield from array((dump(row),) for row in group[1])
         yield b"}"
         group = next(groups, None)
     yield b"}"
@@ -199,75 +165,3 @@ def _payload_lists(rows: QuerySet[PayloadList]) -> Iterator[Element]:
 def with_iovs(found: Document, iovs: ByParent) -> Element:
     """A payload list as JSON with its IOVs, which are the next ones of `iovs`."""
     return nested(found, "payload_iov", ((dump(iov),) for iov in iovs.of(found)))
-
-
-def nested(document: Document, key: str, elements: Iterable[Element]) -> Element:
-    """The document as JSON, with `elements` as the array of the member `key`, which is not the first or the last."""
-    keys = list(document)
-    place = keys.index(key)
-    before = dump({name: document[name] for name in keys[:place]})
-    after = dump({name: document[name] for name in keys[place + 1 :]})
-    yield b'%s,"%s":' % (before[:-1], key.encode())
-    yield from _array(elements)
-    yield b"," + after[1:]
-
-
-def _array(elements: Iterable[Element]) -> Generator[bytes]:
-    yield b"["
-    for index, element in enumerate(elements):
-        if index:
-            yield b","
-        yield from element
-    yield b"]"
-
-
-def _first(elements: Iterator[Element], missing: NotFoundError) -> Generator[bytes]:
-    element = next(elements, None)
-    if element is None:
-        raise missing
-    yield from element
-
-
-def respond(pieces: Generator[bytes]) -> HttpResponseBase:
-    """A JSON response with these pieces, which are made in one snapshot; the first ones before it returns."""
-    body = Body(_in_snapshot(pieces))
-    if body.is_whole:
-        # It has a Content-Length, so that a client can detect that it was truncated.
-        return HttpResponse(b"".join(body), content_type="application/json")
-    response = StreamingHttpResponse(body, content_type="application/json")
-    response[UNBUFFERED] = "no"
-    return response
-
-
-def _in_snapshot(pieces: Generator[bytes]) -> Generator[bytes]:
-    # `closing` closes the cursors before the transaction ends, also if the client disconnects.
-    with snapshot(), contextlib.closing(pieces):
-        gathered: list[bytes] = []
-        size = 0
-        for piece in pieces:
-            gathered.append(piece)
-            size += len(piece)
-            if size >= PIECE_BYTES:
-                yield b"".join(gathered)
-                gathered, size = [], 0
-        yield b"".join(gathered)
-
-
-class Body:
-    """The pieces of a body. The constructor produces the first two and raises their errors.
-
-    So an early error can still become an error response. `is_whole` is True if there are fewer than two pieces.
-    """
-
-    def __init__(self, pieces: Generator[bytes]) -> None:
-        self._pieces = pieces
-        self._prefetched = list(itertools.islice(pieces, 2))
-        self.is_whole = len(self._prefetched) < 2
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self._prefetched
-        yield from self._pieces
-
-    def close(self) -> None:
-        """Close the generator of the pieces, which ends its transaction. Django calls it at the response's end."""
-        self._pieces.close()

@@ -7,7 +7,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
-from cdb_rest.api import streams
+from cdb_rest.api import json_stream
 from cdb_rest.api.descriptions import AS_OF, in_path
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.domain.errors import InvalidInputError
@@ -51,7 +51,7 @@ class ExportView(StrictView):
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         selection, form = _read_selection(request, name)
-        if not streams.can_detect_truncation(request):
+        if not json_stream.can_detect_truncation(request):
             message = "An export requires HTTP/1.1: with HTTP/1.0 a truncated file cannot be detected."
             raise InvalidInputError(message)
         resource = _resource(selection, form)
@@ -63,7 +63,7 @@ class ExportView(StrictView):
             "Content-Disposition": content_disposition_header(True, _file_name(selection, form)),
             "Cache-Control": "no-store",
             # A proxy that buffers the response would fill its disk.
-            streams.UNBUFFERED: "no",
+            json_stream.UNBUFFERED: "no",
         }
 
         def note_source(source: Source) -> None:
@@ -73,7 +73,7 @@ class ExportView(StrictView):
             note_source(find_source(selection))
             return StreamingHttpResponse((), headers=headers)
         # It starts the export, which ends when the response is closed.
-        body = streams.Body(export(selection, form, note_source))
+        body = json_stream.Body(export(selection, form, note_source))
         return StreamingHttpResponse(body, headers=headers)
 
 

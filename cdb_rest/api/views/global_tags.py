@@ -8,19 +8,12 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import past, streams
 from cdb_rest.api.browsers import GLOBAL_TAGS
+from cdb_rest.api.conversion import document_of, documents
 from cdb_rest.api.descriptions import AS_OF, in_path, request_example, response_example
-from cdb_rest.api.documents import (
-    GlobalTagDocument,
-    GlobalTagItem,
-    NamedDocument,
-    NestedGlobalTag,
-    Statement,
-    document_of,
-    documents,
-    one_of,
-)
+from cdb_rest.api.documents import GlobalTagDocument, GlobalTagItem, NamedDocument, NestedGlobalTag, Statement, one_of
 from cdb_rest.api.examples import GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
+from cdb_rest.api.json_stream import can_detect_truncation
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
@@ -134,7 +127,7 @@ class GlobalTagByNameView(APIView):
         if as_of is not None:
             return past.nested_tag(request, name, as_of, resource.digest)
         found = GlobalTag.objects.filter(name=name)
-        if not light and not streams.can_detect_truncation(request):
+        if not light and not can_detect_truncation(request):
             # A truncated response cannot be detected in HTTP/1.0, so it must not be cached: no validators.
             return streams.global_tag(found, GlobalTagNotFoundError(name))
         if not light:

@@ -8,8 +8,9 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_IOVS
+from cdb_rest.api.conversion import document, document_of
 from cdb_rest.api.descriptions import in_path, request_example, response_example
-from cdb_rest.api.documents import PayloadIOVDocument, Statement, document, document_of
+from cdb_rest.api.documents import PayloadIOVDocument, Statement
 from cdb_rest.api.examples import PAYLOAD_IOV, page_of
 from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput
 from cdb_rest.api.paging import wants_page

@@ -8,15 +8,9 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import streams
 from cdb_rest.api.browsers import PAYLOAD_LISTS
+from cdb_rest.api.conversion import document, document_of
 from cdb_rest.api.descriptions import in_path, request_example, response_example
-from cdb_rest.api.documents import (
-    NestedPayloadList,
-    PayloadListDocument,
-    PayloadListItem,
-    Statement,
-    document,
-    document_of,
-)
+from cdb_rest.api.documents import NestedPayloadList, PayloadListDocument, PayloadListItem, Statement
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
 from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
 from cdb_rest.api.paging import wants_page

@@ -6,8 +6,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.browsers import PAYLOAD_TYPES
+from cdb_rest.api.conversion import document_of, documents
 from cdb_rest.api.descriptions import in_path, request_example, response_example
-from cdb_rest.api.documents import NamedDocument, Statement, document_of, documents
+from cdb_rest.api.documents import NamedDocument, Statement
 from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
 from cdb_rest.api.inputs import NamedInput
 from cdb_rest.api.paging import wants_page

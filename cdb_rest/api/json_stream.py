@@ -1,0 +1,112 @@
+"""JSON responses in pieces, which are written while rows are read from the database.
+
+`respond` makes the first pieces of the body before it returns. If more follow, the transaction stays open until the
+response is sent or closed, and a later error truncates the response.
+"""
+
+import contextlib
+import itertools
+import re
+from collections.abc import Generator, Iterable, Iterator
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+
+from cdb_rest.api.documents import Document
+from cdb_rest.api.json import dump
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.domain.errors import NotFoundError
+
+# Size of the pieces that are sent; each costs one or two system calls.
+PIECE_BYTES = 64 * 1024
+
+# With this header, nginx neither buffers nor caches a response.
+UNBUFFERED = "X-Accel-Buffering"
+
+# A proxy in the Via header that used HTTP/1.0.
+OLD_HOP = re.compile(r"(?:^|,)\s*(?:HTTP/)?1\.0\s")
+
+# One element of a JSON array, in pieces.
+Element = Iterable[bytes]
+
+
+def can_detect_truncation(request: HttpRequest) -> bool:
+    """Whether the client can detect a truncated response that has no Content-Length.
+
+    In HTTP/1.0, a complete and a truncated response both end when the connection closes. Proxies report in `Via` the
+    HTTP version by which they received the request.
+    """
+    return request.META.get("SERVER_PROTOCOL") != "HTTP/1.0" and not OLD_HOP.search(request.META.get("HTTP_VIA", ""))
+
+
+def nested(document: Document, key: str, elements: Iterable[Element]) -> Element:
+    """The document as JSON, with `elements` as the array of the member `key`, which is not the first or the last."""
+    keys = list(document)
+    place = keys.index(key)
+    before = dump({name: document[name] for name in keys[:place]})
+    after = dump({name: document[name] for name in keys[place + 1 :]})
+    yield b'%s,"%s":' % (before[:-1], key.encode())
+    yield from array(elements)
+    yield b"," + after[1:]
+
+
+def array(elements: Iterable[Element]) -> Generator[bytes]:
+    """A JSON array."""
+    yield b"["
+    for index, element in enumerate(elements):
+        if index:
+            yield b","
+        yield from element
+    yield b"]"
+
+
+def first(elements: Iterator[Element], missing: NotFoundError) -> Generator[bytes]:
+    """The first element as JSON. Raises `missing` if there is none."""
+    element = next(elements, None)
+    if element is None:
+        raise missing
+    yield from element
+
+
+def respond(pieces: Generator[bytes]) -> HttpResponseBase:
+    """A JSON response with these pieces, which are made in one snapshot; the first ones before it returns."""
+    body = Body(_in_snapshot(pieces))
+    if body.is_whole:
+        # It has a Content-Length, so that a client can detect that it was truncated.
+        return HttpResponse(b"".join(body), content_type="application/json")
+    response = StreamingHttpResponse(body, content_type="application/json")
+    response[UNBUFFERED] = "no"
+    return response
+
+
+def _in_snapshot(pieces: Generator[bytes]) -> Generator[bytes]:
+    # `closing` closes the cursors before the transaction ends, also if the client disconnects.
+    with snapshot(), contextlib.closing(pieces):
+        gathered: list[bytes] = []
+        size = 0
+        for piece in pieces:
+            gathered.append(piece)
+            size += len(piece)
+            if size >= PIECE_BYTES:
+                yield b"".join(gathered)
+                gathered, size = [], 0
+        yield b"".join(gathered)
+
+
+class Body:
+    """The pieces of a body. The constructor produces the first two and raises their errors.
+
+    So an early error can still become an error response. `is_whole` is True if there are fewer than two pieces.
+    """
+
+    def __init__(self, pieces: Generator[bytes]) -> None:
+        self._pieces = pieces
+        self._prefetched = list(itertools.islice(pieces, 2))
+        self.is_whole = len(self._prefetched) < 2
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._prefetched
+        yield from self._pieces
+
+    def close(self) -> None:
+        """Close the generator of the pieces, which ends its transaction. Django calls it at the response's end."""
+        self._pieces.close()
