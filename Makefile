@@ -31,7 +31,7 @@ setup: ## create .venv with the pinned packages of the service
 setup-dev: ## create .venv with the packages for development, too
 	@deploy/setup.sh requirements-dev.txt
 
-test: setup-dev ## run the quick tests with a real PostgreSQL, about two minutes; ARGS='-k name' selects tests
+test: setup-dev ## run the quick tests with a real PostgreSQL, three to five minutes on two cores; ARGS='-k name' selects tests
 	@$(PYTEST) $(ARGS)
 
 # Two processes for each processor, because tests of whole services often wait.
