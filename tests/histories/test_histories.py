@@ -4,10 +4,9 @@ from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
 
-from tests.histories.judge import played
 from tests.histories.machine import WORLDS
+from tests.histories.portions import play_until
 from tests.profiles import examples
 
 STEPS = examples(2000)
@@ -20,14 +19,10 @@ PORTION = settings(max_examples=5, stateful_step_count=max(20, examples(50)), su
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_history_agrees_with_the_oracle(world, settings):
     machine, settings.CDB_IOV_MODE = WORLDS[world]
-    begin = Counter(played)
-    wanted = STEPS / len(WORLDS)
-    # In the full profile until there were refusals of each kind too, which a short run may happen to be without.
-    while not _is_enough(seen := played - begin, wanted):
-        assert seen["steps"] < MOST_STEPS, seen
-        run_state_machine_as_test(machine, settings=PORTION)
+    play_until(lambda seen: _is_enough(seen, STEPS / len(WORLDS)), machine, PORTION, most_steps=MOST_STEPS)
 
 
 def _is_enough(seen: Counter, wanted: float) -> bool:
+    # In the full profile until there were refusals of each kind too, which a short run may happen to be without.
     refused = seen["OverlapError"] and seen["TagLockedError"] + seen["TagFrozenError"]
     return seen["steps"] >= wanted and bool(refused or STEPS < 2000)

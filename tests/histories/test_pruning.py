@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 
 from cdb_rest.domain.access import matches
 from cdb_rest.domain.as_of import AsOf
@@ -21,6 +21,7 @@ from cdb_rest.services.history_check import find_history_faults
 from cdb_rest.services.pruning import Limit, prune_history
 from tests.histories.judge import played
 from tests.histories.machine import FULL_RANGE, SMALL_RANGE, Histories
+from tests.histories.portions import play_until
 from tests.histories.test_writers import Connection
 from tests.histories.writers import Race
 from tests.profiles import examples
@@ -127,11 +128,11 @@ WORLDS = {
 @pytest.mark.parametrize("world", WORLDS)
 def test_what_a_pruned_history_keeps_is_as_before(world, settings):
     machine, settings.CDB_IOV_MODE = WORLDS[world]
-    begin = Counter(played)
-    wanted = STEPS / len(WORLDS)
-    while (seen := played - begin)["steps"] < wanted or not seen["deleted rows"] or not seen["pruned lookups"]:
-        assert seen["steps"] < MOST_STEPS, seen
-        run_state_machine_as_test(machine, settings=PORTION)
+    play_until(_is_enough, machine, PORTION, most_steps=MOST_STEPS)
+
+
+def _is_enough(seen: Counter) -> bool:
+    return bool(seen["steps"] >= STEPS / len(WORLDS) and seen["deleted rows"] and seen["pruned lookups"])
 
 
 class RaceWithPruning(Race):
