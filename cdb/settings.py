@@ -1,6 +1,7 @@
 """Django's settings. Those that an operator may change come from `cdb.env`; the others are constants."""
 
 import importlib.util
+import sys
 
 from cdb import database, env, logs, security
 from cdb.variables import VARIABLES
@@ -128,6 +129,9 @@ globals().update(
 CDB_STRATEGIES = DEBUG if _values["CDB_STRATEGIES"] is None else _values["CDB_STRATEGIES"]
 # `make run`, which listens on this machine only, sets it.
 CDB_OPEN_WRITES = bool(_values["CDB_OPEN_WRITES"])
+# The command line of manage.py, for the commands that the service runs.
+CDB_MANAGE = [sys.executable, str(env.ROOT / "manage.py")]
+CDB_COMPILED_DIR = _values["CDB_COMPILED_DIR"] or str(DATA_DIR / "compiled")
 # The settings that any client can read at `user_settings/<name>`.
 CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VARIABLES if variable.public}
 

@@ -106,6 +106,24 @@ GROUPS = (
         ),
     ),
     Group(
+        "Compiled tags",
+        (
+            Variable(
+                "CDB_COMPILED_BYTES",
+                "int",
+                0,
+                "Maximum size of all [compiled tags](compiled-tags.md) of this host in bytes; 0: none are made or used.",
+                validate.Range(min=0),
+            ),
+            Variable(
+                "CDB_COMPILED_DIR",
+                "str",
+                "",
+                "Directory of the compiled tags, on a local disk; empty: `compiled` under `CDB_DATA_DIR`.",
+            ),
+        ),
+    ),
+    Group(
         "Content",
         (
             Variable(

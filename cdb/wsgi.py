@@ -12,6 +12,7 @@ application: WSGIApplication = get_wsgi_application()
 from django.conf import settings  # noqa: E402 -- all imports below need Django to be set up
 from django.urls import resolve  # noqa: E402
 
+from cdb_rest.compiled import registry  # noqa: E402
 from cdb_rest.connections import deadlines  # noqa: E402
 from cdb_rest.identity import issuers  # noqa: E402
 from cdb_rest.observe.metrics import MetricsObserver  # noqa: E402
@@ -24,6 +25,7 @@ from cdb_rest.wsgi.read_access import ReadAccess  # noqa: E402
 from cdb_rest.wsgi.replica_reads import ReplicaReads  # noqa: E402
 
 deadlines.enforce()
+registry.enable()
 # Import the routes and their views before the workers are forked. Otherwise each worker would import them
 # with its first request, in 0.2 s and into memory of its own.
 resolve("/")

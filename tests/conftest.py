@@ -4,15 +4,19 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.contenttypes.management import create_contenttypes
 from django.core.management import call_command
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.signals import post_migrate
 from django.test import Client
 
 from cdb.env import ROOT
+from cdb_rest.compiled.registry import registry
 from cdb_rest.http.security import HEADERS
 from cdb_rest.identity import api_tokens, attempts, rules
 from tests.builders import Builder, make_statuses
@@ -46,6 +50,26 @@ def _rules() -> None:
 def _statuses(request: pytest.FixtureRequest, _django_db_marker: None) -> None:
     if request.node.get_closest_marker("django_db"):
         make_statuses()
+
+
+@pytest.fixture
+def compiled_tags(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lookups use compiled tags. The test compiles them, and lets `registry.refresh` find them."""
+    settings.CDB_COMPILED_DIR = str(tmp_path)
+    monkeypatch.setattr("cdb_rest.compiled.registry.find", registry.find)
+    registry.forget()
+    yield
+    registry.forget()
+
+
+@pytest.fixture
+def second_connection(transactional_db: None) -> Iterator[BaseDatabaseWrapper]:
+    """Another connection to the database of the tests."""
+    other = connections.create_connection(DEFAULT_DB_ALIAS)
+    try:
+        yield other
+    finally:
+        other.close()
 
 
 class Api:

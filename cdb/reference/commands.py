@@ -43,6 +43,8 @@ GUIDES = {
     "reload": "[Deploy a new version](deploy.md#deploy-a-new-version)",
     "seed_scenario": "[Example data](example-data.md)",
     "check_counts": "[When data look wrong](problems.md#when-data-look-wrong)",
+    "compile_tag": "[Compiled tags](compiled-tags.md#use-it)",
+    "compiled": "[Compiled tags](compiled-tags.md#use-it)",
     "check_history": "[Keep, prune and check the history](keep-history.md#check-the-history)",
     "check_intervals": "[When data look wrong](problems.md#when-data-look-wrong)",
     "explain_lookup": "[Compare the lookup strategies](compare-strategies.md)",

@@ -52,7 +52,7 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
     digest = digest_of(*parts, extras.window, extras.canonical)
     found = look_up(query, read_validators(meta, digest), with_window=extras.window)
     headers = headers_of(found.state, digest)
-    if found.text is None:
+    if found.body is None:
         return 304, headers, b""
     headers["Content-Type"] = "application/json"
     if found.window is not None:
@@ -60,7 +60,7 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
         headers |= {SINCE: "{},{}".format(*since), UNTIL: "{},{}".format(*until)}
         if extras.canonical:
             headers[CANONICAL] = headers[SINCE]
-    return 200, headers, found.text.encode()
+    return 200, headers, found.body
 
 
 def read_query(parameters: Mapping[str, str]) -> LookupQuery:

@@ -123,11 +123,16 @@ ANY_STATE = Validators(("*",))
 class LookupResult:
     """The result of a lookup, and the state of the tag from which it was made.
 
-    `text` is a JSON array of the rows, ordered by payload type name. It is None if the client's validators match.
-    `window` is the largest interval around the moment in which the text is the same. It is None if `text` is None,
+    `body` is a JSON array of the rows, ordered by payload type name. It is None if the client's validators match.
+    `window` is the largest interval around the moment in which the body is the same. It is None if `body` is None,
     or if the caller did not ask for it.
     """
 
     state: State
-    text: str | None
+    body: bytes | None
     window: Interval | None
+
+    @property
+    def text(self) -> str | None:
+        """The body as text."""
+        return None if self.body is None else self.body.decode()

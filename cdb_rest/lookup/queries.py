@@ -5,20 +5,20 @@ is current. `look_up` and `find_state` choose the server; the other functions us
 """
 
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any
 
 from django.db import Error
 
 from cdb_rest import named_sql
+from cdb_rest.compiled import registry
+from cdb_rest.compiled.tag import CompiledTag
 from cdb_rest.connections.deadlines import database_timeout
 from cdb_rest.connections.reads import choose_replica, fetch_all
 from cdb_rest.connections.replicas.replica import TIMEOUT_SECONDS, Replica
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionNotFoundError
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
 from cdb_rest.domain.status import Status
 from cdb_rest.history.revisions import check_readable, missing_revision
+from cdb_rest.lookup.compiled import look_up_compiled
 from cdb_rest.lookup.model import (
     ALL_TAGS,
     NO_VALIDATORS,
@@ -30,25 +30,41 @@ from cdb_rest.lookup.model import (
     Validators,
     past_state,
 )
+from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
 from cdb_rest.metrics import counts
 from cdb_rest.models.global_tag import VERSION_OF_ALL
 
 CALL = named_sql.load("call_lookup")
 CALL_AT = named_sql.load("call_lookup_at")
 STATE = named_sql.load("global_tag_state")
-BEGINNING = Moment(0, 0)
 VERSION_OF_NONE = "0-0"
 
 
 def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_window: bool = False) -> LookupResult:
-    """The result of a lookup, from a replica or the primary. If the validators match, the rows are not read.
+    """The result of a lookup: from a compiled tag, a replica or the primary. If the validators match, the rows are not read.
 
-    `with_window` requests the window of the result. While the primary is down, only lookups in frozen tags succeed, on
-    a replica. Raises `GlobalTagNotFoundError`, or `django.db.Error`.
+    `with_window` requests the window of the result. While the primary is down, only lookups in frozen tags and in past revisions
+    succeed, in compiled tags or on a replica. Raises the errors of `look_up_here`.
     """
-    replica = choose_replica()
-    found = _look_up_on(replica, query, validators, with_window=with_window) if replica else None
-    return found or look_up_here(query, validators, with_window=with_window)
+    compiled = _find_compiled(query)
+    found = look_up_compiled(compiled, query, validators, with_window=with_window) if compiled else None
+    if found is None:
+        replica = choose_replica()
+        found = _look_up_on(replica, query, validators, with_window=with_window) if replica else None
+        found = found or look_up_here(query, validators, with_window=with_window)
+        if query.as_of is None:
+            registry.note_whole(query.tag)
+    return found
+
+
+def _find_compiled(query: LookupQuery) -> CompiledTag | None:
+    if query.as_of is None:
+        return registry.find(query.tag)
+    return None if query.as_of.revision is None else registry.find(query.tag, query.as_of.revision)
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
 
 
 def look_up_here(
@@ -63,42 +79,24 @@ def look_up_here(
         return _look_up_past(query, query.as_of, validators, with_window=with_window)
     parameters = {"tag": query.tag} | parameters_of(query)
     parameters |= {"versions": list(validators.versions), "modified": validators.modified, "with_window": with_window}
-    [(version, status, modified, text, since, until)] = fetch_all(CALL, parameters, _count_started)
+    [(version, status, modified, text, since, until)] = fetch_all(CALL, parameters, count_started)
     counts.LOOKUPS_FINISHED.inc(1)
     if version is None:
         raise GlobalTagNotFoundError(query.tag)
-    window = _window(since, until) if with_window and text is not None else None
-    return LookupResult(State(version, status, modified), text, window)
+    window = window_between(moment_from(since), moment_from(until)) if with_window and text is not None else None
+    return LookupResult(State(version, status, modified), _encoded(text), window)
 
 
 def _look_up_past(query: LookupQuery, as_of: AsOf, validators: Validators, *, with_window: bool) -> LookupResult:
     parameters = {"tag": query.tag, "revision": as_of.revision, "time": as_of.time} | parameters_of(query)
     parameters |= {"versions": list(validators.versions), "with_window": with_window}
-    [(revision, version, has_history, is_deleted, text, since, until)] = fetch_all(CALL_AT, parameters, _count_started)
+    [(revision, version, has_history, is_deleted, text, since, until)] = fetch_all(CALL_AT, parameters, count_started)
     counts.LOOKUPS_FINISHED.inc(1)
     if revision is None:
         raise missing_revision(query.tag, as_of)
     check_readable(query.tag, revision, has_history=has_history, is_deleted=is_deleted)
-    window = _window(since, until) if with_window and text is not None else None
-    return LookupResult(past_state(version, as_of), text, window)
-
-
-def _window(since: Decimal | None, until: Decimal | None) -> Interval:
-    return Interval(
-        BEGINNING if since is None else Moment.from_combined(since),
-        AFTER_ALL if until is None else Moment.from_combined(until),
-    )
-
-
-def parameters_of(query: LookupQuery) -> dict[str, Any]:
-    """The parameters of the SQL statements for a query, except for its tag."""
-    return {
-        "major": query.moment.major,
-        "minor": query.moment.minor,
-        "only_valid": query.only_valid,
-        "inclusive": query.mode is Mode.DISCRETE,
-        "as_objects": query.as_objects,
-    }
+    window = window_between(moment_from(since), moment_from(until)) if with_window and text is not None else None
+    return LookupResult(past_state(version, as_of), _encoded(text), window)
 
 
 def find_state(tag: str) -> State | None:
@@ -137,10 +135,6 @@ def state_of_all(version: str) -> State:
     It has no time of modification, because the deletion of a tag would not increase it.
     """
     return State(version, ALL_TAGS, None)
-
-
-def _count_started() -> None:
-    counts.LOOKUPS_STARTED.inc(1)
 
 
 def _look_up_on(

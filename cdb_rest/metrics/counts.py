@@ -114,4 +114,30 @@ REPLICA_LAG = _gauge(
 )
 REPLICA_READS = _counter("cdb_replica_reads_total", "Reads sent to replicas, by outcome.", "replica", "outcome")
 
+COMPILED_LOOKUPS = _counter(
+    "cdb_compiled_lookups_total",
+    "Lookups in compiled tags by the part of the database: none (it was not asked), confirmed (it said that the tag has not "
+    "changed), changed (it answered for the lists that have changed), or all (it answered for all lists).",
+    "database",
+)
+COMPILED_ALONE, COMPILED_CONFIRMED, COMPILED_CHANGED, COMPILED_ALL = (
+    number_of(COMPILED_LOOKUPS.labels(kind)) for kind in ("none", "confirmed", "changed", "all")
+)
+COMPILED_CHANGED_LISTS = number_of(
+    _counter(
+        "cdb_compiled_changed_lists_total", "Changed payload lists of compiled tags for which the database answered."
+    )
+)
+COMPILED_DAMAGED = number_of(
+    _counter(
+        "cdb_compiled_damaged_total", "Compiled tags whose files were changed or deleted while a process had them open."
+    )
+)
+COMPILED_TAGS = _gauge("cdb_compiled_tags", "Compiled tags on this host.", together="livemax")
+COMPILED_BYTES = _gauge("cdb_compiled_bytes", "Size of the compiled tags on this host.", together="livemax")
+COMPILATIONS = _counter(
+    "cdb_compilations_total", "Compilations of tags that the service started, by outcome.", "outcome"
+)
+COMPILE_SECONDS = _counter("cdb_compile_seconds_total", "Duration of these compilations in seconds.")
+
 CPU_SECONDS = _counter("cdb_process_cpu_seconds_total", "CPU time of the gunicorn processes in seconds.", "pool")

@@ -1,0 +1,146 @@
+"""Compiling: from the rows of a global tag in PostgreSQL to the files of a compiled tag."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+from cdb_rest import named_sql
+from cdb_rest.compiled import directory
+from cdb_rest.compiled.manifest import ROWS, CompiledList, Manifest, UnusableError
+from cdb_rest.compiled.writer import Pace, Rows, write_arrays
+from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.history.contents import past_lists
+from cdb_rest.history.revisions import find_past
+
+STATE = named_sql.load("compile_state")
+LISTS = named_sql.load("compile_lists")
+PRESENT_ROWS = named_sql.load("compile_rows")
+PAST_ROWS = named_sql.load("compile_past_rows")
+IDENTITY = named_sql.load("compile_identity")
+SETTINGS = named_sql.load("export_settings")
+
+# How far it is: rows that have been read, and all rows (0: unknown).
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What is compiled: fields of the manifest, the statement of the rows with its parameters, the lists, the number of rows."""
+
+    fields: dict[str, Any]
+    statement: str
+    values: dict[str, Any]
+    lists: list[tuple[int, str]]
+    rows: int
+
+
+def compile_tag(
+    tag: str, revision: int | None = None, *, share: float = 1, progress: Progress = lambda done, total: None
+) -> Path:
+    """Compile the present state of a tag, or a past revision. Returns the directory of the compiled tag.
+
+    It replaces the one that was made of an earlier state. `share` is the share of the time in which it works. Raises
+    `GlobalTagNotFoundError`, `RevisionNotFoundError`, `RevisionPrunedError`, `UnusableError`, `OSError`, for example if
+    the disk is full, or `django.db.Error`.
+    """
+    with directory.new() as path:
+        manifest = _write(path, tag, revision, share, progress)
+        return directory.add(path, manifest)
+
+
+def _write(path: Path, tag: str, revision: int | None, share: float, progress: Progress) -> Manifest:
+    begin, done, pace = time.monotonic(), 0, Pace(share)
+    with snapshot():
+        source = _find_present(tag) if revision is None else _find_past(tag, revision)
+
+        def note(rows: int) -> None:
+            nonlocal done
+            done += rows
+            progress(done, source.rows)
+            pace.pause()
+
+        with contextlib.closing(Rows(path, note)) as rows, connection.cursor() as cursor:
+            # No statement timeout: the pace may be slow.
+            cursor.execute(SETTINGS, {"milliseconds": "0"})
+            statement = cursor.cursor.mogrify(source.statement, source.values).decode()
+            cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", rows)
+            files = {ROWS: rows.finish()}
+    sizes = [*rows.counts.tolist(), *[0] * (len(source.lists) - len(rows.counts))]
+    block, arrays = write_arrays(path, sizes)
+    lists = tuple(CompiledList(*one, size) for one, size in zip(source.lists, sizes, strict=True))
+    return Manifest(
+        **source.fields,
+        compiled=datetime.now(UTC),
+        seconds=round(time.monotonic() - begin, 3),
+        block=block,
+        lists=lists,
+        files=files | arrays,
+    )
+
+
+def database_identity() -> str | None:
+    """The identity of the database on the current connection, None for a standby. Raises `django.db.Error`."""
+    identity: str | None
+    [(identity,)] = fetch_all(IDENTITY, {})
+    return identity
+
+
+def _find_present(tag: str) -> _Source:
+    states = fetch_all(STATE, {"tag": tag})
+    if not states:
+        raise GlobalTagNotFoundError(tag)
+    database, tag_id, revision, changed, version, past_version, status, last_modified, horizon = states[0]
+    fields = {
+        "database": _primary(database),
+        "tag": tag,
+        "tag_id": tag_id,
+        "revision": revision,
+        "changed": changed,
+        "version": version,
+        "past_version": past_version,
+        "status": status,
+        "last_modified": last_modified,
+        "horizon": horizon,
+    }
+    found = fetch_all(LISTS, {"tag_id": tag_id})
+    lists = [(number, name) for number, name, _ in found]
+    return _Source(fields, PRESENT_ROWS, _parameters(lists), lists, sum(count for _, _, count in found))
+
+
+def _find_past(tag: str, revision: int) -> _Source:
+    past = find_past(tag, AsOf(revision=revision))
+    fields = {
+        "database": _primary(database_identity()),
+        "tag": tag,
+        "tag_id": past.tag_id,
+        "revision": revision,
+        "changed": past.created,
+        "version": past.version,
+        "past_version": past.version,
+        "status": None,
+        "last_modified": None,
+        "horizon": None,
+    }
+    found = sorted(past_lists(past), key=lambda one: one.payload_type)
+    lists = [(one.id, one.payload_type) for one in found]
+    values = _parameters(lists) | {"versions": [one.version for one in found]}
+    return _Source(fields, PAST_ROWS, values, lists, 0)
+
+
+def _primary(database: str | None) -> str:
+    if database is None:
+        raise UnusableError("the database is a standby; a tag is compiled from the primary")
+    return database
+
+
+def _parameters(lists: list[tuple[int, str]]) -> dict[str, Any]:
+    return {"list_ids": [number for number, _ in lists], "payload_types": [name for _, name in lists]}

@@ -1,0 +1,226 @@
+"""The choice of the tags that are compiled on this host, and the deletion of compiled tags: by one process of all.
+
+Compiling itself is a process of its own with low priority. It ends with the process that started it.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from cdb_rest import named_sql
+from cdb_rest.compiled import directory, usage
+from cdb_rest.compiled.manifest import Manifest, UnusableError, read_manifest
+from cdb_rest.connections.reads import fetch_all
+from cdb_rest.domain.status import Status
+from cdb_rest.metrics import counts
+
+logger = logging.getLogger(__name__)
+
+IDENTITY = named_sql.load("compile_identity")
+VALIDITY = named_sql.load("compiled_validity")
+SIZES = named_sql.load("compile_sizes")
+
+# CPU time of PostgreSQL for one payload list of a lookup, and of a compilation: at least, and for each row. All in seconds.
+LIST_SECONDS = 10e-6
+LEAST_SECONDS, ROW_SECONDS = 1.0, 4e-6
+# A row takes about so many bytes.
+ROW_BYTES = 250
+# A tag is compiled again when PostgreSQL has spent as much time on its changed lists as compiling takes. So both together take at
+# most twice the time of the best choice, whatever changes and whatever is asked. The first time it is compiled much sooner,
+# because it is likely that a tag that is asked will be asked again.
+FIRST_SHARE = 0.1
+# After a failure, a tag is not compiled for this time.
+PAUSE_SECONDS = 600
+# Several services may look after the same directory in turn.
+LOCK = "lock"
+
+
+@dataclass
+class _Job:
+    """A running child process. `tag` is None if it verifies compiled tags."""
+
+    process: "subprocess.Popen[bytes]"
+    tag: str | None
+    begin: float
+
+
+class Keeper:
+    """Looks after the compiled tags of this host, if no other process does. Only one thread may use it."""
+
+    def __init__(self) -> None:
+        self._lock: int | None = None
+        self._job: _Job | None = None
+        self._manifests: dict[str, Manifest] = {}
+        self._pauses: dict[str, float] = {}
+
+    def step(self) -> None:
+        """Do what is necessary now: call it about twice a second. Raises `OSError`, or `django.db.DatabaseError`."""
+        if self._lock is None and not self._take_lock():
+            return
+        self._end_job()
+        paths = directory.paths()
+        sealed = [path for path in paths if directory.is_sealed(path)]
+        self._read_manifests(sealed)
+        self._keep_to_budget()
+        if len(sealed) < len(paths) and self._job is None:
+            self._start(None, "compiled", "--verify")
+        try:
+            self._remove_untrue()
+            tag = self._choose() if self._job is None else None
+        except DatabaseError:
+            # Without the database nothing can be said, and nothing has to be done.
+            connection.close()
+            raise
+        if tag is not None:
+            self._start(tag, "compile_tag", tag, "--share", f"{_share():.2f}")
+        self._set_metrics()
+
+    def _take_lock(self) -> bool:
+        directory.root().mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(Path(settings.CDB_COMPILED_DIR) / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return False
+        self._lock = lock
+        directory.remove_abandoned()
+        return True
+
+    def _read_manifests(self, paths: list[Path]) -> None:
+        known, self._manifests = self._manifests, {}
+        for path in paths:
+            try:
+                self._manifests[path.name] = known.get(path.name) or read_manifest(path)
+            except FileNotFoundError:
+                continue
+            except UnusableError as error:
+                self._remove(path.name, str(error))
+
+    def _keep_to_budget(self) -> None:
+        """Delete the compiled tags that were used least recently, if all of them are too large."""
+        use = usage.read().use
+        total = sum(one.size for one in self._manifests.values())
+
+        def last(name: str) -> float:
+            return max(use[name].last if name in use else 0, self._manifests[name].compiled.timestamp())
+
+        for name in sorted(self._manifests, key=last):
+            if total <= settings.CDB_COMPILED_BYTES:
+                break
+            total -= self._manifests[name].size
+            self._remove(name, "CDB_COMPILED_BYTES is exceeded")
+
+    def _remove_untrue(self) -> None:
+        """Delete the compiled tags of another database, of tags that are gone, and of revisions that cannot be asked for."""
+        if not self._manifests:
+            return
+        [(database,)] = fetch_all(IDENTITY, {})
+        if database is None:
+            return
+        names = list(self._manifests)
+        manifests = list(self._manifests.values())
+        values = {
+            "names": [one.tag for one in manifests],
+            "versions": [one.version for one in manifests],
+            "tag_ids": [one.tag_id for one in manifests],
+            "revisions": [one.revision for one in manifests],
+            "changed": [one.changed for one in manifests],
+            "pasts": [one.is_past for one in manifests],
+            "frozens": [one.status == Status.FROZEN for one in manifests],
+        }
+        true = {position - 1 for (position,) in fetch_all(VALIDITY, values)}
+        for index, (name, manifest) in enumerate(zip(names, manifests, strict=True)):
+            if manifest.database != database:
+                self._remove(name, "it was made from another database")
+            elif index not in true:
+                self._remove(name, "its tag or revision does not exist any more")
+
+    def _choose(self) -> str | None:
+        """The tag that is to be compiled now, None if there is none: the one that saves most time."""
+        now = time.time()
+        demand = {
+            tag: one.at(now) for tag, one in usage.read().demand.items() if self._pauses.get(tag, 0) < time.monotonic()
+        }
+        if not demand:
+            return None
+        compiled = {one.tag for one in self._manifests.values() if not one.is_past}
+        best, most = None, 1.0
+        for tag, lists, rows in fetch_all(SIZES, {"names": list(demand)}):
+            spent = LIST_SECONDS * (demand[tag].lookups * lists + demand[tag].lists)
+            needed = (LEAST_SECONDS + ROW_SECONDS * rows) * (1 if tag in compiled else FIRST_SHARE)
+            if spent / needed >= most and self._has_space(tag, ROW_BYTES * rows):
+                best, most = tag, spent / needed
+        return best
+
+    def _has_space(self, tag: str, size: int) -> bool:
+        if size > settings.CDB_COMPILED_BYTES:
+            reason = f"it would take {size:,} bytes, more than CDB_COMPILED_BYTES"
+        elif shutil.disk_usage(directory.root()).free < 2 * size:
+            reason = f"the disk does not have twice {size:,} bytes"
+        else:
+            return True
+        logger.warning("global tag %s is not compiled: %s", tag, reason)
+        self._pauses[tag] = time.monotonic() + PAUSE_SECONDS
+        return False
+
+    def _start(self, tag: str | None, *arguments: str) -> None:
+        process = subprocess.Popen(  # noqa: S603 -- a command of the service
+            [*settings.CDB_MANAGE, *arguments, "--background"],
+            # It ends when its input is closed, however this process ends.
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        self._job = _Job(process, tag, time.monotonic())
+
+    def _end_job(self) -> None:
+        job = self._job
+        if job is None or job.process.poll() is None:
+            return
+        self._job = None
+        _, errors = job.process.communicate()
+        seconds = time.monotonic() - job.begin
+        is_successful = job.process.returncode == 0
+        if job.tag is None:
+            if not is_successful:
+                logger.warning("compiled tags could not be verified: %s", _last_line(errors))
+            return
+        counts.COMPILATIONS.labels("success" if is_successful else "failure").inc()
+        counts.COMPILE_SECONDS.inc(seconds)
+        if is_successful:
+            logger.info("compiled global tag %s in %.1f s", job.tag, seconds)
+            with usage.changing() as whole:
+                whole.demand.pop(job.tag, None)
+        else:
+            logger.error("global tag %s could not be compiled: %s", job.tag, _last_line(errors))
+            self._pauses[job.tag] = time.monotonic() + PAUSE_SECONDS
+
+    def _remove(self, name: str, reason: str) -> None:
+        logger.info("compiled tag %s is deleted: %s", name, reason)
+        self._manifests.pop(name, None)
+        with contextlib.suppress(FileNotFoundError):
+            directory.remove(directory.root() / name)
+
+    def _set_metrics(self) -> None:
+        counts.COMPILED_TAGS.set(len(self._manifests))
+        counts.COMPILED_BYTES.set(sum(one.size for one in self._manifests.values()))
+
+
+def _share() -> float:
+    """The share of the time in which a compilation works: so that it takes a tenth of this machine, and at most one core."""
+    return min(1, len(os.sched_getaffinity(0)) / 10)
+
+
+def _last_line(errors: bytes) -> str:
+    lines = errors.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "no reason was given"

@@ -1,0 +1,42 @@
+"""The records of `rows.copy`: PostgreSQL's binary COPY format, with the columns of sql/compile_rows.sql."""
+
+import re
+import struct
+
+import numpy as np
+
+SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+TRAILER = b"\xff\xff"
+# The number of columns; then each column with its length in front: the number of the list, the start and the end of the IOV; and
+# the length of the row's JSON array, which is the last column.
+HEAD = struct.Struct(">h ii iqiqiqiq i")
+HEAD_BYTES = HEAD.size
+COLUMNS = 6
+HEAD_TYPE = np.dtype(
+    [
+        ("columns", ">i2"),
+        ("list_length", ">i4"),
+        ("list", ">i4"),
+        ("major_length", ">i4"),
+        ("major", ">i8"),
+        ("minor_length", ">i4"),
+        ("minor", ">i8"),
+        ("major_end_length", ">i4"),
+        ("major_end", ">i8"),
+        ("minor_end_length", ">i4"),
+        ("minor_end", ">i8"),
+        ("text_length", ">i4"),
+    ]
+)
+# The elements of a row's JSON array, as they are written.
+ELEMENT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+|null')
+# As json_build_object writes it.
+OBJECT = (
+    b'{"payload_type_name" : %b, "payload_url" : %b, "checksum" : %b, "size" : %b, "major_iov" : %b, "minor_iov" : %b, '
+    b'"major_iov_end" : %b, "minor_iov_end" : %b, "revision" : %b}'
+)
+
+
+def as_object(row: bytes) -> bytes:
+    """A row of a lookup's answer as a JSON object, from the same row as a JSON array, byte for byte as PostgreSQL writes it."""
+    return OBJECT % tuple(ELEMENT.findall(row))

@@ -1,0 +1,160 @@
+"""The compiled tags that this process uses, and a thread that finds new ones, counts their use, and keeps them up to date."""
+
+import logging
+import os
+import threading
+from collections import Counter, defaultdict
+from pathlib import Path
+from time import sleep
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from cdb_rest.compiled import directory, keeper, usage
+from cdb_rest.compiled.manifest import UnusableError, read_manifest
+from cdb_rest.compiled.tag import CompiledTag
+from cdb_rest.metrics import counts
+
+logger = logging.getLogger(__name__)
+
+CHECK_INTERVAL_SECONDS = 0.5
+
+
+class Registry:
+    """The open compiled tags of a process. All threads may use it; `refresh` and `flush` are for one of them."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Close all compiled tags, and forget what was counted."""
+        self._open: dict[str, CompiledTag] = {}
+        self._present: dict[str, CompiledTag] = {}
+        self._past: dict[tuple[str, int], CompiledTag] = {}
+        self._demand: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+        self._use: Counter[str] = Counter()
+        self._seen: dict[str, int] = {}
+
+    def find(self, tag: str, revision: int | None = None) -> CompiledTag | None:
+        """The compiled tag for lookups in the present state of a tag, or in a revision; None if there is none."""
+        found = self._present.get(tag) if revision is None else self._past.get((tag, revision))
+        if found is None or found.is_intact():
+            return found
+        self._drop(found)
+        return None
+
+    def note_whole(self, tag: str) -> None:
+        """Count a lookup that PostgreSQL answered wholly."""
+        self._demand[tag][0] += 1
+
+    def note_use(self, compiled: CompiledTag, lists: int = 0) -> None:
+        """Count a lookup that was answered with a compiled tag, and with so many lists from PostgreSQL."""
+        self._use[compiled.path.name] += 1
+        if lists:
+            self._demand[compiled.manifest.tag][1] += lists
+
+    def refresh(self) -> None:
+        """Open new compiled tags, and close those that are gone. Raises `OSError`."""
+        seen = directory.seals()
+        if seen == self._seen and all(one.is_intact() for one in self._open.values()):
+            return
+        found: dict[str, CompiledTag] = {}
+        for path in directory.paths():
+            known = self._open.get(path.name)
+            opened = known if known is not None and known.is_intact() else self._try(path)
+            if opened:
+                found[path.name] = opened
+        self._open = found
+        # Of tags with the same name, one of which was deleted, the one that was compiled last counts.
+        newest_last = sorted(found.values(), key=lambda one: one.manifest.compiled)
+        self._present = {one.manifest.tag: one for one in newest_last if not one.manifest.is_past}
+        self._past = {
+            (one.manifest.tag, one.manifest.revision): one
+            for one in newest_last
+            if one.manifest.past_version is not None
+        }
+        self._seen = seen
+
+    def flush(self) -> None:
+        """Add what was counted to the usage of this host. Raises `OSError`."""
+        demand, self._demand = self._demand, defaultdict(lambda: [0, 0])
+        use, self._use = self._use, Counter()
+        if demand or use:
+            with usage.changing() as whole:
+                whole.add({tag: (lookups, lists) for tag, (lookups, lists) in demand.items()}, use)
+
+    def _drop(self, compiled: CompiledTag) -> None:
+        manifest = compiled.manifest
+        logger.warning("the files of a compiled tag were changed: %s", compiled.path.name)
+        counts.COMPILED_DAMAGED.inc(1)
+        self._open.pop(compiled.path.name, None)
+        self._present.pop(manifest.tag, None)
+        self._past.pop((manifest.tag, manifest.revision), None)
+        self._seen = {}
+
+    @staticmethod
+    def _try(path: Path) -> CompiledTag | None:
+        try:
+            # One that is not sealed is verified first (`keeper`).
+            if not directory.is_sealed(path):
+                return None
+            compiled = CompiledTag(path, read_manifest(path))
+            compiled.load()
+            return compiled
+        except FileNotFoundError:
+            return None
+        except (UnusableError, OSError) as error:
+            logger.warning("the compiled tag %s cannot be used: %s", path.name, error)
+            return None
+
+
+registry = Registry()
+_state = {"enabled": False}
+_lock = threading.Lock()
+_thread: threading.Thread | None = None
+_pid = 0
+
+
+def enable() -> None:
+    """Let this process, and those that are forked from it, use compiled tags from their first lookup on."""
+    _state["enabled"] = True
+
+
+def note_whole(tag: str) -> None:
+    """Count a lookup in the present that PostgreSQL answered wholly."""
+    if _state["enabled"]:
+        registry.note_whole(tag)
+
+
+def find(tag: str, revision: int | None = None) -> CompiledTag | None:
+    """The compiled tag for lookups in a tag, or in a revision of it; None if there is none. Starts the thread if necessary."""
+    if not _state["enabled"]:
+        return None
+    # Threads do not survive a fork.
+    if _pid != os.getpid() or _thread is None or not _thread.is_alive():
+        _start()
+    return registry.find(tag, revision)
+
+
+def _start() -> None:
+    global _thread, _pid
+    with _lock:
+        if settings.CDB_COMPILED_BYTES and (_pid != os.getpid() or _thread is None or not _thread.is_alive()):
+            _pid = os.getpid()
+            _thread = threading.Thread(target=_run, name="compiled tags", daemon=True)
+            _thread.start()
+
+
+def _run() -> None:
+    mine = keeper.Keeper()
+    while True:
+        try:
+            mine.step()
+            registry.refresh()
+            registry.flush()
+        except (OSError, DatabaseError) as error:
+            logger.warning("compiled tags cannot be kept up to date: %s", " ".join(str(error).split()))
+        except Exception:
+            # The thread must go on: it is the only one that notices new and deleted compiled tags.
+            logger.exception("keeping compiled tags up to date failed")
+        sleep(CHECK_INTERVAL_SECONDS)

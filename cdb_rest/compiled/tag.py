@@ -1,0 +1,212 @@
+"""Reading a compiled tag: the row of each payload list at a moment, and the window of the answer."""
+
+import contextlib
+import mmap
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cdb_rest.compiled.manifest import COUNTS, LISTS, MAJORS, MINORS, OFFSETS, ROWS, Manifest, UnusableError
+from cdb_rest.compiled.records import HEAD, HEAD_BYTES, as_object
+from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
+
+
+class Query(Protocol):
+    """What a lookup asks for (`cdb_rest.lookup.model.LookupQuery`)."""
+
+    @property
+    def moment(self) -> Moment: ...
+
+    @property
+    def only_valid(self) -> bool: ...
+
+    @property
+    def as_objects(self) -> bool: ...
+
+    @property
+    def mode(self) -> Mode: ...
+
+
+# Sizes and times of the files: they change with every write to a file, and with its deletion.
+Signature = tuple[tuple[int, int, int], ...]
+READ_BYTES = 2**21
+# Linux: map all pages of a range that are in the memory. Python has no name for it.
+MADV_POPULATE_READ = 22
+
+
+class CompiledTag:
+    """An open compiled tag: memory-mapped files, which all processes of a host share. Threads may share it.
+
+    Its lists have the order of `manifest.lists`, which is that of an answer, and are identified by their position there. The
+    constructor trusts the contents of the files, which must have been verified; it raises `UnusableError` if a file has another
+    size than expected, or `OSError`.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.positions = {one.id: position for position, one in enumerate(manifest.lists)}
+        self.names = [one.payload_type for one in manifest.lists]
+        self.all = range(len(manifest.lists))
+        # Whether a database from which it was made has been asked for it by this process.
+        self.is_confirmed = False
+        self._files = [os.open(path / name, os.O_RDONLY) for name in manifest.files]
+        try:
+            self._open(path)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, path: Path) -> None:
+        for file, (name, expected) in zip(self._files, self.manifest.files.items(), strict=True):
+            if os.fstat(file).st_size != expected.size:
+                raise UnusableError(f"{name} does not have its size")
+        self.signature = self._signature()
+        sizes = np.array([one.rows for one in self.manifest.lists], np.int64)
+        self._maps: list[mmap.mmap] = []
+        self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        self._last = self._first[:-1] - 1
+        self._offsets = self._array(path / OFFSETS)
+        self._majors = self._array(path / MAJORS)
+        minors = self._array(path / MINORS)
+        # Many tags use only the major number. Then half of the search is left out.
+        self._minors = minors if len(minors) else None
+        self._lists = self._array(path / LISTS)
+        self._counts = self._array(path / COUNTS)
+        self._block = self.manifest.block
+        with (path / ROWS).open("rb") as rows:
+            self._rows = mmap.mmap(rows.fileno(), 0, prot=mmap.PROT_READ)
+        self._maps.append(self._rows)
+        for one in self._maps:
+            # A lookup reads single rows. Reading ahead would fill the memory with others.
+            one.madvise(mmap.MADV_RANDOM)
+
+    def _array(self, path: Path) -> npt.NDArray[Any]:
+        """The array in a file, memory-mapped. Raises `UnusableError`."""
+        try:
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError) as error:
+            raise UnusableError(f"{path.name} cannot be read: {error}") from error
+        self._maps.append(mapped._mmap)
+        # As a plain array: the operations of memmap objects are slower.
+        return np.asarray(mapped)
+
+    def load(self) -> None:
+        """Read all files, so that lookups do not wait for the disk. Other threads can work meanwhile. Raises `OSError`."""
+        for file in self._files:
+            position = 0
+            while piece := os.pread(file, READ_BYTES, position):
+                position += len(piece)
+        with contextlib.suppress(OSError):
+            # Linux before 5.14 does not know it; then each page is mapped when it is first used.
+            for one in self._maps:
+                for position in range(0, len(one), READ_BYTES):
+                    one.madvise(MADV_POPULATE_READ, position, min(READ_BYTES, len(one) - position))
+
+    def close(self) -> None:
+        """Close the file descriptors. The memory is released with the last use of the object."""
+        while self._files:
+            os.close(self._files.pop())
+
+    def is_intact(self) -> bool:
+        """Whether the files are as they were when they were opened: not written to, truncated or deleted."""
+        return self._signature() == self.signature
+
+    def _signature(self) -> Signature:
+        return tuple(
+            (found.st_size, found.st_mtime_ns, found.st_ctime_ns) for found in (os.fstat(file) for file in self._files)
+        )
+
+    def starts_until(self, moment: Moment) -> npt.NDArray[np.int64]:
+        """For each list, the number of its rows that start at or before the moment."""
+        end = self._majors.searchsorted(moment.major, "right")
+        if self._minors is not None:
+            begin = self._majors.searchsorted(moment.major, "left")
+            end = begin + self._minors[begin:end].searchsorted(moment.minor, "right")
+        block = end // self._block
+        counted = np.bincount(self._lists[block * self._block : end], minlength=len(self._last))
+        found: npt.NDArray[np.int64] = self._counts[block] + counted
+        return found
+
+    @staticmethod
+    def only(positions: Sequence[int], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The result of `starts_until` for some lists only, with 0 for the others."""
+        chosen = np.zeros_like(starts)
+        chosen[positions] = starts[positions]
+        return chosen
+
+    def rows(self, starts: npt.NDArray[np.int64], query: Query) -> dict[int, bytes]:
+        """The rows of a lookup's answer, in its order, by the positions of their lists.
+
+        `starts` is the result of `starts_until`; lists with 0 are left out.
+        """
+        positions = np.flatnonzero(starts)
+        numbers = (self._last + starts)[positions]
+        begins, ends = self._offsets[numbers].tolist(), (self._offsets[numbers + 1] - HEAD_BYTES).tolist()
+        found: Iterable[tuple[int, int, int]] = zip(positions.tolist(), begins, ends, strict=True)
+        if query.only_valid:
+            found = [one for one in found if self._interval_before(one[1], query.mode).contains(query.moment)]
+        rows = self._rows
+        if query.as_objects:
+            return {position: as_object(rows[begin:end]) for position, begin, end in found}
+        return {position: rows[begin:end] for position, begin, end in found}
+
+    def window(
+        self, positions: Iterable[int], starts: npt.NDArray[np.int64], query: Query
+    ) -> tuple[Moment | None, Moment | None]:
+        """The largest interval around the moment in which the rows of some lists are the same, as the SQL function cdb_window.
+
+        `starts` is the result of `starts_until`. Returns since and until; None: from the beginning, to the end of time.
+        """
+        since: Moment | None = None
+        until: Moment | None = None
+        counts = starts.tolist()
+        for position in positions:
+            first, size = int(self._first[position]), self.manifest.lists[position].rows
+            edges = self._edges(first, size, counts[position], query)
+            since = max((one for one in (since, edges[0]) if one is not None), default=None)
+            until = min((one for one in (until, edges[1]) if one is not None), default=None)
+        return since, until
+
+    def _edges(self, first: int, size: int, count: int, query: Query) -> tuple[Moment | None, Moment | None]:
+        """The window of one list, whose rows are the `size` ones from `first` and of which `count` start until the moment."""
+        found, upcoming, mode = count - 1, count, query.mode
+        if query.only_valid and mode is Mode.CONTINUOUS:
+            # Empty rows hide what was in force and bring nothing themselves.
+            while found >= 0 and self._interval(first + found, mode).is_empty:
+                found -= 1
+            while upcoming < size and self._interval(first + upcoming, mode).is_empty:
+                upcoming += 1
+        until = self._interval(first + upcoming, mode).start if upcoming < size else None
+        if found < 0:
+            return None, until
+        interval = self._interval(first + found, mode)
+        over = interval.end if query.only_valid else AFTER_ALL
+        if found + 1 < size:
+            over = min(over, self._interval(first + found + 1, mode).start)
+        if over > query.moment:
+            return interval.start, None if over == AFTER_ALL else over
+        return over, until
+
+    def _interval(self, row: int, mode: Mode) -> Interval:
+        return self._interval_before(int(self._offsets[row]), mode)
+
+    def _interval_before(self, offset: int, mode: Mode) -> Interval:
+        """The interval in the record whose JSON array is at `offset`."""
+        _, _, _, _, major, _, minor, _, major_end, _, minor_end, _ = HEAD.unpack_from(self._rows, offset - HEAD_BYTES)
+        return Interval.from_wire(Moment(major, minor), Moment(major_end, minor_end), mode)
+
+
+def merged(names: Sequence[str], rows: dict[int, bytes], others: Iterable[tuple[str, bytes]]) -> bytes:
+    """The answer: `rows` by the positions of their lists, whose payload types are `names`, and other rows with theirs."""
+    if others:
+        pairs = [(names[position], row) for position, row in rows.items()]
+        pairs += others
+        # In the order of the names' bytes, as in PostgreSQL; that of code points is the same.
+        pairs.sort()
+        return b"[" + b",".join([row for _, row in pairs]) + b"]"
+    return b"[" + b",".join(rows.values()) + b"]"

@@ -1,0 +1,152 @@
+"""Lookups in compiled tags: the database answers for what has changed, and files for the rest.
+
+A lookup in the present asks the database in one round trip whether the tag has changed since it was compiled, and for the
+rows of the lists that have changed. Frozen tags and past revisions do not change. For them each process asks the database
+only once, so that it does not use files that were made from another database.
+"""
+
+import json
+from datetime import UTC, datetime
+
+from django.db import Error
+
+from cdb_rest import named_sql
+from cdb_rest.compiled.compiler import database_identity
+from cdb_rest.compiled.registry import registry
+from cdb_rest.compiled.tag import CompiledTag, merged
+from cdb_rest.connections.reads import fetch_all
+from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.domain.moment import Interval, Moment
+from cdb_rest.domain.status import Status
+from cdb_rest.history.revisions import find_past
+from cdb_rest.lookup.model import LookupQuery, LookupResult, State, Validators, past_state
+from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
+from cdb_rest.metrics import counts
+
+CALL = named_sql.load("call_lookup_since")
+
+
+def look_up_compiled(
+    compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool
+) -> LookupResult | None:
+    """The result of a lookup in a compiled tag; None if the compiled tag is not one of this database.
+
+    `compiled` must be of the present state for a query of the present, and of the revision for a query of a revision. Raises
+    the errors of `look_up_here`.
+    """
+    past = query.as_of
+    if past is not None:
+        if not compiled.is_confirmed and not _confirm_past(compiled, query):
+            return None
+        counts.COMPILED_ALONE.inc(1)
+        return _alone(compiled, query, past_state(compiled.manifest.past_version or "", past), validators, with_window)
+    if compiled.manifest.status == Status.FROZEN and compiled.is_confirmed:
+        counts.COMPILED_ALONE.inc(1)
+        return _alone(compiled, query, _present_state(compiled), validators, with_window)
+    return _with_database(compiled, query, validators, with_window=with_window)
+
+
+def _confirm_past(compiled: CompiledTag, query: LookupQuery) -> bool:
+    """Whether the database is the one from which a past revision was compiled, and the revision can be asked for."""
+    assert query.as_of is not None  # noqa: S101 -- for the type checker
+    if database_identity() != compiled.manifest.database:
+        return False
+    compiled.is_confirmed = find_past(query.tag, query.as_of).version == compiled.manifest.past_version
+    return compiled.is_confirmed
+
+
+def _present_state(compiled: CompiledTag) -> State:
+    manifest = compiled.manifest
+    modified = manifest.last_modified
+    return State(
+        manifest.version,
+        manifest.status or "",
+        modified if modified is not None and modified <= datetime.now(UTC) else None,
+    )
+
+
+def _alone(
+    compiled: CompiledTag, query: LookupQuery, state: State, validators: Validators, with_window: bool
+) -> LookupResult:
+    """The result from the files only."""
+    registry.note_use(compiled)
+    if validators.match(state):
+        return LookupResult(state, None, None)
+    starts = compiled.starts_until(query.moment)
+    body = merged(compiled.names, compiled.rows(starts, query), [])
+    window = window_between(*compiled.window(compiled.all, starts, query)) if with_window else None
+    return LookupResult(state, body, window)
+
+
+def _with_database(
+    compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool
+) -> LookupResult | None:
+    manifest = compiled.manifest
+    parameters = {"tag": query.tag} | parameters_of(query)
+    parameters |= {"versions": list(validators.versions), "modified": validators.modified, "with_window": with_window}
+    parameters |= {
+        "database": manifest.database,
+        "tag_id": manifest.tag_id,
+        "compiled_version": manifest.version,
+        "revision": manifest.revision,
+        "changed": manifest.changed,
+        "horizon": manifest.horizon,
+    }
+    try:
+        [(version, status, modified, scope, text, since, until, unchanged)] = fetch_all(CALL, parameters, count_started)
+    except Error:
+        # While the database is down, a replica may answer for a frozen tag.
+        if manifest.status == Status.FROZEN:
+            return None
+        raise
+    counts.LOOKUPS_FINISHED.inc(1)
+    if version is None:
+        raise GlobalTagNotFoundError(query.tag)
+    state = State(version, status, modified)
+    if scope == "compiled":
+        compiled.is_confirmed = True
+        counts.COMPILED_CONFIRMED.inc(1)
+        return _alone(compiled, query, state, Validators(), with_window)
+    window = (moment_from(since), moment_from(until)) if with_window else None
+    if scope == "changed":
+        return _partly(compiled, query, state, text, window, unchanged)
+    registry.note_use(compiled)
+    if scope is None:
+        counts.COMPILED_CONFIRMED.inc(1)
+        return LookupResult(state, None, None)
+    counts.COMPILED_ALL.inc(1)
+    registry.note_whole(query.tag)
+    return LookupResult(state, text.encode(), window and window_between(*window))
+
+
+def _partly(
+    compiled: CompiledTag,
+    query: LookupQuery,
+    state: State,
+    text: str | None,
+    window: tuple[Moment | None, Moment | None] | None,
+    unchanged: list[int],
+) -> LookupResult:
+    """The result from the files for the lists in `unchanged`, and from what the database answered for the others."""
+    positions = [compiled.positions[number] for number in unchanged]
+    starts = compiled.starts_until(query.moment)
+    if len(positions) < len(starts):
+        starts = compiled.only(positions, starts)
+    changed = [_named(line) for line in text.split("\n")] if text else []
+    counts.COMPILED_CHANGED.inc(1)
+    counts.COMPILED_CHANGED_LISTS.inc(len(changed))
+    registry.note_use(compiled, len(changed))
+    found: Interval | None = None
+    if window is not None:
+        edges = (window, compiled.window(positions, starts, query))
+        found = window_between(
+            max((since for since, _ in edges if since is not None), default=None),
+            min((until for _, until in edges if until is not None), default=None),
+        )
+    return LookupResult(state, merged(compiled.names, compiled.rows(starts, query), changed), found)
+
+
+def _named(line: str) -> tuple[str, bytes]:
+    """The payload type and the row in a line of the SQL function cdb_rows_of."""
+    name, _, row = line.partition("\t")
+    return json.loads(name), row.encode()

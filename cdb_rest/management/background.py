@@ -1,0 +1,30 @@
+"""Commands that the service runs beside itself."""
+
+import os
+import signal
+import sys
+import threading
+
+from django.core.management.base import CommandParser
+
+LOWEST_PRIORITY = 19
+
+
+def add_background_option(parser: CommandParser) -> None:
+    """Add the option `--background`."""
+    parser.add_argument(
+        "--background",
+        action="store_true",
+        help="work with the lowest priority, and end when standard input is closed, as the service calls this command",
+    )
+
+
+def run_in_background() -> None:
+    """Give this process the lowest priority, and send it SIGTERM when its standard input is closed."""
+    os.nice(LOWEST_PRIORITY)
+    threading.Thread(target=_wait_for_end, name="background", daemon=True).start()
+
+
+def _wait_for_end() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,65 @@
+"""manage.py compile_tag"""
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error
+from tqdm import tqdm
+
+from cdb_rest.compiled.compiler import compile_tag
+from cdb_rest.compiled.manifest import UnusableError, read_manifest
+from cdb_rest.domain.errors import CdbError
+from cdb_rest.management.background import add_background_option, run_in_background
+from cdb_rest.management.interruption import interruptible
+from cdb_rest.management.quantities import AT_LEAST_ONE
+
+
+class Command(BaseCommand):
+    help = (
+        "Compile a global tag: write files from which this host answers lookups in the tag nearly without the database. The "
+        "service does this by itself for tags that are asked often. A running service uses the files within a second."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("tag", metavar="NAME", help="name of the global tag")
+        parser.add_argument(
+            "--rev",
+            dest="revision",
+            metavar="N",
+            help="compile this past revision, for requests with rev=N (default: the present)",
+            **AT_LEAST_ONE,
+        )
+        parser.add_argument(
+            "--share",
+            type=float,
+            default=1,
+            metavar="S",
+            help="share of the time in which the command works, from 0.01 to 1; it sleeps in the rest (default: 1)",
+        )
+        add_background_option(parser)
+
+    def handle(self, *, tag: str, revision: int | None, share: float, background: bool, **options: Any) -> None:
+        if not 0.01 <= share <= 1:
+            raise CommandError("--share must be from 0.01 to 1")
+        begin = time.monotonic()
+        try:
+            with interruptible(), tqdm(disable=None, leave=False, unit=" rows", unit_scale=True) as bar:
+                if background:
+                    run_in_background()
+
+                def show(done: int, total: int) -> None:
+                    bar.total = total or None
+                    bar.update(done - bar.n)
+
+                path = compile_tag(tag, revision, share=share, progress=show)
+        except CdbError as error:
+            raise CommandError(str(error)) from error
+        except (UnusableError, OSError, Error) as error:
+            raise CommandError(f"{tag} cannot be compiled: {' '.join(str(error).split())}") from error
+        manifest = read_manifest(path)
+        self.stdout.write(
+            f"Compiled {tag} at revision {manifest.revision} in {time.monotonic() - begin:.1f} s: "
+            f"{len(manifest.lists):,} payload lists, {manifest.rows:,} IOVs, {manifest.size / 2**20:,.1f} MiB."
+        )

@@ -1,0 +1,2 @@
+-- The identity of the database. Null on a standby. No parameters.
+SELECT cdb_database_identity()

@@ -1,0 +1,7 @@
+-- The payload lists of a global tag that is compiled, in the order of a lookup's answer: id, payload type, number of IOVs.
+-- Parameters: tag_id bigint.
+SELECT list.id, payload_type.name, list.iov_count
+FROM "PayloadList" AS list
+JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
+WHERE list.global_tag_id = %(tag_id)s
+ORDER BY payload_type.name COLLATE "C"

@@ -1,0 +1,301 @@
+"""Compiled tags: random tags with every form of lookup, held against PostgreSQL's answers; writes by SQL; damaged files."""
+
+import os
+import shutil
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdb_rest.compiled import directory
+from cdb_rest.compiled.compiler import compile_tag
+from cdb_rest.compiled.manifest import FILES, MANIFEST, UnusableError, read_manifest
+from cdb_rest.compiled.registry import registry
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.lookup.model import ANY_STATE, LookupQuery, Validators
+from cdb_rest.lookup.queries import look_up
+from cdb_rest.models import GlobalTag, PayloadIOV
+from tests.builders import Builder, make_statuses
+from tests.histories.test_etags import clear
+from tests.lookup.compiling import FORMS, kinds, same_as_postgresql
+from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, moments_of_interest
+from tests.profiles import examples
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Texts that JSON or COPY write in another way.
+TEXTS = ['"', "\\", "\t", "\n", "\\N", "/", "é", "\x7f", "\x0b", "𝄞", '"],["', "%b", "null", "plain"]
+
+
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
+@given(
+    lists=LISTS,
+    extra=MOMENTS,
+    texts=st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3).map("".join),
+    mode=st.sampled_from(Mode),
+)
+def test_random_tags(compiled_tags, lists, extra, texts, mode):
+    clear()
+    make_statuses()
+    build = Builder()
+    tag = build.tag()
+    for name, rows in zip(TYPE_NAMES, lists, strict=False):
+        payload_list = build.list(tag, name)
+        for (start, end), revision in rows:
+            build.iov(payload_list, start, end, url=f"{texts}{start[0]}", checksum=texts, extra=revision)
+    compile_tag("tag")
+    registry.refresh()
+    before = kinds()
+    moments = [*moments_of_interest(lists), extra]
+    for moment in moments:
+        same_as_postgresql("tag", moment, mode)
+    assert kinds() - before == {"confirmed": len(FORMS) * len(moments)}
+
+
+@pytest.fixture
+def tag(api, compiled_tags):
+    """A compiled tag with three lists and a few rows."""
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    for kind in ("Gain", "Noise", "Pedestal"):
+        api.post("pt", {"name": kind}).ok()
+        for start in range(1, 4):
+            insert(api, kind, start)
+    return recompile()
+
+
+def insert(api, kind, start, url="file", tag="tag"):
+    row = {"global_tag": tag, "payload_type": kind, "payload_url": f"{url}{start}", "checksum": "c"}
+    api.post("payload-iovs/insert", row | {"since": [start, 0], "until": "next"}).ok()
+
+
+def recompile(revision=None):
+    path = compile_tag("tag", revision)
+    registry.refresh()
+    return path
+
+
+def check(*expected, as_of=None):
+    """All lookups are those of PostgreSQL, and were answered in the expected ways."""
+    before = kinds()
+    for major in range(6):
+        same_as_postgresql("tag", (major, 0), as_of=as_of)
+    assert set(kinds() - before) == set(expected)
+
+
+def execute(statement):
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def test_changed_lists_come_from_postgresql_until_the_tag_is_compiled_again(api, tag):
+    check("confirmed")
+    insert(api, "Noise", 2, url="other")
+    check("changed")
+    insert(api, "Gain", 2, url="other")
+    check("changed")
+    insert(api, "Pedestal", 2, url="other")
+    check("all")
+    again = recompile()
+    check("confirmed")
+    assert directory.paths() == [again]
+
+
+def test_lists_that_come_and_go(api, tag):
+    noise = api.get("gtPayloadLists/tag").json["Noise"]
+    PayloadIOV.objects.filter(payload_list__name=noise).delete()
+    api.delete(f"deletePayloadList/{noise}").ok()
+    check("changed")
+    for name in ("A", "Zeta"):
+        api.post("pt", {"name": name}).ok()
+        insert(api, name, 2)
+    check("changed")
+    api.post("gt", {"name": "other", "status": "unlocked"}).ok()
+    api.put("pl_attach", {"global_tag": "other", "payload_list": api.get("gtPayloadLists/tag").json["Gain"]}).ok()
+    check("changed")
+
+
+def test_a_frozen_tag_needs_no_database(api, tag, django_assert_num_queries):
+    api.put("gt_change_status/tag/locked").ok()
+    api.put("gt_change_status/tag/frozen").ok()
+    check("changed")
+    recompile()
+    # Once, to be sure that it is the same database.
+    check("confirmed", "none")
+    check("none")
+    with django_assert_num_queries(0):
+        found = look_up(LookupQuery("tag", Moment(2, 0)), with_window=True)
+        assert found.body is not None
+        for validators in (Validators((found.state.version,)), ANY_STATE):
+            assert look_up(LookupQuery("tag", Moment(2, 0)), validators).body is None
+
+
+def test_a_revision_needs_no_database(api, tag, django_assert_num_queries):
+    early = GlobalTag.objects.get(name="tag").revision - 3
+    for kind in ("Gain", "Noise", "Pedestal"):
+        insert(api, kind, 2, url="other")
+    recompile(early)
+    check("none", as_of=AsOf(revision=early))
+    # The present state that was compiled is that of a revision, too.
+    check("none", as_of=AsOf(revision=early + 3))
+    check("all")
+    with django_assert_num_queries(0):
+        look_up(LookupQuery("tag", Moment(2, 0), as_of=AsOf(revision=early)))
+    check(as_of=AsOf(revision=early + 1))
+
+
+def test_validators_that_match(api, tag):
+    query = LookupQuery("tag", Moment(2, 0))
+    state = look_up(query).state
+    assert look_up(query, Validators((state.version,))).body is None
+    insert(api, "Noise", 2, url="other")
+    assert look_up(query, Validators((state.version,))).body is not None
+    assert look_up(query, ANY_STATE).body is None
+
+
+def test_a_tag_that_was_deleted_and_made_again(api, tag):
+    api.delete("deleteGlobalTag/tag").ok()
+    before = kinds()
+    same_as_postgresql("tag", (2, 0))
+    assert not kinds() - before
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    insert(api, "Gain", 2, url="of the new one")
+    check("all")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        """UPDATE "PayloadIOV" SET payload_url = 'by hand' WHERE major_iov = 2""",
+        """UPDATE "PayloadIOV" SET major_iov = 4 WHERE major_iov = 3""",
+        """UPDATE "PayloadType" SET name = 'Zeta' WHERE name = 'Gain'""",
+        """DELETE FROM "PayloadIOV" WHERE major_iov = 1""",
+        """INSERT INTO "PayloadIOV" (payload_url, major_iov, minor_iov, payload_list_id)
+        SELECT 'new', 5, 0, id FROM "PayloadList" """,
+        """TRUNCATE "PayloadIOV" """,
+        """UPDATE "PayloadList" SET payload_type_id = (SELECT id FROM "PayloadType" WHERE name = 'Spare')
+        WHERE payload_type_id = (SELECT id FROM "PayloadType" WHERE name = 'Noise')""",
+    ],
+)
+def test_writes_by_sql_are_seen(api, tag, statement):
+    api.post("pt", {"name": "Spare"}).ok()
+    check("confirmed")
+    execute(statement)
+    check("changed" if "PayloadType" in statement else "all")
+
+
+def test_a_write_of_one_list_by_sql_leaves_the_others_compiled(tag):
+    execute("""UPDATE "PayloadIOV" SET checksum = 'by hand' WHERE id = (SELECT max(id) FROM "PayloadIOV")""")
+    check("changed")
+
+
+def test_a_transaction_that_was_open_during_the_compilation(api, tag, second_connection):
+    """Its list counts as changed, whether the transaction was committed before or after."""
+    with second_connection.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("""UPDATE "PayloadIOV" SET payload_url = 'late' WHERE id = (SELECT max(id) FROM "PayloadIOV")""")
+        recompile()
+        cursor.execute("COMMIT")
+    check("changed")
+    recompile()
+    check("confirmed")
+
+
+def test_another_database(tag):
+    """After a promotion of a standby, for example, nothing that was compiled before is used."""
+    execute("""INSERT INTO "Restoration" (first_revision, retired_names, comment) VALUES (1, '[]', '')""")
+    check("all")
+    recompile()
+    check("confirmed")
+
+
+def flip(path):
+    """Change one byte in the middle."""
+    text = bytearray(path.read_bytes())
+    text[len(text) // 2] ^= 1
+    path.write_bytes(text)
+
+
+def swap(path):
+    """The file of another compiled tag of the same size instead."""
+    other = path.with_suffix(".other")
+    shutil.copy(path, other)
+    flip(other)
+    other.replace(path)
+
+
+DAMAGES = {
+    "truncated": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "empty": lambda path: os.truncate(path, 0),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "flipped": flip,
+    "swapped": swap,
+    "deleted": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("name", [*FILES, MANIFEST])
+@pytest.mark.parametrize("is_open", [True, False], ids=["open", "closed"])
+def test_damaged_files_never_answer(compiled_tags, tag, name, damage, is_open):
+    if is_open:
+        check("confirmed")
+    else:
+        registry.forget()
+    damage(tag / name)
+    if not is_open:
+        registry.refresh()
+    if name == MANIFEST and is_open:
+        # It was read before. With the next look at the directory, it is noticed.
+        assert not directory.is_sealed(tag)
+        return
+    check()
+    assert not directory.is_sealed(tag)
+    with pytest.raises((UnusableError, FileNotFoundError)):
+        directory.verify(tag)
+    recompile()
+    check("confirmed")
+
+
+def test_files_of_another_tag(api, tag):
+    """A directory with all files of another tag."""
+    api.post("cloneGlobalTag/tag/other").ok()
+    insert(api, "Gain", 2, url="other", tag="other")
+    other = compile_tag("other")
+    for name in FILES:
+        shutil.copy(other / name, tag / name)
+    registry.refresh()
+    check()
+    with pytest.raises(UnusableError):
+        directory.verify(tag)
+
+
+def test_files_that_were_copied_are_used_after_they_were_verified(tag):
+    registry.forget()
+    for name in (*FILES, MANIFEST):
+        shutil.copy(tag / name, tag / "copy")
+        (tag / "copy").replace(tag / name)
+    registry.refresh()
+    check()
+    assert directory.verify(tag) == read_manifest(tag)
+    registry.refresh()
+    check("confirmed")
+
+
+def test_a_deleted_compiled_tag_is_not_used(tag):
+    directory.remove(tag)
+    check()
+    registry.refresh()
+    check()
+
+
+def test_a_compilation_that_fails_leaves_nothing(tag, monkeypatch):
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("cdb_rest.compiled.compiler.write_arrays", fail)
+    with pytest.raises(OSError, match="No space"):
+        compile_tag("tag")
+    assert directory.paths() == [tag] == list(directory.root().iterdir())
+    check("confirmed")
