@@ -131,10 +131,11 @@ def available(options: dict[str, str] | None = None) -> Iterator[None]:
         check()
         yield
         return
-    server.acquire()
     global _in_use
-    _in_use = server
     try:
+        # Inside, so that a signal at its end does not leave the server running.
+        server.acquire()
+        _in_use = server
         check()
         yield
     finally:

@@ -1,19 +1,23 @@
 """Signal handlers that end a command by an exception, deferred while an exception would do harm or be lost.
 
 Python raises the exception of a signal handler at the current position of the main thread. That is a problem
-in two cases:
+in four cases:
 
 - `subprocess.Popen` acquires a lock and then waits for its process. An exception between the two leaves the
   lock locked, and the next `wait` never returns.
+- `contextlib` calls the end of a block. An exception before that skips it: a file lock would stay locked, and the
+  command would wait for itself when it takes the lock again in order to stop.
 - During an import, C extensions and callbacks of weak references ignore exceptions. About one signal in fifty
   was lost while a command imported its modules.
+- Python prints and ignores exceptions in a `__del__` method, such as that of `subprocess.Popen`, in callbacks of weak
+  references, and while it closes a generator.
 """
 
+import contextlib
 import signal
 import sys
 import threading
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 RETRY_SECONDS = 0.02
@@ -21,6 +25,8 @@ RETRY_SECONDS = 0.02
 _depth = 0
 # The signal that has not raised its exception yet.
 _pending: int | None = None
+# The last signal that has raised its exception.
+_raised: int | None = None
 _interrupts: Collection[int] = ()
 
 
@@ -29,7 +35,7 @@ def install(interrupts: Collection[int] = (signal.SIGINT,)) -> None:
 
     The signals in `interrupts` raise `KeyboardInterrupt`, the others `SystemExit` with 128 + the number of the signal.
     Call `install` in the main thread. It also sets the handler of SIGALRM, which the program then can't use for anything
-    else.
+    else, and `sys.unraisablehook`.
     """
     global _interrupts
     _interrupts = interrupts
@@ -37,9 +43,10 @@ def install(interrupts: Collection[int] = (signal.SIGINT,)) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _handle)
     signal.signal(signal.SIGALRM, lambda _number, frame: _raise_when_safe(frame))
+    sys.unraisablehook = _retry_ignored
 
 
-@contextmanager
+@contextlib.contextmanager
 def deferred() -> Iterator[None]:
     """Defer signals inside the block: the last one that arrived raises its exception at the end of the outermost block.
 
@@ -66,13 +73,13 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 
 def _raise_when_safe(frame: FrameType | None) -> None:
-    """Raise the exception of the pending signal, except in a `deferred` block and during an import.
+    """Raise the exception of the pending signal, except in a `deferred` block, during an import and in `contextlib`.
 
-    The end of the block raises it later. During an import, a timer calls this function again after `RETRY_SECONDS`.
+    The end of the block raises it later. In the other cases, a timer calls this function again after `RETRY_SECONDS`.
     """
     if _depth:
         return
-    if _is_importing(frame):
+    if _is_importing(frame) or (frame and frame.f_code.co_filename == contextlib.__file__):
         signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
     else:
         _raise()
@@ -87,9 +94,21 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _raise() -> None:
-    global _pending
+    global _pending, _raised
     number, _pending = _pending, None
+    if number is None:
+        return
+    _raised = number
     if number in _interrupts:
         raise KeyboardInterrupt
-    if number is not None:
-        sys.exit(128 + number)
+    sys.exit(128 + number)
+
+
+def _retry_ignored(ignored: "sys.UnraisableHookArgs") -> None:
+    """Raise the exception of a signal again, `RETRY_SECONDS` after Python has ignored it. Print other exceptions."""
+    global _pending
+    if _raised is None or not issubclass(ignored.exc_type, KeyboardInterrupt | SystemExit):
+        sys.__unraisablehook__(ignored)
+        return
+    _pending = _raised
+    signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)

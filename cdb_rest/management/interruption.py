@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from types import FrameType
 
 import psycopg2
 from django.db import Error, connection, connections
@@ -60,10 +61,16 @@ class _Interruption:
         self._over = threading.Event()
         self._reading, self._writing = os.pipe()
         os.set_blocking(self._writing, False)
-        self._handlers = {number: signal.signal(number, lambda *_: None) for number in ENDING}
+        self._handlers = {number: signal.signal(number, self._receive) for number in ENDING}
         self._previous = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         self._watcher = threading.Thread(target=self._watch, name="interruption", daemon=True)
         self._watcher.start()
+
+    def _receive(self, number: int, _frame: FrameType | None = None) -> None:
+        """Store the first signal. Also a signal handler, because the pipe misses signals while it is set up and removed."""
+        if self.received is None:
+            self.received = number
+            logging.disable(logging.WARNING)
 
     def end(self) -> None:
         """Stop the thread, restore the previous signal handlers, and enable all logging again."""
@@ -79,8 +86,7 @@ class _Interruption:
     def _watch(self) -> None:
         while self.received is None and (number := os.read(self._reading, 1)):
             if number[0] in ENDING:
-                self.received = number[0]
-                logging.disable(logging.WARNING)
+                self._receive(number[0])
         while self.received is not None and not self._over.wait(CANCEL_SECONDS):
             with contextlib.suppress(psycopg2.Error, AttributeError):
                 self._connection.connection.cancel()

@@ -1,23 +1,29 @@
 """Signals that end a command: raised as exceptions, but not while `subprocess` has its lock nor while a module is imported."""
 
+import contextlib
+import functools
 import signal
 import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from cdb.processes import child, signals
 from cdb.serving import nginx_keeper
+from cdb_rest.management.interruption import interruptible
 
 
 @pytest.fixture
 def installed():
     numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM)
     before = {number: signal.getsignal(number) for number in numbers}
+    hook = sys.unraisablehook
     signals.install()
     yield
+    sys.unraisablehook = hook
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -84,6 +90,43 @@ def test_a_signal_during_an_import_is_not_lost(installed, tmp_path, monkeypatch)
         time.sleep(30)
     assert ended.value.code == 128 + signal.SIGTERM
     del sys.modules["ignoring"]
+
+
+def test_a_signal_whose_exception_python_ignores_is_not_lost(installed):
+    class Sender:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(SystemExit):
+        Sender()
+        time.sleep(30)
+
+
+def test_a_signal_at_the_end_of_a_block_does_not_skip_the_end(installed):
+    # In C, so that the frame is that of contextlib.
+    sender = SimpleNamespace(close=functools.partial(signal.raise_signal, signal.SIGTERM))
+    steps = []
+    with pytest.raises(SystemExit):
+        with contextlib.closing(sender):
+            pass
+        steps.append("ended")
+        time.sleep(30)
+    assert steps == ["ended"]
+
+
+@pytest.mark.parametrize("is_begin", [True, False])
+def test_a_signal_at_the_begin_or_end_of_an_interruptible_block_is_not_lost(monkeypatch, is_begin):
+    def send_signal(descriptor, original=signal.set_wakeup_fd, **options):
+        if is_begin and descriptor >= 0:
+            signal.raise_signal(signal.SIGTERM)
+        previous = original(descriptor, **options)
+        if not is_begin and descriptor < 0:
+            signal.raise_signal(signal.SIGTERM)
+        return previous
+
+    monkeypatch.setattr(signal, "set_wakeup_fd", send_signal)
+    with pytest.raises(SystemExit), interruptible():
+        pass
 
 
 def test_a_signal_while_nginx_starts_reaches_it(monkeypatch, tmp_path):
