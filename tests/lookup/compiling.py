@@ -1,6 +1,7 @@
 """Lookups in compiled tags, held against those of PostgreSQL."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 from cdb_rest.domain.errors import CdbError
@@ -34,6 +35,8 @@ def same_as_postgresql(tag, moment, mode=Mode.CONTINUOUS, as_of=None):
 
 def result_of(function, query, with_window):
     try:
-        return function(query, NO_VALIDATORS, with_window=with_window)
+        found = function(query, NO_VALIDATORS, with_window=with_window)
+        # The time of modification is None until it is reached, which may be between two lookups.
+        return replace(found, state=replace(found.state, modified=None))
     except CdbError as error:
         return type(error), str(error)
