@@ -116,8 +116,8 @@ _pid = 0
 
 
 def enable() -> None:
-    """Let this process, and those that are forked from it, use compiled tags from their first lookup on."""
-    _state["enabled"] = True
+    """Let this process, and those that are forked from it, use compiled tags, if the settings permit it."""
+    _state["enabled"] = settings.CDB_COMPILED_BYTES > 0
 
 
 def note_whole(tag: str) -> None:

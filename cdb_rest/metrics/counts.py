@@ -138,6 +138,8 @@ COMPILED_BYTES = _gauge("cdb_compiled_bytes", "Size of the compiled tags on this
 COMPILATIONS = _counter(
     "cdb_compilations_total", "Compilations of tags that the service started, by outcome.", "outcome"
 )
+for _outcome in ("success", "failure"):
+    COMPILATIONS.labels(_outcome)
 COMPILE_SECONDS = _counter("cdb_compile_seconds_total", "Duration of these compilations in seconds.")
 
 CPU_SECONDS = _counter("cdb_process_cpu_seconds_total", "CPU time of the gunicorn processes in seconds.", "pool")
