@@ -125,18 +125,9 @@ def is_secure(url: str) -> bool:
 
 
 def _read(name: str, values: Any, directory: Path) -> Issuer:
-    if not isinstance(values, Mapping):
-        raise ImproperlyConfigured(f"CDB_ISSUERS_FILE must consist of tables, such as [experiment] (got {name})")
-    for field in values:
-        if field not in FIELDS:
-            raise _invalid(name, field, f"is unknown; there are {', '.join(FIELDS)}")
-    algorithms = _texts(name, values, "algorithms")
+    _check_fields(name, values)
+    algorithms = _read_algorithms(name, values)
     symmetric = SYMMETRIC in algorithms
-    for algorithm in algorithms:
-        if algorithm not in (*ASYMMETRIC, SYMMETRIC):
-            raise _invalid(name, "algorithms", f"must be of {', '.join((*ASYMMETRIC, SYMMETRIC))} (got {algorithm})")
-    if symmetric and len(algorithms) > 1:
-        raise _invalid(name, "algorithms", f"must be {SYMMETRIC} alone, or without it (got {', '.join(algorithms)})")
     if symmetric != ("secret_file" in values):
         raise _invalid(name, "secret_file", f"is required with {SYMMETRIC}, and only with it")
     issuer, audience = _text(name, values, "issuer"), _texts(name, values, "audience")
@@ -146,10 +137,11 @@ def _read(name: str, values: Any, directory: Path) -> Issuer:
     if not isinstance(leeway, int) or not 0 <= leeway <= MAX_LEEWAY_SECONDS:
         raise _invalid(name, "leeway_seconds", f"must be a number from 0 to {MAX_LEEWAY_SECONDS} (got {leeway})")
     keys_url, keys_file = _text(name, values, "keys_url"), _text(name, values, "keys_file")
-    for field, url in (("keys_url", keys_url), ("issuer", issuer)):
-        is_fetched = field == "keys_url" or not (keys_url or keys_file)
-        if url and is_fetched and not symmetric and not is_secure(url):
-            raise _invalid(name, field, f"must begin with https:// (got {url})")
+    if not symmetric:
+        _check_url(name, "keys_url", keys_url)
+        if not (keys_url or keys_file):
+            # The keys are then found through the issuer.
+            _check_url(name, "issuer", issuer)
     secret_file = directory / _text(name, values, "secret_file") if symmetric else None
     client_id, client_secret_file = _text(name, values, "client_id"), _text(name, values, "client_secret_file")
     if bool(client_id) != bool(client_secret_file) or (client_id and symmetric):
@@ -170,6 +162,29 @@ def _read(name: str, values: Any, directory: Path) -> Issuer:
         _read_secret(name, "client_secret_file", directory / client_secret_file) if client_id else "",
         _text(name, values, "scope") or Issuer.scope,
     )
+
+
+def _check_fields(name: str, values: Any) -> None:
+    if not isinstance(values, Mapping):
+        raise ImproperlyConfigured(f"CDB_ISSUERS_FILE must consist of tables, such as [experiment] (got {name})")
+    for field in values:
+        if field not in FIELDS:
+            raise _invalid(name, field, f"is unknown; there are {', '.join(FIELDS)}")
+
+
+def _read_algorithms(name: str, values: Mapping[str, Any]) -> tuple[str, ...]:
+    algorithms = _texts(name, values, "algorithms")
+    for algorithm in algorithms:
+        if algorithm not in (*ASYMMETRIC, SYMMETRIC):
+            raise _invalid(name, "algorithms", f"must be of {', '.join((*ASYMMETRIC, SYMMETRIC))} (got {algorithm})")
+    if SYMMETRIC in algorithms and len(algorithms) > 1:
+        raise _invalid(name, "algorithms", f"must be {SYMMETRIC} alone, or without it (got {', '.join(algorithms)})")
+    return algorithms
+
+
+def _check_url(name: str, field: str, url: str) -> None:
+    if url and not is_secure(url):
+        raise _invalid(name, field, f"must begin with https:// (got {url})")
 
 
 def _read_secret(name: str, field: str, path: Path) -> str:

@@ -2,7 +2,10 @@
 
 import pytest
 
-from cdb_rest.models import GlobalTag, PayloadType
+from cdb_rest.identity import rules
+from cdb_rest.models import ApiToken, GlobalTag, PayloadType
+from cdb_rest.services import access, global_tags
+from tests.api.access import MINE, OTHER, rename
 from tests.api.cached import insert
 
 
@@ -39,3 +42,44 @@ def tag(api, build):
     api.post("pt", {"name": "Gain"}).ok()
     insert(api, "first", [1, 0])
     return GlobalTag.objects.get()
+
+
+@pytest.fixture
+def closed(settings):
+    """Writes need a role."""
+    settings.CDB_OPEN_WRITES = False
+
+
+@pytest.fixture
+def login():
+    """Creates a token with a role, and returns the headers of a request with it."""
+
+    def create(role, tags=".*", types=".*", lifetime=None, name=None):
+        name = name or f"robot {ApiToken.objects.count()}"
+        token, _ = access.create_token(
+            actor="test", name=name, role=str(role), tags=tags, types=types, lifetime=lifetime
+        )
+        rules.forget()
+        return {"Authorization": f"Bearer {token}"}
+
+    return create
+
+
+@pytest.fixture
+def ids(build):
+    """Two tags with an IOV, a further tag, a locked one, and detached lists. Returns the ids of the IOVs."""
+    ids = {"detached": build.iov(None, (7, 0), (8, 0)).id}
+    for name in (MINE, OTHER, "mine too"):
+        tag = build.tag(name)
+        ids[name] = build.iov(rename(build.list(tag, "Gain"), f"Gain {name}"), (1, 0), (2, 0)).id
+        rename(build.list(tag, "Noise"), f"Noise {name}")
+        rename(build.list(build.tag(f"{name} locked", "locked"), "Gain"), f"Gain {name} locked")
+    for name in (MINE, OTHER):
+        # So that there is a revision to revert to.
+        for status in ("locked", "unlocked"):
+            global_tags.change_status(name=name, status=status)
+    build.tag("source")
+    rename(build.list(None, "Gain"), "Gain detached")
+    rename(build.list(None, "New"), "New detached")
+    PayloadType.objects.create(name="Unused")
+    return ids
