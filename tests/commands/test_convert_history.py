@@ -34,7 +34,7 @@ from tests.histories.machine import WORLDS
 from tests.profiles import examples
 
 STEPS = settings(
-    max_examples=2,
+    max_examples=examples(15),
     stateful_step_count=max(20, examples(50)),
     suppress_health_check=list(HealthCheck),
     phases=[Phase.generate],

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList
 from tests.histories.test_etags import NUMBERS, TYPES, clear, play
+from tests.profiles import examples
 
 TAGS = ("a", "b", "c")
 TAG, KIND = st.sampled_from(TAGS), st.sampled_from(TYPES)
@@ -109,7 +110,7 @@ def fetch(path):
 
 @pytest.mark.parametrize("mode", ["continuous", "discrete"])
 @pytest.mark.django_db(transaction=True)
-@profile(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+@profile(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, min_size=8, max_size=16))
 def test_the_past_stays_as_it_was(api, settings, mode, steps):
     settings.CDB_IOV_MODE = mode

@@ -26,9 +26,9 @@ from tests.histories.test_writers import Connection
 from tests.histories.writers import Race
 from tests.profiles import examples
 
-STEPS = examples(70)
+STEPS = examples(100)
 MOST_STEPS = 2000
-PORTION = settings(max_examples=1, stateful_step_count=20, suppress_health_check=list(HealthCheck))
+PORTION = settings(max_examples=2, stateful_step_count=max(20, examples(50)), suppress_health_check=list(HealthCheck))
 
 
 class PrunedHistories(Histories):

@@ -78,7 +78,7 @@ def test_bench_writes_report_of_one_part_and_leaves_no_process(directory):
 @pytest.mark.parametrize(
     ("child", "number"),
     # While the database starts; when the service is up and under load.
-    [("initdb", signal.SIGTERM), (" http://127.0.0.1", signal.SIGINT)],
+    [("initdb", signal.SIGTERM), (" http://127.0.0.1", signal.SIGINT), (" http://127.0.0.1", signal.SIGTERM)],
 )
 def test_interrupted_bench_leaves_no_process(directory, child, number):
     process = start(directory, "--only", "workers")

@@ -9,7 +9,7 @@ import pytest
 from loadtests import __main__ as command
 from loadtests import client, metrics
 from loadtests.campaigns.stage import Stage
-from loadtests.recording.outcome import OVERLOADED, WRONG
+from loadtests.recording.outcome import NO_RESPONSE, OK, OVERLOADED, WRONG
 from loadtests.reporting import campaign
 from loadtests.reporting.result import Findings, Run, Target
 from loadtests.service import ServiceError, Settings, free_port, run_command
@@ -88,7 +88,7 @@ def test_interrupted_campaign_reports_complete_runs(tmp_path, monkeypatch, capsy
 
 
 @pytest.mark.usefixtures("reachable")
-@pytest.mark.parametrize(("outcome", "code"), [(OVERLOADED, 0), (WRONG, 1)])
+@pytest.mark.parametrize(("outcome", "code"), [(OK, 0), (OVERLOADED, 0), (WRONG, 1), (NO_RESPONSE, 1)])
 def test_quick_campaign_gives_no_verdict_and_fails_with_its_requests(tmp_path, monkeypatch, capsys, outcome, code):
     def run(_):
         rows = [request(0, 20), request(1, 20, outcome=outcome)]
