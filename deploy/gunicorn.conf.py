@@ -124,6 +124,14 @@ def post_fork(server: Any, worker: Any) -> None:
     worker.early_signals = server.SIG_QUEUE
 
 
+def worker_exit(server: Any, worker: Any) -> None:
+    """End what a worker has started for compiled tags, before it ends itself."""
+    # Imported here, because it needs the application's settings.
+    from cdb_rest.compiled import registry
+
+    registry.close()
+
+
 def when_ready(server: Any) -> None:
     """Before the first worker is forked: warn if the database allows too few connections, and freeze all objects.
 

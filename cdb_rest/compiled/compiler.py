@@ -39,7 +39,7 @@ class _Source:
     fields: dict[str, Any]
     statement: str
     values: dict[str, Any]
-    lists: list[tuple[int, str]]
+    lists: list[tuple[int, str, int | None]]
     rows: int
 
 
@@ -111,9 +111,9 @@ def _find_present(tag: str) -> _Source:
         "last_modified": last_modified,
         "horizon": horizon,
     }
-    found = fetch_all(LISTS, {"tag_id": tag_id})
-    lists = [(number, name) for number, name, _ in found]
-    return _Source(fields, PRESENT_ROWS, _parameters(lists), lists, sum(count for _, _, count in found))
+    found = fetch_all(LISTS, {"tag_id": tag_id, "horizon": horizon})
+    lists = [(number, name, written_by) for number, name, _, written_by in found]
+    return _Source(fields, PRESENT_ROWS, _parameters(lists), lists, sum(count for _, _, count, _ in found))
 
 
 def _find_past(tag: str, revision: int) -> _Source:
@@ -131,7 +131,7 @@ def _find_past(tag: str, revision: int) -> _Source:
         "horizon": None,
     }
     found = sorted(past_lists(past), key=lambda one: one.payload_type)
-    lists = [(one.id, one.payload_type) for one in found]
+    lists: list[tuple[int, str, int | None]] = [(one.id, one.payload_type, None) for one in found]
     values = _parameters(lists) | {"versions": [one.version for one in found]}
     return _Source(fields, PAST_ROWS, values, lists, 0)
 
@@ -142,5 +142,5 @@ def _primary(database: str | None) -> str:
     return database
 
 
-def _parameters(lists: list[tuple[int, str]]) -> dict[str, Any]:
-    return {"list_ids": [number for number, _ in lists], "payload_types": [name for _, name in lists]}
+def _parameters(lists: list[tuple[int, str, int | None]]) -> dict[str, Any]:
+    return {"list_ids": [number for number, _, _ in lists], "payload_types": [name for _, name, _ in lists]}

@@ -78,8 +78,8 @@ def add(path: Path, manifest: Manifest) -> Path:
     with contextlib.suppress(OSError):
         # Only if exactly this state was compiled before.
         remove(target)
+    _seal(path)
     path.rename(target)
-    _seal(target)
     _synchronize(root())
     for other in paths():
         if other != target and key_of(other) == manifest.key:

@@ -18,6 +18,7 @@ from django.db import DatabaseError, connection
 
 from cdb_rest import named_sql
 from cdb_rest.compiled import directory, usage
+from cdb_rest.compiled.compiler import database_identity
 from cdb_rest.compiled.manifest import Manifest, UnusableError, read_manifest
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.status import Status
@@ -25,7 +26,6 @@ from cdb_rest.metrics import counts
 
 logger = logging.getLogger(__name__)
 
-IDENTITY = named_sql.load("compile_identity")
 VALIDITY = named_sql.load("compiled_validity")
 SIZES = named_sql.load("compile_sizes")
 
@@ -40,6 +40,7 @@ ROW_BYTES = 250
 FIRST_SHARE = 0.1
 # After a failure, a tag is not compiled for this time.
 PAUSE_SECONDS = 600
+END_SECONDS = 5
 # Several services may look after the same directory in turn.
 LOCK = "lock"
 
@@ -81,8 +82,20 @@ class Keeper:
             connection.close()
             raise
         if tag is not None:
-            self._start(tag, "compile_tag", tag, "--share", f"{_share():.2f}")
+            self._start(tag, "compile_tag", tag)
         self._set_metrics()
+
+    def close(self) -> None:
+        """End the running child process, if there is one, in a few seconds."""
+        if self._job is None:
+            return
+        process = self._job.process
+        process.terminate()
+        try:
+            process.communicate(timeout=END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
 
     def _take_lock(self) -> bool:
         directory.root().mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,7 +137,7 @@ class Keeper:
         """Delete the compiled tags of another database, of tags that are gone, and of revisions that cannot be asked for."""
         if not self._manifests:
             return
-        [(database,)] = fetch_all(IDENTITY, {})
+        database = database_identity()
         if database is None:
             return
         names = list(self._manifests)
@@ -214,11 +227,6 @@ class Keeper:
     def _set_metrics(self) -> None:
         counts.COMPILED_TAGS.set(len(self._manifests))
         counts.COMPILED_BYTES.set(sum(one.size for one in self._manifests.values()))
-
-
-def _share() -> float:
-    """The share of the time in which a compilation works: so that it takes a tenth of this machine, and at most one core."""
-    return min(1, len(os.sched_getaffinity(0)) / 10)
 
 
 def _last_line(errors: bytes) -> str:

@@ -40,10 +40,14 @@ class UnusableError(Exception):
 
 
 class CompiledList(NamedTuple):
-    """A payload list: its id, the name of its payload type, and the number of its rows."""
+    """A payload list: its id, the name of its payload type, the transaction that wrote the list's row, the number of its rows.
+
+    The transaction is None if it is below the manifest's horizon, and for a past revision.
+    """
 
     id: int
     payload_type: str
+    written_by: int | None
     rows: int
 
 

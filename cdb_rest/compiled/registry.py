@@ -5,7 +5,6 @@ import os
 import threading
 from collections import Counter, defaultdict
 from pathlib import Path
-from time import sleep
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -18,6 +17,7 @@ from cdb_rest.metrics import counts
 logger = logging.getLogger(__name__)
 
 CHECK_INTERVAL_SECONDS = 0.5
+CLOSE_SECONDS = 10
 
 
 class Registry:
@@ -95,10 +95,10 @@ class Registry:
     @staticmethod
     def _try(path: Path) -> CompiledTag | None:
         try:
-            # One that is not sealed is verified first (`keeper`).
+            compiled = CompiledTag(path, read_manifest(path))
+            # One that is not sealed is verified first (`keeper`). Asked after opening, so that it holds for the open files.
             if not directory.is_sealed(path):
                 return None
-            compiled = CompiledTag(path, read_manifest(path))
             compiled.load()
             return compiled
         except FileNotFoundError:
@@ -109,7 +109,8 @@ class Registry:
 
 
 registry = Registry()
-_state = {"enabled": False}
+_is_enabled = False
+_is_ending = threading.Event()
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
 _pid = 0
@@ -117,44 +118,60 @@ _pid = 0
 
 def enable() -> None:
     """Let this process, and those that are forked from it, use compiled tags, if the settings permit it."""
-    _state["enabled"] = settings.CDB_COMPILED_BYTES > 0
+    global _is_enabled
+    _is_enabled = settings.CDB_COMPILED_BYTES > 0
+
+
+def close() -> None:
+    """End the thread of this process and what it started, in at most ten seconds."""
+    _is_ending.set()
+    if _thread is not None and _is_running():
+        _thread.join(CLOSE_SECONDS)
 
 
 def note_whole(tag: str) -> None:
     """Count a lookup in the present that PostgreSQL answered wholly."""
-    if _state["enabled"]:
+    if _is_enabled:
         registry.note_whole(tag)
 
 
 def find(tag: str, revision: int | None = None) -> CompiledTag | None:
     """The compiled tag for lookups in a tag, or in a revision of it; None if there is none. Starts the thread if necessary."""
-    if not _state["enabled"]:
+    if not _is_enabled:
         return None
-    # Threads do not survive a fork.
-    if _pid != os.getpid() or _thread is None or not _thread.is_alive():
+    if not _is_running():
         _start()
     return registry.find(tag, revision)
+
+
+def _is_running() -> bool:
+    # Threads do not survive a fork.
+    return _pid == os.getpid() and _thread is not None and _thread.is_alive()
 
 
 def _start() -> None:
     global _thread, _pid
     with _lock:
-        if settings.CDB_COMPILED_BYTES and (_pid != os.getpid() or _thread is None or not _thread.is_alive()):
+        if not _is_running():
             _pid = os.getpid()
             _thread = threading.Thread(target=_run, name="compiled tags", daemon=True)
             _thread.start()
 
 
 def _run() -> None:
-    mine = keeper.Keeper()
-    while True:
+    mine, reason = keeper.Keeper(), ""
+    while not _is_ending.is_set():
+        before, reason = reason, ""
         try:
-            mine.step()
             registry.refresh()
             registry.flush()
+            mine.step()
         except (OSError, DatabaseError) as error:
-            logger.warning("compiled tags cannot be kept up to date: %s", " ".join(str(error).split()))
+            reason = " ".join(str(error).split())
+            if reason != before:
+                logger.warning("compiled tags cannot be kept up to date: %s", reason)
         except Exception:
             # The thread must go on: it is the only one that notices new and deleted compiled tags.
             logger.exception("keeping compiled tags up to date failed")
-        sleep(CHECK_INTERVAL_SECONDS)
+        _is_ending.wait(CHECK_INTERVAL_SECONDS)
+    mine.close()

@@ -3,6 +3,7 @@
 import contextlib
 import mmap
 import os
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,17 +52,15 @@ class CompiledTag:
         self.manifest = manifest
         self.positions = {one.id: position for position, one in enumerate(manifest.lists)}
         self.names = [one.payload_type for one in manifest.lists]
+        self.young = [(one.id, one.written_by) for one in manifest.lists if one.written_by is not None]
         self.all = range(len(manifest.lists))
-        # Whether a database from which it was made has been asked for it by this process.
+        # Whether the database has said to this process that the files were made from it.
         self.is_confirmed = False
-        self._files = [os.open(path / name, os.O_RDONLY) for name in manifest.files]
-        try:
-            self._open(path)
-        except BaseException:
-            self.close()
-            raise
-
-    def _open(self, path: Path) -> None:
+        self._files: list[int] = []
+        # With the last reference, because other threads may still read when the registry drops it.
+        weakref.finalize(self, _close, self._files)
+        for name in manifest.files:
+            self._files.append(os.open(path / name, os.O_RDONLY))
         for file, (name, expected) in zip(self._files, self.manifest.files.items(), strict=True):
             if os.fstat(file).st_size != expected.size:
                 raise UnusableError(f"{name} does not have its size")
@@ -106,11 +105,6 @@ class CompiledTag:
             for one in self._maps:
                 for position in range(0, len(one), READ_BYTES):
                     one.madvise(MADV_POPULATE_READ, position, min(READ_BYTES, len(one) - position))
-
-    def close(self) -> None:
-        """Close the file descriptors. The memory is released with the last use of the object."""
-        while self._files:
-            os.close(self._files.pop())
 
     def is_intact(self) -> bool:
         """Whether the files are as they were when they were opened: not written to, truncated or deleted."""
@@ -199,6 +193,11 @@ class CompiledTag:
         """The interval in the record whose JSON array is at `offset`."""
         _, _, _, _, major, _, minor, _, major_end, _, minor_end, _ = HEAD.unpack_from(self._rows, offset - HEAD_BYTES)
         return Interval.from_wire(Moment(major, minor), Moment(major_end, minor_end), mode)
+
+
+def _close(files: Iterable[int]) -> None:
+    for file in files:
+        os.close(file)
 
 
 def merged(names: Sequence[str], rows: dict[int, bytes], others: Iterable[tuple[str, bytes]]) -> bytes:

@@ -11,10 +11,12 @@ from typing import Any
 
 from django.conf import settings
 
+from cdb_rest.compiled import directory
+
 FILE = "usage.json"
 # What was counted counts for half after this time.
 HALF_LIFE_SECONDS = 3600
-# Only the tags that were asked most are kept.
+# Only the tags that were asked last are kept.
 MOST_TAGS = 1000
 
 
@@ -58,8 +60,10 @@ class Usage:
             self.demand[tag] = Demand(before.lookups + lookups, before.lists + lists, now)
         for name, lookups in use.items():
             self.use[name] = Use(self.use.get(name, Use()).lookups + lookups, now)
-        most = sorted(self.demand, key=lambda tag: self.demand[tag].time, reverse=True)[:MOST_TAGS]
-        self.demand = {tag: self.demand[tag] for tag in most}
+        last = sorted(self.demand, key=lambda tag: self.demand[tag].time, reverse=True)[:MOST_TAGS]
+        self.demand = {tag: self.demand[tag] for tag in last}
+        existing = {path.name for path in directory.paths()}
+        self.use = {name: one for name, one in self.use.items() if name in existing}
 
 
 def read() -> Usage:

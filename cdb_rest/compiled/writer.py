@@ -31,7 +31,6 @@ class Rows:
     """
 
     def __init__(self, directory: Path, note: Callable[[int], None]) -> None:
-        self._directory = directory
         self._note = note
         self._pieces: list[bytes] = []
         self._sum = hashlib.sha256()
@@ -39,7 +38,6 @@ class Rows:
         self._parts = {name: (directory / f"{name}.part").open("wb") for name in (OFFSETS, MAJORS, MINORS)}
         self._is_begun = False
         self._size = 0
-        self._text_end = 0
         self.counts = np.zeros(0, np.int64)
         self._before = (-1, -1, -1)
 

@@ -19,7 +19,7 @@ from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import Interval, Moment
 from cdb_rest.domain.status import Status
 from cdb_rest.history.revisions import find_past
-from cdb_rest.lookup.model import LookupQuery, LookupResult, State, Validators, past_state
+from cdb_rest.lookup.model import NO_VALIDATORS, LookupQuery, LookupResult, State, Validators, past_state
 from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
 from cdb_rest.metrics import counts
 
@@ -91,6 +91,8 @@ def _with_database(
         "revision": manifest.revision,
         "changed": manifest.changed,
         "horizon": manifest.horizon,
+        "young_lists": [number for number, _ in compiled.young],
+        "young_versions": [transaction for _, transaction in compiled.young],
     }
     try:
         [(version, status, modified, scope, text, since, until, unchanged)] = fetch_all(CALL, parameters, count_started)
@@ -106,7 +108,7 @@ def _with_database(
     if scope == "compiled":
         compiled.is_confirmed = True
         counts.COMPILED_CONFIRMED.inc(1)
-        return _alone(compiled, query, state, Validators(), with_window)
+        return _alone(compiled, query, state, NO_VALIDATORS, with_window)
     window = (moment_from(since), moment_from(until)) if with_window else None
     if scope == "changed":
         return _partly(compiled, query, state, text, window, unchanged)

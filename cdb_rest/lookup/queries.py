@@ -52,7 +52,7 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
         replica = choose_replica()
         found = _look_up_on(replica, query, validators, with_window=with_window) if replica else None
         found = found or look_up_here(query, validators, with_window=with_window)
-        if query.as_of is None:
+        if query.as_of is None and found.body is not None:
             registry.note_whole(query.tag)
     return found
 

@@ -15,7 +15,7 @@ def add_background_option(parser: CommandParser) -> None:
     parser.add_argument(
         "--background",
         action="store_true",
-        help="work with the lowest priority, and end when standard input is closed, as the service calls this command",
+        help="work slowly with the lowest priority, and end when standard input is closed, as the service calls this command",
     )
 
 
@@ -25,6 +25,13 @@ def run_in_background() -> None:
     threading.Thread(target=_wait_for_end, name="background", daemon=True).start()
 
 
+def background_share() -> float:
+    """The share of the time in which a long command works in the background: a tenth of this machine, and at most one core."""
+    return min(1, len(os.sched_getaffinity(0)) / 10)
+
+
 def _wait_for_end() -> None:
-    sys.stdin.buffer.read()
+    # Of the descriptor, because a thread that waits in `sys.stdin` holds its lock, and then the interpreter cannot end.
+    while os.read(sys.stdin.fileno(), 1):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)

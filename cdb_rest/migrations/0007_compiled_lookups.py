@@ -8,7 +8,8 @@ from django.db import migrations
 FROZEN = Path(__file__).with_suffix("")
 DROP_FUNCTIONS = """
 DROP FUNCTION cdb_answer_since(
-    text, bigint, bigint, boolean, boolean, boolean, text[], timestamptz, boolean, text, bigint, text, bigint, timestamptz, bigint
+    text, bigint, bigint, boolean, boolean, boolean, text[], timestamptz, boolean, text, bigint, text, bigint, timestamptz,
+    bigint, bigint[], bigint[]
 );
 DROP FUNCTION cdb_window_of(bigint[], bigint, bigint, boolean, boolean);
 DROP FUNCTION cdb_rows_of(bigint[], bigint, bigint, boolean, boolean, boolean);

@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 from tqdm import tqdm
@@ -10,7 +11,7 @@ from tqdm import tqdm
 from cdb_rest.compiled.compiler import compile_tag
 from cdb_rest.compiled.manifest import UnusableError, read_manifest
 from cdb_rest.domain.errors import CdbError
-from cdb_rest.management.background import add_background_option, run_in_background
+from cdb_rest.management.background import add_background_option, background_share, run_in_background
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE
 
@@ -31,23 +32,16 @@ class Command(BaseCommand):
             help="compile this past revision, for requests with rev=N (default: the present)",
             **AT_LEAST_ONE,
         )
-        parser.add_argument(
-            "--share",
-            type=float,
-            default=1,
-            metavar="S",
-            help="share of the time in which the command works, from 0.01 to 1; it sleeps in the rest (default: 1)",
-        )
         add_background_option(parser)
 
-    def handle(self, *, tag: str, revision: int | None, share: float, background: bool, **options: Any) -> None:
-        if not 0.01 <= share <= 1:
-            raise CommandError("--share must be from 0.01 to 1")
+    def handle(self, *, tag: str, revision: int | None, background: bool, **options: Any) -> None:
         begin = time.monotonic()
         try:
             with interruptible(), tqdm(disable=None, leave=False, unit=" rows", unit_scale=True) as bar:
+                share = 1.0
                 if background:
                     run_in_background()
+                    share = background_share()
 
                 def show(done: int, total: int) -> None:
                     bar.total = total or None
@@ -63,3 +57,5 @@ class Command(BaseCommand):
             f"Compiled {tag} at revision {manifest.revision} in {time.monotonic() - begin:.1f} s: "
             f"{len(manifest.lists):,} payload lists, {manifest.rows:,} IOVs, {manifest.size / 2**20:,.1f} MiB."
         )
+        if not settings.CDB_COMPILED_BYTES:
+            self.stdout.write("A service with these settings does not use it: CDB_COMPILED_BYTES is 0.")

@@ -124,7 +124,8 @@ $function$;
 
 -- The function that answers a lookup for a client that has a compiled state of the tag, in one round trip; otherwise as
 -- cdb_answer. compiled_*: the database, the tag's id, the tag's version, revision and the time of that revision (null if it is not in
--- the log) when it was compiled; horizon: all transactions below had ended then.
+-- the log) when it was compiled; horizon: all transactions below had ended then; young_lists, young_versions: the lists whose rows
+-- had been written by later transactions, and these transactions.
 -- scope says what the answer is: 'compiled': the tag has not changed since, and nothing was read; 'changed': the answer consists of
 -- the rows that changed lists have (cdb_rows_of), the window is that of these lists, and unchanged are the ids of the other lists;
 -- 'all': the answer is the whole one. It is null if the client's answer still holds, and if there is no such tag.
@@ -132,7 +133,7 @@ CREATE FUNCTION cdb_answer_since(
     tag_name text, major bigint, minor bigint, only_valid boolean, inclusive boolean, as_objects boolean,
     known text[], known_modified timestamptz, with_window boolean,
     compiled_database text, compiled_tag bigint, compiled_version text, compiled_revision bigint, compiled_at timestamptz,
-    horizon bigint,
+    horizon bigint, young_lists bigint[], young_versions bigint[],
     OUT version text, OUT status text, OUT modified timestamptz, OUT scope text, OUT answer text, OUT since numeric,
     OUT until numeric, OUT unchanged bigint[]
 )
@@ -164,11 +165,13 @@ BEGIN
             SELECT FROM "GlobalTagChange" AS change
             WHERE change.global_tag = tag_name AND change.revision = compiled_revision AND change.created = compiled_at
         )) AND pg_snapshot_xmax(pg_current_snapshot())::text::bigint - horizon BETWEEN 0 AND 2000000000 THEN
-            SELECT array_agg(list.id) FILTER (WHERE NOT list.is_older), array_agg(list.id) FILTER (WHERE list.is_older)
+            SELECT array_agg(list.id) FILTER (WHERE NOT list.is_same), array_agg(list.id) FILTER (WHERE list.is_same)
             INTO changed, unchanged
             FROM (
-                SELECT list.id, cdb_is_older(list.xmin, horizon) AS is_older
+                SELECT list.id,
+                    cdb_is_older(list.xmin, horizon) OR list.xmin::text::bigint IS NOT DISTINCT FROM young.version AS is_same
                 FROM "PayloadList" AS list
+                LEFT JOIN unnest(young_lists, young_versions) AS young (id, version) ON young.id = list.id
                 WHERE list.global_tag_id = tag_id
             ) AS list;
             -- If nearly all lists have changed, the whole answer is cheaper.

@@ -1,0 +1,159 @@
+"""Compiled tags in a running service: which are made by themselves, used, and deleted."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+
+from tests.e2e.counting import Metrics, eventually
+from tests.e2e.faults import frozen_database
+from tests.e2e.service import JobClient, Service, raw
+
+# Enough that compiling `tiny` is worth it: its ten lists, and a tenth of a second.
+ENOUGH_LOOKUPS = 1100
+
+
+@pytest.fixture(scope="module")
+def compiling(new_directory):
+    with Service(new_directory() / "data", CDB_COMPILED_BYTES="50000000").running() as running:
+        yield running
+
+
+def look_up(service, tag="tiny", more=""):
+    """Status and body of a lookup, as it is sent."""
+    path = f"/api/cdb_rest/payloadiovs/?gtName={tag}&majorIOV=5&minorIOV=0{more}"
+    status, _, body = raw(service.port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    return status, body
+
+
+def compiled(service):
+    """The lookups in compiled tags by the part of the database."""
+    found = Metrics(service.port).by("cdb_compiled_lookups_total", "database")
+    return {kind: number for (kind,), number in found.items()}
+
+
+def answered(service, kind, *arguments):
+    """Whether this lookup is answered in that way by now."""
+    before = compiled(service).get(kind, 0)
+    look_up(service, *arguments)
+    return compiled(service).get(kind, 0) > before
+
+
+def tags(service):
+    """The names of the tags that the command lists as compiled."""
+    lines = service.manage("compiled").stdout.splitlines()
+    return {line.split()[0] for line in lines[1:-1]}
+
+
+def test_a_tag_that_is_asked_often_is_compiled(compiling):
+    expected = look_up(compiling)
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(lambda _: look_up(compiling), range(ENOUGH_LOOKUPS))) == {expected}
+    eventually(lambda: Metrics(compiling.port).sum("cdb_compilations_total", outcome="success"), 1)
+    eventually(lambda: answered(compiling, "confirmed"), True)
+    assert look_up(compiling) == expected
+    assert tags(compiling) == {"tiny"}
+    assert Metrics(compiling.port).sum("cdb_compilations_total", outcome="failure") == 0
+
+
+def test_a_write_is_seen_at_once(compiling):
+    client = JobClient(compiling.port)
+    compile_now(compiling, "tiny")
+    kind = client.get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")[0][0]
+    for number in range(20):
+        row = {"global_tag": "tiny", "payload_type": kind, "payload_url": f"new{number}", "checksum": "c"}
+        assert client.call("POST", "payload-iovs/insert", row | {"since": [5, 0], "until": "next"})[0] == 200
+        assert client.get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")[0][1] == f"new{number}"
+    assert compiled(compiling)["changed"] >= 20
+
+
+def compile_now(service, name, *arguments):
+    found = service.manage("compile_tag", name, *arguments)
+    assert found.returncode == 0, found.stderr
+    more = f"&rev={arguments[1]}" if arguments else ""
+    eventually(lambda: answered(service, "none" if more else "confirmed", name, more), True)
+
+
+def test_a_frozen_tag_is_answered_while_the_database_is_silent(compiling):
+    client = JobClient(compiling.port)
+    assert client.call("POST", "cloneGlobalTag/tiny/cold")[0] == 200
+    for status in ("locked", "frozen"):
+        assert client.call("PUT", f"gt_change_status/cold/{status}")[0] == 200
+    found = compiling.manage("compile_tag", "cold")
+    assert found.returncode == 0, found.stderr
+    expected = look_up(compiling, "cold")
+    # Until each process has asked the database once.
+    eventually(lambda: all(answered(compiling, "none", "cold") for _ in range(30)), True)
+    with frozen_database(compiling):
+        assert {look_up(compiling, "cold") for _ in range(30)} == {expected}
+
+
+def test_what_was_pruned_is_not_answered_from_files(compiling):
+    client = JobClient(compiling.port)
+    assert client.call("POST", "cloneGlobalTag/tiny/past")[0] == 200
+    kind = client.get("payloadiovs/?gtName=past&majorIOV=5&minorIOV=0")[0][0]
+    # The present state was compiled, and is the past one from the next write on; then a past revision.
+    for number in range(3):
+        if number == 1:
+            assert compiling.manage("compile_tag", "past").returncode == 0
+        row = {"global_tag": "past", "payload_type": kind, "payload_url": f"new{number}", "checksum": "c"}
+        assert client.call("POST", "payload-iovs/insert", row | {"since": [5, 0], "until": "next"})[0] == 200
+    compile_now(compiling, "past", "--rev", "1")
+    eventually(lambda: answered(compiling, "none", "past", "&rev=2"), True)
+    assert compiling.manage("prune_history", "--keep", "1", "--tag", "past").returncode == 0
+    for revision in (1, 2):
+        eventually(lambda revision=revision: statuses(compiling, revision), {410})
+    assert "past" not in tags(compiling)
+
+
+def statuses(service, revision):
+    """The statuses of the responses of all processes."""
+    return {look_up(service, "past", f"&rev={revision}")[0] for _ in range(20)}
+
+
+def test_a_deleted_tag_loses_its_files(compiling):
+    client = JobClient(compiling.port)
+    assert client.call("POST", "cloneGlobalTag/tiny/gone")[0] == 200
+    compile_now(compiling, "gone")
+    assert client.call("DELETE", "deleteGlobalTag/gone")[0] == 200
+    assert look_up(compiling, "gone")[0] == 404
+    eventually(lambda: "gone" in tags(compiling), False)
+
+
+def test_damaged_files_are_noticed_and_deleted(compiling):
+    client = JobClient(compiling.port)
+    assert client.call("POST", "cloneGlobalTag/tiny/hurt")[0] == 200
+    compile_now(compiling, "hurt")
+    expected = look_up(compiling, "hurt")
+    [directory] = [path for path in (compiling.data / "compiled" / "tags").iterdir() if b'"hurt"' in manifest(path)]
+    os.truncate(directory / "rows.copy", 100)
+    assert {look_up(compiling, "hurt") for _ in range(20)} == {expected}
+    eventually(lambda: "hurt" in tags(compiling), False)
+    assert Metrics(compiling.port).sum("cdb_compiled_damaged_total") >= 1
+
+
+def manifest(path):
+    return (path / "manifest.json").read_bytes()
+
+
+def test_another_process_goes_on_when_one_is_killed(compiling):
+    compile_now(compiling, "tiny")
+    for process in psutil.Process(compiling.process.pid).children(recursive=True):
+        if "gunicorn" in process.cmdline() and process.parent().pid != compiling.process.pid:
+            process.kill()
+    eventually(lambda: look_up(compiling)[0], 200)
+    client = JobClient(compiling.port)
+    assert client.call("POST", "cloneGlobalTag/tiny/after")[0] == 200
+    compile_now(compiling, "after")
+    assert client.call("DELETE", "deleteGlobalTag/after")[0] == 200
+    eventually(lambda: "after" in tags(compiling), False)
+
+
+def test_the_least_recently_used_is_deleted_if_there_are_too_many(fresh):
+    service = fresh(CDB_COMPILED_BYTES="60000").start()
+    client = JobClient(service.port)
+    for number in range(3):
+        assert client.call("POST", f"cloneGlobalTag/tiny/copy{number}")[0] == 200
+        compile_now(service, f"copy{number}")
+    eventually(lambda: tags(service), {"copy1", "copy2"})
