@@ -1,7 +1,6 @@
 """The records of `rows.copy`: PostgreSQL's binary COPY format, with the columns of sql/compile_rows.sql."""
 
 import re
-import struct
 
 import numpy as np
 
@@ -9,8 +8,6 @@ SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 TRAILER = b"\xff\xff"
 # The number of columns; then each column with its length in front: the number of the list, the start and the end of the IOV; and
 # the length of the row's JSON array, which is the last column.
-HEAD = struct.Struct(">h ii iqiqiqiq i")
-HEAD_BYTES = HEAD.size
 COLUMNS = 6
 HEAD_TYPE = np.dtype(
     [
@@ -28,8 +25,10 @@ HEAD_TYPE = np.dtype(
         ("text_length", ">i4"),
     ]
 )
+HEAD_BYTES = HEAD_TYPE.itemsize
 # The elements of a row's JSON array, as they are written.
 ELEMENT = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+|null')
+ELEMENTS = 9
 # As json_build_object writes it.
 OBJECT = (
     b'{"payload_type_name" : %b, "payload_url" : %b, "checksum" : %b, "size" : %b, "major_iov" : %b, "minor_iov" : %b, '
@@ -39,4 +38,8 @@ OBJECT = (
 
 def as_object(row: bytes) -> bytes:
     """A row of a lookup's answer as a JSON object, from the same row as a JSON array, byte for byte as PostgreSQL writes it."""
-    return OBJECT % tuple(ELEMENT.findall(row))
+    elements = row[1:-1].split(b", ")
+    if len(elements) != ELEMENTS:
+        # A text contains the separator.
+        elements = ELEMENT.findall(row)
+    return OBJECT % tuple(elements)

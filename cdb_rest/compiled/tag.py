@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cdb_rest.compiled.intervals import Integers, Intervals, Moments, joined
 from cdb_rest.compiled.manifest import COUNTS, LISTS, MAJORS, MINORS, OFFSETS, ROWS, Manifest, UnusableError
-from cdb_rest.compiled.records import HEAD, HEAD_BYTES, as_object
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
+from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE, as_object
+from cdb_rest.domain.moment import Mode, Moment
 
 
 class Query(Protocol):
@@ -65,9 +66,9 @@ class CompiledTag:
             if os.fstat(file).st_size != expected.size:
                 raise UnusableError(f"{name} does not have its size")
         self.signature = self._signature()
-        sizes = np.array([one.rows for one in self.manifest.lists], np.int64)
+        self._sizes = np.array([one.rows for one in self.manifest.lists], np.int64)
         self._maps: list[mmap.mmap] = []
-        self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
         self._last = self._first[:-1] - 1
         self._offsets = self._array(path / OFFSETS)
         self._majors = self._array(path / MAJORS)
@@ -80,6 +81,8 @@ class CompiledTag:
         with (path / ROWS).open("rb") as rows:
             self._rows = mmap.mmap(rows.fileno(), 0, prot=mmap.PROT_READ)
         self._maps.append(self._rows)
+        self._bytes = np.frombuffer(self._rows, np.uint8)
+        self._head_range = np.arange(HEAD_BYTES)
         for one in self._maps:
             # A lookup reads single rows. Reading ahead would fill the memory with others.
             one.madvise(mmap.MADV_RANDOM)
@@ -115,7 +118,7 @@ class CompiledTag:
             (found.st_size, found.st_mtime_ns, found.st_ctime_ns) for found in (os.fstat(file) for file in self._files)
         )
 
-    def starts_until(self, moment: Moment) -> npt.NDArray[np.int64]:
+    def starts_until(self, moment: Moment) -> Integers:
         """For each list, the number of its rows that start at or before the moment."""
         end = self._majors.searchsorted(moment.major, "right")
         if self._minors is not None:
@@ -123,76 +126,84 @@ class CompiledTag:
             end = begin + self._minors[begin:end].searchsorted(moment.minor, "right")
         block = end // self._block
         counted = np.bincount(self._lists[block * self._block : end], minlength=len(self._last))
-        found: npt.NDArray[np.int64] = self._counts[block] + counted
+        found: Integers = self._counts[block] + counted
         return found
 
     @staticmethod
-    def only(positions: Sequence[int], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def only(positions: Sequence[int], starts: Integers) -> Integers:
         """The result of `starts_until` for some lists only, with 0 for the others."""
         chosen = np.zeros_like(starts)
         chosen[positions] = starts[positions]
         return chosen
 
-    def rows(self, starts: npt.NDArray[np.int64], query: Query) -> dict[int, bytes]:
+    def rows(self, starts: Integers, query: Query) -> dict[int, bytes]:
         """The rows of a lookup's answer, in its order, by the positions of their lists.
 
         `starts` is the result of `starts_until`; lists with 0 are left out.
         """
         positions = np.flatnonzero(starts)
         numbers = (self._last + starts)[positions]
-        begins, ends = self._offsets[numbers].tolist(), (self._offsets[numbers + 1] - HEAD_BYTES).tolist()
-        found: Iterable[tuple[int, int, int]] = zip(positions.tolist(), begins, ends, strict=True)
         if query.only_valid:
-            found = [one for one in found if self._interval_before(one[1], query.mode).contains(query.moment)]
+            are_valid = self._intervals(numbers, query.mode).end_after(query.moment)
+            positions, numbers = positions[are_valid], numbers[are_valid]
+        begins, ends = self._offsets[numbers].tolist(), (self._offsets[numbers + 1] - HEAD_BYTES).tolist()
+        found = zip(positions.tolist(), begins, ends, strict=True)
         rows = self._rows
         if query.as_objects:
             return {position: as_object(rows[begin:end]) for position, begin, end in found}
         return {position: rows[begin:end] for position, begin, end in found}
 
-    def window(
-        self, positions: Iterable[int], starts: npt.NDArray[np.int64], query: Query
-    ) -> tuple[Moment | None, Moment | None]:
+    def window(self, positions: Sequence[int], starts: Integers, query: Query) -> tuple[Moment | None, Moment | None]:
         """The largest interval around the moment in which the rows of some lists are the same, as the SQL function cdb_window.
 
         `starts` is the result of `starts_until`. Returns since and until; None: from the beginning, to the end of time.
         """
-        since: Moment | None = None
-        until: Moment | None = None
-        counts = starts.tolist()
-        for position in positions:
-            first, size = int(self._first[position]), self.manifest.lists[position].rows
-            edges = self._edges(first, size, counts[position], query)
-            since = max((one for one in (since, edges[0]) if one is not None), default=None)
-            until = min((one for one in (until, edges[1]) if one is not None), default=None)
-        return since, until
-
-    def _edges(self, first: int, size: int, count: int, query: Query) -> tuple[Moment | None, Moment | None]:
-        """The window of one list, whose rows are the `size` ones from `first` and of which `count` start until the moment."""
-        found, upcoming, mode = count - 1, count, query.mode
-        if query.only_valid and mode is Mode.CONTINUOUS:
+        chosen = np.asarray(positions, np.int64)
+        first, size, count = self._first[chosen], self._sizes[chosen], starts[chosen]
+        found, upcoming = first + count - 1, first + count
+        if query.only_valid and query.mode is Mode.CONTINUOUS:
             # Empty rows hide what was in force and bring nothing themselves.
-            while found >= 0 and self._interval(first + found, mode).is_empty:
-                found -= 1
-            while upcoming < size and self._interval(first + upcoming, mode).is_empty:
-                upcoming += 1
-        until = self._interval(first + upcoming, mode).start if upcoming < size else None
-        if found < 0:
-            return None, until
-        interval = self._interval(first + found, mode)
-        over = interval.end if query.only_valid else AFTER_ALL
-        if found + 1 < size:
-            over = min(over, self._interval(first + found + 1, mode).start)
-        if over > query.moment:
-            return interval.start, None if over == AFTER_ALL else over
-        return over, until
+            self._skip_empty(found, first, size, -1)
+            self._skip_empty(upcoming, first, size, 1)
+        has_found, has_upcoming = found >= first, upcoming < first + size
+        current = self._intervals(found[has_found], query.mode)
+        later = self._starts(upcoming[has_upcoming])
+        if not query.only_valid:
+            return current.starts.latest(), later.earliest()
+        following = (found + 1)[has_found]
+        before_last = np.flatnonzero(following < (first + size)[has_found])
+        current = current.cut(before_last, self._starts(following[before_last]))
+        last = current.end_after(query.moment)
+        since = joined([current.starts[last], current.ends[~last]])
+        # Where nothing is in force, the answer holds until the next row.
+        is_waiting = ~has_found
+        is_waiting[has_found] = ~last
+        until = joined([current.ends[last & ~current.are_open], later[is_waiting[has_upcoming]]])
+        return since.latest(), until.earliest()
 
-    def _interval(self, row: int, mode: Mode) -> Interval:
-        return self._interval_before(int(self._offsets[row]), mode)
+    def _skip_empty(self, numbers: Integers, first: Integers, size: Integers, step: int) -> None:
+        """Move the numbers of rows that are empty by `step` until they are not, or until they are outside of their lists."""
+        moved = np.arange(len(numbers))
+        while len(moved := moved[(numbers >= first)[moved] & (numbers < first + size)[moved]]):
+            moved = moved[self._intervals(numbers[moved], Mode.CONTINUOUS).are_empty()]
+            numbers[moved] += step
 
-    def _interval_before(self, offset: int, mode: Mode) -> Interval:
-        """The interval in the record whose JSON array is at `offset`."""
-        _, _, _, _, major, _, minor, _, major_end, _, minor_end, _ = HEAD.unpack_from(self._rows, offset - HEAD_BYTES)
-        return Interval.from_wire(Moment(major, minor), Moment(major_end, minor_end), mode)
+    def _heads(self, numbers: Integers) -> npt.NDArray[Any]:
+        positions = (self._offsets[numbers] - HEAD_BYTES)[:, None] + self._head_range
+        return self._bytes[positions].view(HEAD_TYPE)[:, 0]
+
+    def _starts(self, numbers: Integers) -> Moments:
+        """The starts of the rows with these numbers."""
+        heads = self._heads(numbers)
+        return Moments(heads["major"].astype(np.int64), heads["minor"].astype(np.int64))
+
+    def _intervals(self, numbers: Integers, mode: Mode) -> Intervals:
+        """The intervals of the rows with these numbers."""
+        heads = self._heads(numbers)
+        majors, minors, major_ends, minor_ends = (
+            heads[name].astype(np.int64) for name in ("major", "minor", "major_end", "minor_end")
+        )
+        return Intervals.from_wire(Moments(majors, minors), Moments(major_ends, minor_ends), mode)
 
 
 def _close(files: Iterable[int]) -> None:

@@ -26,7 +26,7 @@ from tests.profiles import examples
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # Texts that JSON or COPY write in another way.
-TEXTS = ['"', "\\", "\t", "\n", "\\N", "/", "é", "\x7f", "\x0b", "𝄞", '"],["', "%b", "null", "plain"]
+TEXTS = ['"', "\\", "\t", "\n", "\\N", "/", "é", "\x7f", "\x0b", "𝄞", '"],["', "%b", ", ", "null", "plain"]
 
 
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
