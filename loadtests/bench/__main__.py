@@ -25,6 +25,7 @@ NAMES = (
     "crosscheck",
     "strategies",
     "floor",
+    "compiled",
     "workers",
     "serving",
     "overload",

@@ -51,7 +51,7 @@ class Contender:
 def measure(harness: Harness, result: Result) -> None:
     """Search for the best number of clients of each contender, then measure them in rounds."""
     harness.seed(harness.sizes.largest)
-    _create_study_table(harness)
+    create_study_table(harness)
     with running(harness.settings) as service:
         harness.warm_up(service, harness.sizes.largest)
         contenders = _contenders(harness, service)
@@ -62,8 +62,8 @@ def measure(harness: Harness, result: Result) -> None:
     _show(harness, result, best)
 
 
-def _create_study_table(harness: Harness) -> None:
-    """Copy the rows of the tag, unless an earlier copy has the same number of rows and ids of lists."""
+def create_study_table(harness: Harness) -> None:
+    """Copy the rows of the largest tag, which must exist, unless an earlier copy has the same number of rows and ids of lists."""
     there = harness.database.value("SELECT to_regclass('study.study_lookup') IS NOT NULL")
     if not there or not harness.database.value(SAME_ROWS, (harness.sizes.largest,)):
         harness.say("floor: copying the rows into the study's table")
