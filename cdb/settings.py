@@ -4,6 +4,7 @@ import importlib.util
 import sys
 
 from cdb import database, env, logs, security
+from cdb.processes import machine
 from cdb.variables import VARIABLES
 
 _values = env.read()
@@ -131,6 +132,9 @@ CDB_STRATEGIES = DEBUG if _values["CDB_STRATEGIES"] is None else _values["CDB_ST
 CDB_OPEN_WRITES = bool(_values["CDB_OPEN_WRITES"])
 # The command line of manage.py, for the commands that the service runs.
 CDB_MANAGE = [sys.executable, str(env.ROOT / "manage.py")]
+# About half of the memory can hold files, and a quarter of that is for these.
+_affordable = machine.memory_limit_bytes() // 8
+CDB_COMPILED_BYTES = _affordable if _values["CDB_COMPILED_BYTES"] is None else _values["CDB_COMPILED_BYTES"]
 CDB_COMPILED_DIR = _values["CDB_COMPILED_DIR"] or str(DATA_DIR / "compiled")
 # The settings that any client can read at `user_settings/<name>`.
 CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VARIABLES if variable.public}

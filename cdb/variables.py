@@ -111,9 +111,10 @@ GROUPS = (
             Variable(
                 "CDB_COMPILED_BYTES",
                 "int",
-                0,
+                None,
                 "Maximum size of all [compiled tags](compiled-tags.md) of this host in bytes; 0: none are made or used.",
                 validate.Range(min=0),
+                default_text="an eighth of the memory of the machine or container",
             ),
             Variable(
                 "CDB_COMPILED_DIR",

@@ -16,10 +16,10 @@ from django.db.models.signals import post_migrate
 from django.test import Client
 
 from cdb.env import ROOT
-from cdb_rest.compiled.registry import registry
 from cdb_rest.http.security import HEADERS
 from cdb_rest.identity import api_tokens, attempts, rules
 from tests.builders import Builder, make_statuses
+from tests.lookup.compiling import compiled_tags_in
 
 PREFIX = "/api/cdb_rest/"
 
@@ -53,13 +53,10 @@ def _statuses(request: pytest.FixtureRequest, _django_db_marker: None) -> None:
 
 
 @pytest.fixture
-def compiled_tags(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lookups use compiled tags. The test compiles them, and lets `registry.refresh` find them."""
-    settings.CDB_COMPILED_DIR = str(tmp_path)
-    monkeypatch.setattr("cdb_rest.compiled.registry.find", registry.find)
-    registry.forget()
-    yield
-    registry.forget()
+def compiled_tags(tmp_path: Path) -> Iterator[None]:
+    """Lookups use compiled tags (`compiled_tags_in`)."""
+    with compiled_tags_in(tmp_path):
+        yield
 
 
 @pytest.fixture

@@ -11,12 +11,14 @@ import os
 import queue
 import random
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
 
 from tqdm import tqdm
 
+from cdb_rest.domain.moment import Mode
 from cdb_rest.management.quantities import Duration
 
 WRITERS = 20
@@ -87,21 +89,27 @@ def histories(seed: int) -> dict[str, int]:
 
 
 def race(seed: int) -> dict[str, int]:
-    """Writers at the same time, with real commits, into one tag or several."""
+    """Writers at the same time, with real commits, into one tag or several, which are compiled meanwhile."""
     from django.core.management import call_command
     from django.test import override_settings
 
     from cdb_rest.services.repair import find_faults
     from tests.builders import make_statuses
     from tests.histories.test_writers import Connection
-    from tests.histories.writers import Race
+    from tests.histories.writers import GRID, Race
+    from tests.lookup.compiling import compiled_tags_in, compiling_beside
 
     chance = random.Random(seed)
     mode = chance.choice(["continuous", "discrete"])
     with override_settings(CDB_IOV_MODE=mode):
         make_statuses()
         contest = Race(Connection, seed=seed, tags=chance.randint(1, 4), discrete=mode == "discrete")
-        contest.run(writers=WRITERS, writes_each=WRITES_EACH)
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            compiled_tags_in(directory),
+            compiling_beside(contest.tags, GRID, Mode(mode), seed),
+        ):
+            contest.run(writers=WRITERS, writes_each=WRITES_EACH)
         contest.verify(Connection())
         assert find_faults() == []
     call_command("flush", verbosity=0, interactive=False)

@@ -1,5 +1,6 @@
 """The memory, disk and TCP ports of this machine, and PostgreSQL settings that are proportional to memory or disk."""
 
+import contextlib
 import os
 import shutil
 import socket
@@ -11,11 +12,22 @@ from cdb.env import ConfigurationError
 # A server that was just killed may still occupy the port, on a busy machine for some seconds.
 PORT_TIMEOUT_SECONDS = 10
 HIGHEST_PORT = 65535
+# Inside a container with cgroup v2.
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def memory_megabytes() -> int:
     """The physical memory of this machine, in MiB. The limit of a container is not considered."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+def memory_limit_bytes(limit: Path = CONTAINER_LIMIT) -> int:
+    """The memory that this process may use: that of the machine, or the limit of its container if that is less."""
+    physical = memory_megabytes() * 2**20
+    with contextlib.suppress(OSError, ValueError):
+        # Without a limit the file says "max".
+        return min(physical, int(limit.read_text()))
+    return physical
 
 
 def disk_megabytes(path: Path) -> int:

@@ -43,15 +43,25 @@ def new() -> Iterator[Path]:
 
     Raises `OSError`.
     """
-    root().mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix=NEW, dir=root()))
-    lock = os.open(path, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    path, lock = _create()
     try:
         yield path
     finally:
         os.close(lock)
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _create() -> tuple[Path, int]:
+    """A new directory, and a descriptor that has a lock on it."""
+    root().mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=NEW, dir=root()))
+        lock = os.open(path, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Another process may have deleted it as an abandoned one before it was locked.
+        if path.exists():
+            return path, lock
+        os.close(lock)
 
 
 def remove_abandoned() -> None:

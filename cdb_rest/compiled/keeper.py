@@ -68,6 +68,7 @@ class Keeper:
         if self._lock is None and not self._take_lock():
             return
         self._end_job()
+        directory.remove_abandoned()
         paths = directory.paths()
         sealed = [path for path in paths if directory.is_sealed(path)]
         self._read_manifests(sealed)
@@ -106,7 +107,6 @@ class Keeper:
             os.close(lock)
             return False
         self._lock = lock
-        directory.remove_abandoned()
         return True
 
     def _read_manifests(self, paths: list[Path]) -> None:

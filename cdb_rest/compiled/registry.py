@@ -85,8 +85,10 @@ class Registry:
 
     def _drop(self, compiled: CompiledTag) -> None:
         manifest = compiled.manifest
-        logger.warning("the files of a compiled tag were changed: %s", compiled.path.name)
-        counts.COMPILED_DAMAGED.inc(1)
+        # Otherwise it was deleted as a whole, for example because a new one has taken its place.
+        if compiled.path.exists():
+            logger.warning("the files of a compiled tag were changed: %s", compiled.path.name)
+            counts.COMPILED_DAMAGED.inc(1)
         self._open.pop(compiled.path.name, None)
         self._present.pop(manifest.tag, None)
         self._past.pop((manifest.tag, manifest.revision), None)

@@ -14,7 +14,7 @@ from loadtests.database import pgbench
 from loadtests.harness import Harness as PlainHarness
 from loadtests.harness import in_turns
 from loadtests.reporting.result import Table
-from loadtests.service import Service
+from loadtests.service import Service, Settings
 
 # Warming up ends when a run is not faster than the previous ones by this factor, or after this number of runs.
 WARM_GAIN, WARM_RUNS = 1.1, 10
@@ -56,6 +56,11 @@ class Harness(PlainHarness):
 
     sizes: Sizes = FULL
     most_client_share: float = field(default=0.0, init=False)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of a service on the main database, without compiled tags: the part compiled has them."""
+        return Settings(self.data, {"CDB_COMPILED_BYTES": "0"})
 
     def load(self, service: Service, url: str, *, connections: int, seconds: int, **options: Any) -> dict[str, Any]:
         """Run wrk and return its figures and costs as a row for tables and CSV files.

@@ -2,11 +2,16 @@
 
 import contextlib
 import os
+import resource
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 
+from cdb.env import ROOT
 from tests.e2e.counting import Metrics, eventually
 from tests.e2e.faults import frozen_database
 from tests.e2e.service import JobClient, Service, raw
@@ -161,3 +166,62 @@ def test_the_least_recently_used_is_deleted_if_there_are_too_many(fresh):
         assert client.call("POST", f"cloneGlobalTag/tiny/copy{number}")[0] == 200
         compile_now(service, f"copy{number}")
     eventually(lambda: tags(service), {"copy1", "copy2"})
+
+
+def test_a_reload_keeps_compiled_tags(needs_packages, fresh):
+    service = fresh("serve", "serve", CDB_COMPILED_BYTES="50000000").start()
+    compile_now(service, "tiny")
+    reloaded = service.manage("reload")
+    assert reloaded.returncode == 0, reloaded.stderr
+    eventually(lambda: answered(service, "confirmed"), True)
+    # One of the new processes looks after them.
+    client = JobClient(service.port)
+    assert client.call("POST", "cloneGlobalTag/tiny/gone")[0] == 200
+    compile_now(service, "gone")
+    assert client.call("DELETE", "deleteGlobalTag/gone")[0] == 200
+    eventually(lambda: "gone" in tags(service), False)
+    assert service.stop() == 0
+
+
+def compile_killed(service, name, seconds):
+    """Start the command, and kill it after some time."""
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "compile_tag", name],
+        cwd=ROOT,
+        env=service.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        time.sleep(seconds)
+        process.kill()
+
+
+def test_a_compilation_that_is_killed_leaves_nothing(compiling):
+    assert compiling.manage("seed_scenario", "moderate").returncode == 0
+    expected = look_up(compiling, "moderate")
+    for seconds in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+        compile_killed(compiling, "moderate", seconds)
+        assert look_up(compiling, "moderate") == expected
+    eventually(lambda: list((compiling.data / "compiled" / "tags").glob(".new-*")), [])
+    compile_now(compiling, "moderate")
+    assert look_up(compiling, "moderate") == expected
+
+
+def test_a_disk_that_is_full_is_one_clear_error(compiling):
+    assert JobClient(compiling.port).call("POST", "cloneGlobalTag/tiny/full")[0] == 200
+    for size in (100, 5_000, 12_000):
+        found = subprocess.run(
+            [sys.executable, "manage.py", "compile_tag", "full"],
+            cwd=ROOT,
+            env=compiling.environment,
+            capture_output=True,
+            text=True,
+            # Writing beyond this size of a file fails, as on a full disk.
+            preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        )
+        assert found.returncode == 1
+        assert found.stderr.startswith("CommandError: full cannot be compiled: ")
+        assert "File too large" in found.stderr
+        assert len(found.stderr.splitlines()) == 1
+        assert "full" not in tags(compiling)
+    assert list((compiling.data / "compiled" / "tags").glob(".new-*")) == []

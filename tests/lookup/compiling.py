@@ -1,9 +1,26 @@
 """Lookups in compiled tags, held against those of PostgreSQL."""
 
+import contextlib
+import os
+import random
+import shutil
+import threading
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
+from unittest.mock import patch
 
+from django.db import connection
+from django.test import override_settings
+
+from cdb_rest.compiled import directory
+from cdb_rest.compiled.compiler import compile_tag
+from cdb_rest.compiled.manifest import FILES, MANIFEST
+from cdb_rest.compiled.registry import registry
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup.model import NO_VALIDATORS, LookupQuery
@@ -40,3 +57,90 @@ def result_of(function, query, with_window):
         return replace(found, state=replace(found.state, modified=None))
     except CdbError as error:
         return type(error), str(error)
+
+
+@contextlib.contextmanager
+def compiled_tags_in(path):
+    """Lookups use the compiled tags in a directory. The test compiles them, and lets `registry.refresh` find them."""
+    with override_settings(CDB_COMPILED_DIR=str(path)), patch("cdb_rest.compiled.registry.find", registry.find):
+        registry.forget()
+        try:
+            yield
+        finally:
+            registry.forget()
+
+
+def compile_and_open(tag, revision=None):
+    """Compile a tag or a revision, if it exists, and open it."""
+    with contextlib.suppress(CdbError):
+        compile_tag(tag, revision)
+    registry.refresh()
+
+
+def damage(chance):
+    """Change, truncate, delete or swap a file of one of the compiled tags."""
+    paths = directory.paths()
+    if not paths:
+        return
+    # The kernel's clock of files has steps of some milliseconds.
+    time.sleep(0.01)
+    path, other = chance.choice(paths), chance.choice(paths)
+    file = path / chance.choice([*FILES, MANIFEST])
+    # Damaged ones stay until another of the same tag takes their place.
+    with contextlib.suppress(FileNotFoundError):
+        match chance.choice(["change", "truncate", "delete", "swap", "remove"]):
+            case "change":
+                content = bytearray(file.read_bytes())
+                content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+                with file.open("r+b") as opened:
+                    opened.write(content)
+            case "truncate":
+                os.truncate(file, chance.randrange(file.stat().st_size))
+            case "delete":
+                file.unlink()
+            case "swap":
+                shutil.copyfile(other / file.name, path / "copy")
+                (path / "copy").rename(file)
+            case "remove":
+                shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def compiling_beside(tags, grid, mode, seed):
+    """Inside the block, one thread compiles the tags and their revisions and damages their files, and another one compares
+    lookups with those of PostgreSQL, each time at one state of the database."""
+    over, files = threading.Event(), threading.Lock()
+
+    def compile_and_damage():
+        chance = random.Random(f"{seed} compile")
+        try:
+            while not over.wait(chance.random() / 20):
+                with contextlib.suppress(CdbError):
+                    compile_tag(chance.choice(tags), chance.choice([None, None, chance.randint(1, 60)]))
+                # A file that is truncated while it is read ends the process; and a lookup takes the compiled tag before its
+                # snapshot.
+                with files:
+                    if chance.random() < 0.2:
+                        damage(chance)
+                    registry.refresh()
+        finally:
+            connection.close()
+
+    def compare():
+        chance = random.Random(f"{seed} compare")
+        try:
+            while not over.is_set():
+                as_of = chance.choice([None, AsOf(revision=chance.randint(1, 60))])
+                with files, snapshot():
+                    same_as_postgresql(chance.choice(tags), chance.choice(grid), mode, as_of)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        threads = [pool.submit(compile_and_damage), pool.submit(compare)]
+        try:
+            yield
+        finally:
+            over.set()
+        for thread in threads:
+            thread.result()
