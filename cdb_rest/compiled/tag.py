@@ -4,14 +4,15 @@ import contextlib
 import mmap
 import os
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from cdb_rest.compiled.intervals import Integers, Intervals, Moments, joined
+from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments, joined
 from cdb_rest.compiled.manifest import COUNTS, LISTS, MAJORS, MINORS, OFFSETS, ROWS, Manifest, UnusableError
 from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE, as_object
 from cdb_rest.domain.moment import Mode, Moment
@@ -33,6 +34,8 @@ class Query(Protocol):
     def mode(self) -> Mode: ...
 
 
+# The row of an answer; a view is valid as long as the compiled tag is open.
+Row = bytes | memoryview
 # Sizes and times of the files: they change with every write to a file, and with its deletion.
 Signature = tuple[tuple[int, int, int], ...]
 READ_BYTES = 2**21
@@ -52,11 +55,13 @@ class CompiledTag:
         self.path = path
         self.manifest = manifest
         self.positions = {one.id: position for position, one in enumerate(manifest.lists)}
-        self.names = [one.payload_type for one in manifest.lists]
+        self.by_name = {one.payload_type: position for position, one in enumerate(manifest.lists)}
         self.young = [(one.id, one.written_by) for one in manifest.lists if one.written_by is not None]
-        self.all = range(len(manifest.lists))
+        self.all = np.arange(len(manifest.lists))
         # Whether the database has said to this process that the files were made from it.
         self.is_confirmed = False
+        # Whether nearly all lists have changed since. Then the database answers for the present.
+        self.is_outdated = False
         self._files: list[int] = []
         # With the last reference, because other threads may still read when the registry drops it.
         weakref.finalize(self, _close, self._files)
@@ -81,6 +86,7 @@ class CompiledTag:
         with (path / ROWS).open("rb") as rows:
             self._rows = mmap.mmap(rows.fileno(), 0, prot=mmap.PROT_READ)
         self._maps.append(self._rows)
+        self._view = memoryview(self._rows)
         self._bytes = np.frombuffer(self._rows, np.uint8)
         self._head_range = np.arange(HEAD_BYTES)
         for one in self._maps:
@@ -129,14 +135,13 @@ class CompiledTag:
         found: Integers = self._counts[block] + counted
         return found
 
-    @staticmethod
-    def only(positions: Sequence[int], starts: Integers) -> Integers:
-        """The result of `starts_until` for some lists only, with 0 for the others."""
-        chosen = np.zeros_like(starts)
-        chosen[positions] = starts[positions]
-        return chosen
+    def mask(self, ids: Iterable[int]) -> Booleans:
+        """For each list, whether it has one of these ids. Raises `KeyError` if there is no list with an id."""
+        found = np.zeros(len(self.all), np.bool_)
+        found[[self.positions[one] for one in ids]] = True
+        return found
 
-    def rows(self, starts: Integers, query: Query) -> dict[int, bytes]:
+    def rows(self, starts: Integers, query: Query) -> dict[int, Row]:
         """The rows of a lookup's answer, in its order, by the positions of their lists.
 
         `starts` is the result of `starts_until`; lists with 0 are left out.
@@ -148,18 +153,18 @@ class CompiledTag:
             positions, numbers = positions[are_valid], numbers[are_valid]
         begins, ends = self._offsets[numbers].tolist(), (self._offsets[numbers + 1] - HEAD_BYTES).tolist()
         found = zip(positions.tolist(), begins, ends, strict=True)
-        rows = self._rows
         if query.as_objects:
-            return {position: as_object(rows[begin:end]) for position, begin, end in found}
+            return {position: as_object(self._rows[begin:end]) for position, begin, end in found}
+        # Views, so that the rows are copied once: reading them takes most of the time of a lookup, because they are far apart.
+        rows = self._view
         return {position: rows[begin:end] for position, begin, end in found}
 
-    def window(self, positions: Sequence[int], starts: Integers, query: Query) -> tuple[Moment | None, Moment | None]:
+    def window(self, positions: Integers, starts: Integers, query: Query) -> tuple[Moment | None, Moment | None]:
         """The largest interval around the moment in which the rows of some lists are the same, as the SQL function cdb_window.
 
         `starts` is the result of `starts_until`. Returns since and until; None: from the beginning, to the end of time.
         """
-        chosen = np.asarray(positions, np.int64)
-        first, size, count = self._first[chosen], self._sizes[chosen], starts[chosen]
+        first, size, count = self._first[positions], self._sizes[positions], starts[positions]
         found, upcoming = first + count - 1, first + count
         if query.only_valid and query.mode is Mode.CONTINUOUS:
             # Empty rows hide what was in force and bring nothing themselves.
@@ -211,12 +216,25 @@ def _close(files: Iterable[int]) -> None:
         os.close(file)
 
 
-def merged(names: Sequence[str], rows: dict[int, bytes], others: Iterable[tuple[str, bytes]]) -> bytes:
-    """The answer: `rows` by the positions of their lists, whose payload types are `names`, and other rows with theirs."""
-    if others:
-        pairs = [(names[position], row) for position, row in rows.items()]
-        pairs += others
-        # In the order of the names' bytes, as in PostgreSQL; that of code points is the same.
-        pairs.sort()
-        return b"[" + b",".join([row for _, row in pairs]) + b"]"
-    return b"[" + b",".join(rows.values()) + b"]"
+def merged(by_name: Mapping[str, int], rows: dict[int, Row], others: Iterable[tuple[str, bytes]] = ()) -> bytes:
+    """The answer: `rows` by the positions of their lists, and other rows with their payload types.
+
+    `by_name` has the positions of lists by their payload types.
+    """
+    names = [name for name, _ in others]
+    if not names:
+        return b"[" + b",".join(rows.values()) + b"]"
+    whole = dict(rows)
+    added: list[tuple[str, Row]] = []
+    for name, row in others:
+        position = by_name.get(name)
+        if position is None or position in whole:
+            added.append((name, row))
+        else:
+            whole[position] = row
+    if not added:
+        return b"[" + b",".join([whole[position] for position in sorted(whole)]) + b"]"
+    types = {position: name for name, position in by_name.items()}
+    # In the order of the names' bytes, as in PostgreSQL; that of code points is the same.
+    pairs = sorted([*((types[position], row) for position, row in whole.items()), *added], key=itemgetter(0))
+    return b"[" + b",".join([row for _, row in pairs]) + b"]"

@@ -8,10 +8,12 @@ only once, so that it does not use files that were made from another database.
 import json
 from datetime import UTC, datetime
 
+import numpy as np
 from django.db import Error
 
 from cdb_rest import named_sql
 from cdb_rest.compiled.compiler import database_identity
+from cdb_rest.compiled.intervals import Booleans
 from cdb_rest.compiled.registry import registry
 from cdb_rest.compiled.tag import CompiledTag, merged
 from cdb_rest.connections.reads import fetch_all
@@ -35,6 +37,9 @@ def look_up_compiled(
     the errors of `look_up_here`.
     """
     past = query.as_of
+    if past is None and compiled.is_outdated:
+        counts.COMPILED_ALL.inc(1)
+        return None
     if past is not None:
         if not compiled.is_confirmed and not _confirm_past(compiled, query):
             return None
@@ -73,13 +78,13 @@ def _alone(
     if validators.match(state):
         return LookupResult(state, None, None)
     starts = compiled.starts_until(query.moment)
-    body = merged(compiled.names, compiled.rows(starts, query), [])
+    body = merged(compiled.by_name, compiled.rows(starts, query))
     window = window_between(*compiled.window(compiled.all, starts, query)) if with_window else None
     return LookupResult(state, body, window)
 
 
 def _with_database(
-    compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool
+    compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool, lists: int | None = None
 ) -> LookupResult | None:
     manifest = compiled.manifest
     parameters = {"tag": query.tag} | parameters_of(query)
@@ -93,9 +98,12 @@ def _with_database(
         "horizon": manifest.horizon,
         "young_lists": [number for number, _ in compiled.young],
         "young_versions": [transaction for _, transaction in compiled.young],
+        "lists": len(manifest.lists) if lists is None else lists,
     }
     try:
-        [(version, status, modified, scope, text, since, until, unchanged)] = fetch_all(CALL, parameters, count_started)
+        [(version, status, modified, scope, text, since, until, changed, unchanged)] = fetch_all(
+            CALL, parameters, count_started
+        )
     except Error:
         # While the database is down, a replica may answer for a frozen tag.
         if manifest.status == Status.FROZEN:
@@ -111,12 +119,18 @@ def _with_database(
         return _alone(compiled, query, state, NO_VALIDATORS, with_window)
     window = (moment_from(since), moment_from(until)) if with_window else None
     if scope == "changed":
-        return _partly(compiled, query, state, text, window, unchanged)
+        if unchanged is None and not all(one in compiled.positions for one in changed):
+            # As many lists were added as have gone. No tag has this number of lists, so all unchanged ones are named.
+            return _with_database(compiled, query, validators, with_window=with_window, lists=-1)
+        same = ~compiled.mask(changed) if unchanged is None else compiled.mask(unchanged)
+        return _partly(compiled, query, state, text, window, same)
     registry.note_use(compiled)
     if scope is None:
         counts.COMPILED_CONFIRMED.inc(1)
         return LookupResult(state, None, None)
     counts.COMPILED_ALL.inc(1)
+    # It remains so: a list that has changed once differs from the compiled one for ever.
+    compiled.is_outdated = True
     registry.note_whole(query.tag)
     return LookupResult(state, text.encode(), window and window_between(*window))
 
@@ -127,25 +141,22 @@ def _partly(
     state: State,
     text: str | None,
     window: tuple[Moment | None, Moment | None] | None,
-    unchanged: list[int],
+    same: Booleans,
 ) -> LookupResult:
-    """The result from the files for the lists in `unchanged`, and from what the database answered for the others."""
-    positions = [compiled.positions[number] for number in unchanged]
-    starts = compiled.starts_until(query.moment)
-    if len(positions) < len(starts):
-        starts = compiled.only(positions, starts)
+    """The result from the files for the lists that are the `same`, and from what the database answered for the others."""
+    starts = compiled.starts_until(query.moment) * same
     changed = [_named(line) for line in text.split("\n")] if text else []
     counts.COMPILED_CHANGED.inc(1)
     counts.COMPILED_CHANGED_LISTS.inc(len(changed))
     registry.note_use(compiled, len(changed))
     found: Interval | None = None
     if window is not None:
-        edges = (window, compiled.window(positions, starts, query))
+        edges = (window, compiled.window(np.flatnonzero(same), starts, query))
         found = window_between(
             max((since for since, _ in edges if since is not None), default=None),
             min((until for _, until in edges if until is not None), default=None),
         )
-    return LookupResult(state, merged(compiled.names, compiled.rows(starts, query), changed), found)
+    return LookupResult(state, merged(compiled.by_name, compiled.rows(starts, query), changed), found)
 
 
 def _named(line: str) -> tuple[str, bytes]:

@@ -7,10 +7,7 @@ from django.db import migrations
 
 FROZEN = Path(__file__).with_suffix("")
 DROP_FUNCTIONS = """
-DROP FUNCTION cdb_answer_since(
-    text, bigint, bigint, boolean, boolean, boolean, text[], timestamptz, boolean, text, bigint, text, bigint, timestamptz,
-    bigint, bigint[], bigint[]
-);
+DROP FUNCTION cdb_answer_since;
 DROP FUNCTION cdb_window_of(bigint[], bigint, bigint, boolean, boolean);
 DROP FUNCTION cdb_rows_of(bigint[], bigint, bigint, boolean, boolean, boolean);
 DROP FUNCTION cdb_is_older(xid, bigint);

