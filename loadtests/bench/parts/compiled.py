@@ -1,10 +1,10 @@
 """Lookups in compiled tags, compared with the same lookups without them and with the LATERAL query of the load study.
 
-The study is described in docs/load-tests.md. Two services on the same database are measured alternately, one of which has compiled tags (docs/compiled-tags.md). All
-lookups are at random moments. First nothing has changed since the tag was compiled; then one interval was inserted into 1 %,
-10 % and all of the payload lists; at last the tag is frozen, so that the service does not ask the database. The tags are
-compiled by the command only: the service would compile them again during the measurement. Both services must give the same
-responses, byte for byte.
+The study is described in docs/load-tests.md. Two services on the same database are measured alternately, one of which has
+compiled tags (docs/compiled-tags.md). All lookups are at random moments. First nothing has changed since the tag was
+compiled; then one interval was inserted into 1 %, 10 % and all of the payload lists; at last the tag is frozen, so that the
+service does not ask the database. The tags are compiled by the command only: the service would compile them again during the
+measurement. Both services must give the same responses, byte for byte.
 """
 
 import contextlib
