@@ -27,6 +27,7 @@ PROGRAMS = (
     "generator",
     "machine",
     "serve",
+    "compiler",
     "other",
 )
 # The label of PostgreSQL's active connections that do not wait.

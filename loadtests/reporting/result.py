@@ -70,8 +70,8 @@ class Signals:
     Processes: `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes (private resident
     memory; pages that a process shares with its parent count for each; PostgreSQL's shared memory counts once),
     `files.<program>`, `threads.<program>`, `processes.<program>`. The programs are nginx, gunicorn-lookups,
-    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, generator, harness (the harness), and for CPU
-    also other, which is the rest.
+    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, compiler, generator, harness (the harness), and
+    for CPU also other, which is the rest.
 
     Machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes per
     second, `disk.busy`, and the others of `loadtests/signals/sources.py`.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import psutil
 
 # Names of the root processes; descendants without a name of their own have the name of their root.
-SERVE, HARNESS, POSTGRES, GENERATOR = "serve", "harness", "postgres", "generator"
+SERVE, HARNESS, POSTGRES, GENERATOR, COMPILER = "serve", "harness", "postgres", "generator", "compiler"
 MASTER = "cdb.serving.gunicorn_master"
 
 
@@ -25,8 +25,9 @@ class Programs:
     """Columns by program.
 
     The programs are nginx, gunicorn-lookups, gunicorn-others (gunicorn with `manage.py run`), pgbouncer,
-    postgres, serve (the supervisor), generator (the locust processes) and harness (this harness). `roots` has the
-    program of each root process by pid, a root before those that descend from it. A descendant belongs to the
+    postgres, serve (the supervisor), compiler (commands that the service starts for compiled tags), generator (the
+    locust processes) and harness (this harness). `roots` has the program of each root process by pid, a root before
+    those that descend from it. A descendant belongs to the
     program that its command line shows, or else to that of its root.
     """
 
@@ -104,6 +105,8 @@ def _program_of(process: psutil.Process, root: str) -> str:
         return root
     if root == HARNESS:
         return GENERATOR if "locust" in words else root
+    if "--background" in words:
+        return COMPILER
     if MASTER in words:
         return f"gunicorn-{words[words.index(MASTER) + 1]}"
     return name if name in ("nginx", "pgbouncer") else "gunicorn" if any("gunicorn" in word for word in words) else root
