@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 VALIDITY = named_sql.load("compiled_validity")
 SIZES = named_sql.load("compile_sizes")
 
+# What a lookup in a compiled tag that is not frozen costs more than the database's own lookup, in payload lists of the latter: it
+# asks what has changed. So it pays only for tags with more lists.
+ASKING_LISTS = 15
 # CPU time of PostgreSQL for one payload list of a lookup, and of a compilation: at least, and for each row. All in seconds.
 LIST_SECONDS = 10e-6
 LEAST_SECONDS, ROW_SECONDS = 1.0, 4e-6
@@ -168,8 +171,9 @@ class Keeper:
             return None
         compiled = {one.tag for one in self._manifests.values() if not one.is_past}
         best, most = None, 1.0
-        for tag, lists, rows in fetch_all(SIZES, {"names": list(demand)}):
-            spent = LIST_SECONDS * (demand[tag].lookups * lists + demand[tag].lists)
+        for tag, lists, rows, is_frozen in fetch_all(SIZES, {"names": list(demand)}):
+            saved = lists if is_frozen else max(0, lists - ASKING_LISTS)
+            spent = LIST_SECONDS * (demand[tag].lookups * saved + demand[tag].lists)
             needed = (LEAST_SECONDS + ROW_SECONDS * rows) * (1 if tag in compiled else FIRST_SHARE)
             if spent / needed >= most and self._has_space(tag, ROW_BYTES * rows):
                 best, most = tag, spent / needed
