@@ -48,7 +48,7 @@ def compile_tag(
 ) -> Path:
     """Compile the present state of a tag, or a past revision. Returns the directory of the compiled tag.
 
-    It replaces the one that was made of an earlier state. `share` is the share of the time in which it works. Raises
+    It replaces the one that was made of an earlier state. `share` is the share of a core that it uses. Raises
     `GlobalTagNotFoundError`, `RevisionNotFoundError`, `RevisionPrunedError`, `UnusableError`, `OSError`, for example if
     the disk is full, or `django.db.Error`.
     """

@@ -204,14 +204,15 @@ def _count_until(majors: Any, minors: Any, major: int, minor: int) -> int:
 
 
 class Pace:
-    """Limits work to a share of the time, by sleeping: 1 is no limit."""
+    """Limits the work of this process to a share of a core, by sleeping: 1 is no limit."""
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._begin = time.monotonic()
+        # CPU time, because a process with the lowest priority waits for the CPU anyway.
+        self._begin = time.process_time()
 
     def pause(self) -> None:
-        """Sleep in proportion to the time since the last pause."""
+        """Sleep in proportion to the CPU time since the last pause."""
         if self._share < 1:
-            time.sleep((time.monotonic() - self._begin) * (1 / self._share - 1))
-            self._begin = time.monotonic()
+            time.sleep((time.process_time() - self._begin) * (1 / self._share - 1))
+            self._begin = time.process_time()

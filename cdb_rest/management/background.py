@@ -26,7 +26,7 @@ def run_in_background() -> None:
 
 
 def background_share() -> float:
-    """The share of the time in which a long command works in the background: a tenth of this machine, and at most one core."""
+    """The share of a core that a long command uses in the background: a tenth of this machine, and at most one core."""
     return min(1, len(os.sched_getaffinity(0)) / 10)
 
 
