@@ -26,8 +26,11 @@ def run_in_background() -> None:
 
 
 def background_share() -> float:
-    """The share of a core that a long command uses in the background: a tenth of this machine, and at most one core."""
-    return min(1, len(os.sched_getaffinity(0)) / 10)
+    """The share of a core that a long command uses in the background: a fortieth of this machine, and at most one core.
+
+    PostgreSQL needs as much again for the rows that it sends.
+    """
+    return min(1, len(os.sched_getaffinity(0)) / 40)
 
 
 def _wait_for_end() -> None:
