@@ -2,11 +2,12 @@
 
 import pytest
 
-from cdb_rest.identity import rules
+from cdb_rest.identity import discovery, issuers, jwt_tokens, keys, rules
 from cdb_rest.models import ApiToken, GlobalTag, PayloadType
 from cdb_rest.services import access, global_tags
-from tests.api.access import MINE, OTHER, rename
+from tests.api.access import MINE, OTHER, grant, rename
 from tests.api.cached import insert
+from tests.api.identity_provider import AUDIENCE, Provider
 
 
 @pytest.fixture
@@ -83,3 +84,45 @@ def ids(build):
     rename(build.list(None, "New"), "New detached")
     PayloadType.objects.create(name="Unused")
     return ids
+
+
+@pytest.fixture
+def provider():
+    made = Provider()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def configure(settings, tmp_path):
+    """Writes the file of issuers and forgets all that was known about them."""
+
+    def write(text):
+        (tmp_path / "issuers.toml").write_text(text)
+        settings.CDB_ISSUERS_FILE = str(tmp_path / "issuers.toml")
+        issuers.configured.cache_clear()
+        keys.forget()
+        discovery.forget()
+        jwt_tokens.forget()
+
+    settings.CDB_OPEN_WRITES = False
+    settings.DATA_DIR = tmp_path / "data"
+    yield write
+    issuers.configured.cache_clear()
+    keys.forget()
+    discovery.forget()
+    jwt_tokens.forget()
+
+
+@pytest.fixture
+def trusted(provider, configure, world):
+    configure(f'[exp]\nissuer = "{provider.url}"\naudience = "{AUDIENCE}"\nalgorithms = ["RS256", "ES256", "EdDSA"]\n')
+    grant(kind="claim", issuer="exp", claim="groups", subject="/exp/calib", role="manager")
+    return provider
+
+
+@pytest.fixture
+def lock(api):
+    """Locks a tag with a token."""
+    return lambda token: api.put("gt_change_status/run24/locked", Authorization=f"Bearer {token}")

@@ -1,11 +1,9 @@
-"""Tokens (JWT) of identity providers: forged, stale and foreign ones, their claims, and their keys."""
+"""Tokens (JWT) of identity providers: forged, stale and foreign ones, and their claims."""
 
 import base64
 import json
-import threading
 import time
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
 import pytest
@@ -15,119 +13,15 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from pytest import mark, param
 
-from cdb_rest.identity import attempts, discovery, issuers, jwt_tokens, keys, rules
+from cdb_rest.identity import issuers, jwt_tokens, rules
 from cdb_rest.models import GlobalTagChange, RevokedToken
 from cdb_rest.services import access
+from tests.api.access import grant
+from tests.api.identity_provider import AUDIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-AUDIENCE = "https://cdb.example.org"
 SECRET = "the shared secret of a site that comes from nopayloaddb"
-LOCK = "gt_change_status/run24/locked"
-
-
-class Provider:
-    """An identity provider on this machine, with keys that can be rotated; `requests` are the paths that were asked for."""
-
-    def __init__(self):
-        self.requests = []
-        self.answer = None
-        self.private = {}
-        provider = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                provider.requests.append(self.path)
-                status, body = provider.answer(self.path) if provider.answer else (200, provider.document(self.path))
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *values):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        # A client that has given up.
-        self.server.handle_error = lambda *values: None
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.add_key("first")
-
-    def add_key(self, key_id, private=None):
-        self.private[key_id] = private or rsa.generate_private_key(65537, 2048)
-
-    def jwks(self):
-        kinds = {rsa.RSAPrivateKey: "RS256", ec.EllipticCurvePrivateKey: "ES256", ed25519.Ed25519PrivateKey: "EdDSA"}
-        documents = []
-        for key_id, private in self.private.items():
-            name = next(name for kind, name in kinds.items() if isinstance(private, kind))
-            algorithm = jwt.get_algorithm_by_name(name)
-            documents.append(algorithm.to_jwk(private.public_key(), as_dict=True) | {"kid": key_id, "use": "sig"})
-        return {"keys": documents}
-
-    def document(self, path):
-        found = self.jwks() if path == "/jwks" else {"issuer": self.url, "jwks_uri": f"{self.url}/jwks"}
-        return json.dumps(found).encode()
-
-    def token(self, key_id="first", algorithm="RS256", key=None, headers=None, **claims):
-        now = int(time.time())
-        usual = {
-            "iss": self.url,
-            "aud": AUDIENCE,
-            "sub": "alice",
-            "iat": now,
-            "exp": now + 3600,
-            "groups": ["/exp/calib"],
-        }
-        claims = {name: value for name, value in (usual | claims).items() if value is not None}
-        return jwt.encode(claims, key or self.private[key_id], algorithm, headers={"kid": key_id} | (headers or {}))
-
-
-@pytest.fixture
-def provider():
-    made = Provider()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-
-
-@pytest.fixture
-def configure(settings, tmp_path):
-    """Writes the file of issuers and forgets all that was known about them."""
-
-    def write(text):
-        (tmp_path / "issuers.toml").write_text(text)
-        settings.CDB_ISSUERS_FILE = str(tmp_path / "issuers.toml")
-        issuers.configured.cache_clear()
-        keys.forget()
-        discovery.forget()
-        jwt_tokens.forget()
-
-    settings.CDB_OPEN_WRITES = False
-    settings.DATA_DIR = tmp_path / "data"
-    yield write
-    issuers.configured.cache_clear()
-    keys.forget()
-    discovery.forget()
-    jwt_tokens.forget()
-
-
-@pytest.fixture
-def trusted(provider, configure, world):
-    configure(f'[exp]\nissuer = "{provider.url}"\naudience = "{AUDIENCE}"\nalgorithms = ["RS256", "ES256", "EdDSA"]\n')
-    grant(kind="claim", issuer="exp", claim="groups", subject="/exp/calib", role="manager")
-    return provider
-
-
-def grant(**values):
-    access.grant(actor="test", **values)
-    rules.forget()
-
-
-@pytest.fixture
-def lock(api):
-    """Locks a tag with a token."""
-    return lambda token: api.put(LOCK, Authorization=f"Bearer {token}")
 
 
 def test_a_valid_token_permits_what_the_rules_for_its_claims_say(trusted, lock):
@@ -291,135 +185,6 @@ def test_an_id_token_is_for_this_client_and_this_login(trusted, configure, tmp_p
     for bad in ({"azp": "other"}, {"aud": "other"}, {"nonce": "m"}, {"nonce": None}):
         with pytest.raises(jwt_tokens.InvalidTokenError):
             jwt_tokens.verify_id_token(trusted.token(**good | bad), issuer, "n")
-
-
-def test_keys_are_rotated_while_the_service_runs(trusted, lock, monkeypatch):
-    lock(trusted.token()).ok()
-    trusted.private.clear()
-    trusted.add_key("second")
-    # Not asked again at once, so that forged key ids do not flood the issuer.
-    lock(trusted.token("second")).error(401, "invalid_token")
-    assert len(trusted.requests) == 2
-    monkeypatch.setattr(keys, "RETRY_SECONDS", 0)
-    lock(trusted.token("second")).ok()
-    assert trusted.requests[2:] == ["/jwks"]
-
-
-def test_new_keys_that_another_process_fetched_are_used_at_once(trusted, lock):
-    lock(trusted.token()).ok()
-    here = keys._sets.copy()
-    trusted.private.clear()
-    trusted.add_key("second")
-    # The other process.
-    keys.forget()
-    keys._set_of(issuers.configured()[0]).tried = float("-inf")
-    lock(trusted.token("second")).ok()
-    # This one has asked within the last minute.
-    keys._sets.clear()
-    keys._sets.update(here)
-    jwt_tokens.forget()
-    asked = len(trusted.requests)
-    lock(trusted.token("second")).ok()
-    assert len(trusted.requests) == asked
-
-
-def test_forged_key_ids_do_not_flood_the_issuer(trusted, lock, monkeypatch):
-    monkeypatch.setattr(attempts, "LIMIT", 1000)
-    lock(trusted.token()).ok()
-    for number in range(50):
-        lock(trusted.token(headers={"kid": f"forged {number}"})).error(401, "invalid_token")
-    assert len(trusted.requests) == 2
-
-
-def test_keys_are_used_while_the_issuer_is_away_even_after_a_restart(trusted, lock, monkeypatch):
-    lock(trusted.token()).ok()
-    trusted.answer = lambda path: (500, b"")
-    keys.forget()
-    jwt_tokens.forget()
-    lock(trusted.token()).ok()
-    # Two days later.
-    monkeypatch.setattr(keys, "MAX_AGE_SECONDS", 0)
-    jwt_tokens.forget()
-    lock(trusted.token(jti="later")).error(401, "invalid_token")
-
-
-def test_keys_of_before_are_not_used_for_an_issuer_with_a_file(trusted, lock, configure, tmp_path):
-    lock(trusted.token()).ok()
-    withdrawn = trusted.token(jti="withdrawn")
-    trusted.private.clear()
-    trusted.add_key("first")
-    (tmp_path / "keys.json").write_text(json.dumps(trusted.jwks()))
-    configure(
-        f'[exp]\nissuer = "{trusted.url}"\naudience = "{AUDIENCE}"\nalgorithms = ["RS256"]\nkeys_file = "keys.json"\n'
-    )
-    lock(withdrawn).error(401, "invalid_token")
-    lock(trusted.token()).ok()
-
-
-def test_old_keys_are_refreshed_in_the_background(trusted, lock, monkeypatch):
-    lock(trusted.token()).ok()
-    monkeypatch.setattr(keys, "REFRESH_SECONDS", 0)
-    monkeypatch.setattr(keys, "RETRY_SECONDS", 0)
-    responded, was_in_time = threading.Event(), []
-
-    def respond(path):
-        was_in_time.append(responded.wait(30))
-        return 200, trusted.document(path)
-
-    trusted.answer = respond
-    lock(trusted.token(jti="next")).ok()
-    responded.set()
-    keys._sets["exp"].fetch.join(30)
-    # The request did not wait for the issuer.
-    assert was_in_time == [True]
-
-
-RESPONSES = {
-    "garbage": (200, b"\x00garbage"),
-    "an error": (500, b"no"),
-    "no keys": (200, b'{"keys": []}'),
-    "keys that are none": (200, b'{"keys": [{"kty": "RSA", "kid": "first"}]}'),
-    "texts as keys": (200, b'{"keys": ["first"]}'),
-    "10,000 keys": (200, json.dumps({"keys": [{"kty": "RSA", "kid": "first"}] * 10_000}).encode()),
-    "a large document": (200, b'{"keys": "' + b"x" * 2_000_000 + b'"}'),
-    "a list": (200, b"[]"),
-    "deep nesting": (200, b"[" * 100_000),
-}
-
-
-@mark.parametrize("response", RESPONSES)
-def test_a_strange_response_of_the_issuer_fails_no_other_request(trusted, lock, api, response):
-    trusted.answer = lambda path: RESPONSES[response] if path == "/jwks" else (200, trusted.document(path))
-    lock(trusted.token()).error(401, "invalid_token")
-    api.get("globalTags").ok()
-
-
-@mark.parametrize(
-    "document", [{"issuer": "https://evil.example.org", "jwks_uri": "x"}, {}, [], {"jwks_uri": "file:///etc/passwd"}]
-)
-def test_a_discovery_document_of_another_issuer_is_refused(trusted, lock, document):
-    document = document | {"issuer": trusted.url} if document == {"jwks_uri": "file:///etc/passwd"} else document
-    trusted.answer = lambda path: (200, json.dumps(document).encode())
-    lock(trusted.token()).error(401, "invalid_token")
-
-
-def test_no_request_waits_long_for_an_issuer_that_hangs(trusted, lock):
-    refused, was_in_time = threading.Event(), []
-
-    def respond(path):
-        was_in_time.append(refused.wait(60))
-        return 500, b""
-
-    trusted.answer = respond
-    lock(trusted.token()).error(401, "invalid_token")
-    # Another attempt would wait again.
-    lock(trusted.token(jti="2")).error(401, "invalid_token")
-    refused.set()
-    deadline = time.monotonic() + 60
-    while not was_in_time:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert was_in_time == [True]
 
 
 def test_the_secret_of_a_site_that_comes_from_nopayloaddb(configure, lock, world, tmp_path):

@@ -1,0 +1,142 @@
+"""The keys of identity providers: their rotation and refreshment, and issuers that fail or hang."""
+
+import json
+import threading
+import time
+
+import pytest
+from pytest import mark
+
+from cdb_rest.identity import attempts, issuers, jwt_tokens, keys
+from tests.api.identity_provider import AUDIENCE
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_keys_are_rotated_while_the_service_runs(trusted, lock, monkeypatch):
+    lock(trusted.token()).ok()
+    trusted.private.clear()
+    trusted.add_key("second")
+    # Not asked again at once, so that forged key ids do not flood the issuer.
+    lock(trusted.token("second")).error(401, "invalid_token")
+    assert len(trusted.requests) == 2
+    monkeypatch.setattr(keys, "RETRY_SECONDS", 0)
+    lock(trusted.token("second")).ok()
+    assert trusted.requests[2:] == ["/jwks"]
+
+
+def test_new_keys_that_another_process_fetched_are_used_at_once(trusted, lock):
+    lock(trusted.token()).ok()
+    here = keys._sets.copy()
+    trusted.private.clear()
+    trusted.add_key("second")
+    # The other process.
+    keys.forget()
+    keys._set_of(issuers.configured()[0]).tried = float("-inf")
+    lock(trusted.token("second")).ok()
+    # This one has asked within the last minute.
+    keys._sets.clear()
+    keys._sets.update(here)
+    jwt_tokens.forget()
+    asked = len(trusted.requests)
+    lock(trusted.token("second")).ok()
+    assert len(trusted.requests) == asked
+
+
+def test_forged_key_ids_do_not_flood_the_issuer(trusted, lock, monkeypatch):
+    monkeypatch.setattr(attempts, "LIMIT", 1000)
+    lock(trusted.token()).ok()
+    for number in range(50):
+        lock(trusted.token(headers={"kid": f"forged {number}"})).error(401, "invalid_token")
+    assert len(trusted.requests) == 2
+
+
+def test_keys_are_used_while_the_issuer_is_away_even_after_a_restart(trusted, lock, monkeypatch):
+    lock(trusted.token()).ok()
+    trusted.answer = lambda path: (500, b"")
+    keys.forget()
+    jwt_tokens.forget()
+    lock(trusted.token()).ok()
+    # Two days later.
+    monkeypatch.setattr(keys, "MAX_AGE_SECONDS", 0)
+    jwt_tokens.forget()
+    lock(trusted.token(jti="later")).error(401, "invalid_token")
+
+
+def test_keys_of_before_are_not_used_for_an_issuer_with_a_file(trusted, lock, configure, tmp_path):
+    lock(trusted.token()).ok()
+    withdrawn = trusted.token(jti="withdrawn")
+    trusted.private.clear()
+    trusted.add_key("first")
+    (tmp_path / "keys.json").write_text(json.dumps(trusted.jwks()))
+    configure(
+        f'[exp]\nissuer = "{trusted.url}"\naudience = "{AUDIENCE}"\nalgorithms = ["RS256"]\nkeys_file = "keys.json"\n'
+    )
+    lock(withdrawn).error(401, "invalid_token")
+    lock(trusted.token()).ok()
+
+
+def test_old_keys_are_refreshed_in_the_background(trusted, lock, monkeypatch):
+    lock(trusted.token()).ok()
+    monkeypatch.setattr(keys, "REFRESH_SECONDS", 0)
+    monkeypatch.setattr(keys, "RETRY_SECONDS", 0)
+    responded, was_in_time = threading.Event(), []
+
+    def respond(path):
+        was_in_time.append(responded.wait(30))
+        return 200, trusted.document(path)
+
+    trusted.answer = respond
+    lock(trusted.token(jti="next")).ok()
+    responded.set()
+    keys._sets["exp"].fetch.join(30)
+    # The request did not wait for the issuer.
+    assert was_in_time == [True]
+
+
+RESPONSES = {
+    "garbage": (200, b"\x00garbage"),
+    "an error": (500, b"no"),
+    "no keys": (200, b'{"keys": []}'),
+    "keys that are none": (200, b'{"keys": [{"kty": "RSA", "kid": "first"}]}'),
+    "texts as keys": (200, b'{"keys": ["first"]}'),
+    "10,000 keys": (200, json.dumps({"keys": [{"kty": "RSA", "kid": "first"}] * 10_000}).encode()),
+    "a large document": (200, b'{"keys": "' + b"x" * 2_000_000 + b'"}'),
+    "a list": (200, b"[]"),
+    "deep nesting": (200, b"[" * 100_000),
+}
+
+
+@mark.parametrize("response", RESPONSES)
+def test_a_strange_response_of_the_issuer_fails_no_other_request(trusted, lock, api, response):
+    trusted.answer = lambda path: RESPONSES[response] if path == "/jwks" else (200, trusted.document(path))
+    lock(trusted.token()).error(401, "invalid_token")
+    api.get("globalTags").ok()
+
+
+@mark.parametrize(
+    "document", [{"issuer": "https://evil.example.org", "jwks_uri": "x"}, {}, [], {"jwks_uri": "file:///etc/passwd"}]
+)
+def test_a_discovery_document_of_another_issuer_is_refused(trusted, lock, document):
+    document = document | {"issuer": trusted.url} if document == {"jwks_uri": "file:///etc/passwd"} else document
+    trusted.answer = lambda path: (200, json.dumps(document).encode())
+    lock(trusted.token()).error(401, "invalid_token")
+
+
+def test_no_request_waits_long_for_an_issuer_that_hangs(trusted, lock):
+    refused, was_in_time = threading.Event(), []
+
+    def respond(path):
+        was_in_time.append(refused.wait(60))
+        return 500, b""
+
+    trusted.answer = respond
+    lock(trusted.token()).error(401, "invalid_token")
+    # Another attempt would wait again.
+    lock(trusted.token(jti="2")).error(401, "invalid_token")
+    refused.set()
+    deadline = time.monotonic() + 60
+    while not was_in_time:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert was_in_time == [True]
