@@ -39,6 +39,8 @@ Row = bytes | memoryview
 # Sizes and times of the files: they change with every write to a file, and with its deletion.
 Signature = tuple[tuple[int, int, int], ...]
 READ_BYTES = 2**21
+# The positions of the bytes of a record before its JSON array.
+HEAD_RANGE = np.arange(HEAD_BYTES)
 # Linux: map all pages of a range that are in the memory. Python has no name for it.
 MADV_POPULATE_READ = 22
 
@@ -56,39 +58,43 @@ class CompiledTag:
         self.manifest = manifest
         self.positions = {one.id: position for position, one in enumerate(manifest.lists)}
         self.by_name = {one.payload_type: position for position, one in enumerate(manifest.lists)}
-        self.young = [(one.id, one.written_by) for one in manifest.lists if one.written_by is not None]
+        # The lists whose rows were written by transactions that may have been open, and these transactions.
+        self.young = {one.id: one.written_by for one in manifest.lists if one.written_by is not None}
         self.all = np.arange(len(manifest.lists))
         # Whether the database has said to this process that the files were made from it.
         self.is_confirmed = False
         # Whether nearly all lists have changed since. Then the database answers for the present.
         self.is_outdated = False
+        self._sizes = np.array([one.rows for one in manifest.lists], np.int64)
+        self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
+        self._last = self._first[:-1] - 1
         self._files: list[int] = []
         # With the last reference, because other threads may still read when the registry drops it.
         weakref.finalize(self, _close, self._files)
-        for name in manifest.files:
-            self._files.append(os.open(path / name, os.O_RDONLY))
-        for file, (name, expected) in zip(self._files, self.manifest.files.items(), strict=True):
-            if os.fstat(file).st_size != expected.size:
-                raise UnusableError(f"{name} does not have its size")
+        self._open_files()
         self.signature = self._signature()
-        self._sizes = np.array([one.rows for one in self.manifest.lists], np.int64)
         self._maps: list[mmap.mmap] = []
-        self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
-        self._last = self._first[:-1] - 1
-        self._offsets = self._array(path / OFFSETS)
-        self._majors = self._array(path / MAJORS)
-        minors = self._array(path / MINORS)
+        self._map_files()
+
+    def _open_files(self) -> None:
+        for name, expected in self.manifest.files.items():
+            self._files.append(os.open(self.path / name, os.O_RDONLY))
+            if os.fstat(self._files[-1]).st_size != expected.size:
+                raise UnusableError(f"{name} does not have its size")
+
+    def _map_files(self) -> None:
+        self._offsets = self._array(self.path / OFFSETS)
+        self._majors = self._array(self.path / MAJORS)
+        minors = self._array(self.path / MINORS)
         # Many tags use only the major number. Then half of the search is left out.
         self._minors = minors if len(minors) else None
-        self._lists = self._array(path / LISTS)
-        self._counts = self._array(path / COUNTS)
-        self._block = self.manifest.block
-        with (path / ROWS).open("rb") as rows:
+        self._lists = self._array(self.path / LISTS)
+        self._counts = self._array(self.path / COUNTS)
+        with (self.path / ROWS).open("rb") as rows:
             self._rows = mmap.mmap(rows.fileno(), 0, prot=mmap.PROT_READ)
         self._maps.append(self._rows)
         self._view = memoryview(self._rows)
         self._bytes = np.frombuffer(self._rows, np.uint8)
-        self._head_range = np.arange(HEAD_BYTES)
         for one in self._maps:
             # A lookup reads single rows. Reading ahead would fill the memory with others.
             one.madvise(mmap.MADV_RANDOM)
@@ -130,8 +136,8 @@ class CompiledTag:
         if self._minors is not None:
             begin = self._majors.searchsorted(moment.major, "left")
             end = begin + self._minors[begin:end].searchsorted(moment.minor, "right")
-        block = end // self._block
-        counted = np.bincount(self._lists[block * self._block : end], minlength=len(self._last))
+        block = end // self.manifest.block
+        counted = np.bincount(self._lists[block * self.manifest.block : end], minlength=len(self._last))
         found: Integers = self._counts[block] + counted
         return found
 
@@ -194,7 +200,7 @@ class CompiledTag:
             numbers[moved] += step
 
     def _heads(self, numbers: Integers) -> npt.NDArray[Any]:
-        positions = (self._offsets[numbers] - HEAD_BYTES)[:, None] + self._head_range
+        positions = (self._offsets[numbers] - HEAD_BYTES)[:, None] + HEAD_RANGE
         return self._bytes[positions].view(HEAD_TYPE)[:, 0]
 
     def _starts(self, numbers: Integers) -> Moments:

@@ -7,6 +7,7 @@ only once, so that it does not use files that were made from another database.
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from django.db import Error
@@ -86,27 +87,21 @@ def _alone(
 def _with_database(
     compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool, lists: int | None = None
 ) -> LookupResult | None:
-    manifest = compiled.manifest
-    parameters = {"tag": query.tag} | parameters_of(query)
+    """The result of a lookup in the present, for which the database is asked what has changed.
+
+    `lists` is the number of lists for which the database need not name the unchanged ones, by default that of the compiled tag.
+    """
+    parameters = {"tag": query.tag} | parameters_of(query) | _parameters_of(compiled)
     parameters |= {"versions": list(validators.versions), "modified": validators.modified, "with_window": with_window}
-    parameters |= {
-        "database": manifest.database,
-        "tag_id": manifest.tag_id,
-        "compiled_version": manifest.version,
-        "revision": manifest.revision,
-        "changed": manifest.changed,
-        "horizon": manifest.horizon,
-        "young_lists": [number for number, _ in compiled.young],
-        "young_versions": [transaction for _, transaction in compiled.young],
-        "lists": len(manifest.lists) if lists is None else lists,
-    }
+    if lists is not None:
+        parameters["lists"] = lists
     try:
         [(version, status, modified, scope, text, since, until, changed, unchanged)] = fetch_all(
             CALL, parameters, count_started
         )
     except Error:
         # While the database is down, a replica may answer for a frozen tag.
-        if manifest.status == Status.FROZEN:
+        if compiled.manifest.status == Status.FROZEN:
             return None
         raise
     counts.LOOKUPS_FINISHED.inc(1)
@@ -133,6 +128,21 @@ def _with_database(
     compiled.is_outdated = True
     registry.note_whole(query.tag)
     return LookupResult(state, text.encode(), window and window_between(*window))
+
+
+def _parameters_of(compiled: CompiledTag) -> dict[str, Any]:
+    manifest = compiled.manifest
+    return {
+        "database": manifest.database,
+        "tag_id": manifest.tag_id,
+        "compiled_version": manifest.version,
+        "revision": manifest.revision,
+        "changed": manifest.changed,
+        "horizon": manifest.horizon,
+        "young_lists": list(compiled.young),
+        "young_versions": list(compiled.young.values()),
+        "lists": len(manifest.lists),
+    }
 
 
 def _partly(

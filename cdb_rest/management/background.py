@@ -15,7 +15,7 @@ def add_background_option(parser: CommandParser) -> None:
     parser.add_argument(
         "--background",
         action="store_true",
-        help="work slowly with the lowest priority, and end when standard input is closed, as the service calls this command",
+        help="work with the lowest priority, and end when standard input is closed, as the service calls this command",
     )
 
 
