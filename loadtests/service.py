@@ -77,10 +77,18 @@ class Finished:
     peak_bytes: int
 
 
-def start(command: Sequence[str], environment: Mapping[str, str] | None, output: int | IO[str]) -> subprocess.Popen:
-    """Start a program without input, in a session of its own: Ctrl-C must reach the harness only, which stops it."""
+def start(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None,
+    output: int | IO[str],
+    stdin: int = subprocess.DEVNULL,
+) -> subprocess.Popen:
+    """Start a program, by default without input, in a session of its own.
+
+    Ctrl-C must reach the harness only, which stops it.
+    """
     options: dict[str, Any] = {"cwd": ROOT, "env": environment, "text": True, "start_new_session": True}
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **options)
+    return subprocess.Popen(command, stdin=stdin, stdout=output, stderr=subprocess.STDOUT, **options)
 
 
 @contextlib.contextmanager

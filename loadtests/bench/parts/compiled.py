@@ -19,7 +19,6 @@ from typing import Any
 
 import psutil
 
-from cdb.env import ROOT
 from loadtests import usage
 from loadtests.bench.harness import COSTS, Harness, columns
 from loadtests.bench.parts.floor import create_study_table
@@ -28,7 +27,7 @@ from loadtests.database import text_of
 from loadtests.reporting import plots
 from loadtests.reporting.figures import ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, Settings, manage, running, stop
+from loadtests.service import Service, Settings, manage, running, start, stop
 
 TITLE = "Compiled tags"
 NAME = "bench_compiled"
@@ -124,9 +123,8 @@ def _cost(harness: Harness, result: Result, services: Services) -> None:
 
     def compile_slowly(over: threading.Event) -> None:
         program = [sys.executable, "manage.py", "compile_tag", tag, "--background"]
-        process = subprocess.Popen(
-            program, cwd=ROOT, env=services.settings.environment(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
-        )
+        # It ends when its input is closed.
+        process = start(program, services.settings.environment(), subprocess.DEVNULL, stdin=subprocess.PIPE)
         while process.poll() is None and not over.wait(0.1):
             pass
         stop(process)
@@ -268,11 +266,9 @@ def _memory(result: Result, services: Services) -> None:
 
 
 def _private_bytes(process: psutil.Process) -> int:
-    """The memory that a process has changed, so that it shares it with none."""
-    for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Private_Dirty:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("the kernel does not report private memory")
+    memory = process.memory_info()
+    private: int = memory.rss - memory.shared
+    return private
 
 
 def _target(found: Any, name: str, other: str, bound: float, phase: str) -> Target:
