@@ -307,6 +307,22 @@ GROUPS = (
                 "Time that a request waits for a free thread before it is rejected with 504.",
                 validate.Range(min=1),
             ),
+            Variable(
+                "CDB_OVERLOAD_WAIT_SECONDS",
+                "int",
+                1,
+                "With `make serve` and in containers: the longest time that lookups wait for a free thread during an "
+                "[overload](limits.md#overload); further ones are rejected at once with 504.",
+                validate.Range(min=1),
+            ),
+            Variable(
+                "CDB_BURST_SECONDS",
+                "int",
+                10,
+                "An [overload](limits.md#overload) begins when lookups have waited for a free thread without a break for "
+                "this time; before, only `CDB_QUEUE_TIMEOUT_SECONDS` limits their wait.",
+                validate.Range(min=1),
+            ),
         ),
     ),
     Group(

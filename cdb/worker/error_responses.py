@@ -23,11 +23,11 @@ class ErrorResponse(NamedTuple):
         start_response(self.status, self._headers())
         return [self._body()] if environ["REQUEST_METHOD"] != "HEAD" else []
 
-    def to_bytes(self, request_id: str) -> bytes:
-        """The complete HTTP response, with `Connection: close` and with a body, also for HEAD."""
+    def to_bytes(self, request_id: str, method: str = "") -> bytes:
+        """The complete HTTP response to a request of a method ("" if it is unknown), with `Connection: close`."""
         fields = [("Connection", "close"), *self._headers(), (HEADER, request_id)]
         lines = [f"HTTP/1.1 {self.status}", *(f"{name}: {value}" for name, value in fields)]
-        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + self._body()
+        return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + (self._body() if method != "HEAD" else b"")
 
     def _body(self) -> bytes:
         return json.dumps({"detail": self.detail, "code": self.code}).encode()

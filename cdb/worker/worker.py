@@ -8,7 +8,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
-from socket import MSG_DONTWAIT, SHUT_WR, socket
+from socket import AF_UNIX, MSG_DONTWAIT, SHUT_WR, socket
 from time import monotonic
 from typing import Any
 
@@ -19,7 +19,11 @@ from cdb.worker.limits import MOST_BYTES, QUEUE_SECONDS, too_slow
 from cdb.worker.request_reader import RequestReader
 from cdb.worker.responding import RespondingWorker
 from cdb.worker.spool import PIECE_BYTES, SpoolFullError, process_spool
+from cdb.worker.wait_limit import WaitLimit
 from cdb.worker.waiting import WaitingConnections
+from cdb_rest.metrics import counts
+from cdb_rest.metrics.slots import here
+from cdb_rest.observe.request_context import RequestContext
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +31,9 @@ logger = logging.getLogger(__name__)
 DISCARD_SECONDS, DISCARD_BYTES = 20, 256 * 1024 * 1024
 # The interval at which the deadlines of waiting connections are checked.
 CHECK_INTERVAL_SECONDS = 0.5
+# The length of the kernel's queue of a Unix socket during an overload. A proxy that connects when it is full fails at
+# once, so that it refuses requests itself, which costs less than a refusal by the worker.
+OVERLOAD_BACKLOG = 16
 
 
 class BufferingWorker(RespondingWorker):
@@ -38,7 +45,7 @@ class BufferingWorker(RespondingWorker):
 
     A request that has waited for a thread for `CDB_QUEUE_TIMEOUT_SECONDS` since it was complete gets a 504 response.
     Before that, a request with a large body may wait three times as long for a limit. A separate thread pool sends the
-    response if all other threads are busy.
+    response if all other threads are busy. In the pool `lookups`, `WaitLimit` refuses requests as soon as they arrive.
     """
 
     # Set by `post_fork` in deploy/gunicorn.conf.py.
@@ -63,6 +70,9 @@ class BufferingWorker(RespondingWorker):
         self._waiting = WaitingConnections(self.poller)
         self._checked = 0.0
         self._queued: deque[tuple[Connection, Future[bool]]] = deque()
+        self._wait_limit = WaitLimit() if here.pool == "lookups" else None
+        self._is_backlog_short = True
+        self._check_wait_limit()
         # `murder_pending` implements max_requests: gunicorn would stop accepting connections although clients
         # still receive responses.
         self._most_requests, self.max_requests = self.max_requests, sys.maxsize
@@ -87,6 +97,8 @@ class BufferingWorker(RespondingWorker):
 
     def finish_request(self, conn: Connection, future: Future[bool]) -> None:  # type: ignore[override]  # as above
         """Continue with a connection after a thread has handled its request."""
+        if self._wait_limit:
+            self._wait_limit.count_finished()
         for admitted in self._limits.release(conn):
             self._queue(admitted)
         self._finish(conn, future=future)
@@ -98,6 +110,7 @@ class BufferingWorker(RespondingWorker):
         """
         super().murder_pending()
         self._refuse_overdue()
+        self._check_wait_limit()
         now = monotonic()
         if now < self._checked + CHECK_INTERVAL_SECONDS:
             return
@@ -146,6 +159,8 @@ class BufferingWorker(RespondingWorker):
         if conn.reader.is_truncated:
             # The client gets an error response, so the request must not occupy a place in the queue.
             self._start(self._refusal_pool, conn)
+        elif self._wait_limit and self._wait_limit.is_exceeded and not conn.reader.head.is_health_check:
+            self._refuse_now(conn)
         elif not self._limits.may_queue(conn):
             self._refuse(conn, OVERLOADED)
         elif self._limits.admit(conn):
@@ -153,10 +168,32 @@ class BufferingWorker(RespondingWorker):
 
     def _queue(self, conn: Connection) -> None:
         self._queued.append((conn, self._start(self.tpool, conn)))
+        self._forget_started()
+        self._check_wait_limit()
+
+    def _forget_started(self) -> None:
         while self._queued and not _is_pending(self._queued[0][1]):
             self._queued.popleft()
 
+    def _check_wait_limit(self) -> None:
+        """Begin to refuse requests if they would wait too long, or end it."""
+        limit = self._wait_limit
+        if not limit:
+            return
+        limit.update(len(self._queued))
+        if any(listener.family != AF_UNIX for listener in self.sockets):
+            # A client that connects by TCP would try again for seconds, so each request gets a response instead.
+            return
+        # gunicorn accepts connections while there are fewer than this.
+        self.worker_connections = 0 if limit.is_exceeded else self.cfg.worker_connections
+        if limit.is_exceeded != self._is_backlog_short and (limit.is_exceeded or not limit.is_overloaded):
+            self._is_backlog_short = limit.is_exceeded
+            for listener in self.sockets:
+                # All processes share the sockets.
+                listener.listen(OVERLOAD_BACKLOG if limit.is_exceeded else self.cfg.backlog)
+
     def _refuse_overdue(self) -> None:
+        self._forget_started()
         while self._queued:
             conn, future = self._queued[0]
             if _is_pending(future) and not _is_overdue(conn):
@@ -172,6 +209,19 @@ class BufferingWorker(RespondingWorker):
         if not conn.reader.is_complete:
             conn.reader.skip_body()
         self._start(self._refusal_pool, conn)
+
+    def _refuse_now(self, conn: Connection) -> None:
+        """Send an error response without a thread, which costs a fraction of a lookup, and close the connection."""
+        context = RequestContext(conn.reader.head.identity)
+        context.status = int(OVERLOADED.status[:3])
+        self.wsgi.refuse(context)
+        self._refused.inc()
+        counts.ERRORS.labels(OVERLOADED.code).inc()
+        try:
+            conn.sock.send(OVERLOADED.to_bytes(context.request_id, context.method), MSG_DONTWAIT)
+        except OSError as error:
+            logger.debug("An error response could not be sent: %s", error)
+        self._close(conn)
 
     def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> Future[bool]:
         future = pool.submit(self.handle, conn)

@@ -87,7 +87,12 @@ LOOKUPS_FINISHED = number_of(_counter("cdb_lookups_finished_total", "Lookup quer
 
 QUEUE = _histogram("cdb_queue_seconds", "Time that requests waited for a thread.", "pool", QUEUE_SECONDS)
 QUEUE_TIMEOUTS = _counter(
-    "cdb_queue_timeouts_total", "Requests rejected because they had waited too long for a thread.", "pool"
+    "cdb_queue_timeouts_total",
+    "Requests rejected because they had waited, or would wait, too long for a thread.",
+    "pool",
+)
+OVERLOAD_SECONDS = _counter(
+    "cdb_overload_seconds_total", "Time, summed over the processes, during which further lookups were rejected.", "pool"
 )
 
 CHANGES = _counter("cdb_changes_total", "Committed changes of global tags, by action.", "action")

@@ -1,17 +1,21 @@
-"""The responses of the service under load from half of its capacity to ten times the capacity.
+"""The responses of the service under load from half of its capacity to ten times the capacity, and to a burst.
 
 `make serve`, lookups at random moments in the largest tag. First the capacity is measured: the largest rate of responses
 with a fixed number of connections. Then clients that pause for random times offer a multiple of it. They do not wait for
 each other, so that a slow service does not reduce the offered rate, except for the clients in its queue. Responses and
-their times are those in nginx's access log for the last part of each run, when the queue has reached its length.
+their times are those in nginx's access log for the last part of each run, when the queue has reached its length. At the
+end, very many jobs start at once, of which all must get their responses.
 """
 
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
-from loadtests import usage, wrk
+from loadtests import burst, usage, wrk
 from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.bench.harness import Harness
+from loadtests.recording import outcome
 from loadtests.reporting import plots
 from loadtests.reporting.figures import ratio
 from loadtests.reporting.result import Result, Table, Target
@@ -19,13 +23,13 @@ from loadtests.reporting.summaries import percentiles_of
 from loadtests.service import Service, running
 
 TITLE = "Overload"
-# The number of requests that nginx queues; further requests get 504 (retry later).
-QUEUE = 10_200
 # Clients in addition to those that wait in the queue.
 CLIENTS = 2000
 FACTORS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
-# The time until the queue has reached its length.
-SETTLE_SECONDS = 8
+# The defaults of CDB_OVERLOAD_WAIT_SECONDS, and of CDB_BURST_SECONDS with the time to empty the queue of that time.
+WAIT_SECONDS, SETTLE_SECONDS = 1, 20
+# The longest time that 99 % of the accepted lookups may take, in seconds.
+MOST_P99_SECONDS = 3
 # The log of the last second has clients that disconnected because the run was over.
 END_SECONDS = 1
 RATES = {"answered_per_s": "answered/s", "status_504_per_s": "504/s"}
@@ -47,13 +51,22 @@ def measure(harness: Harness, result: Result) -> None:
             harness.say(f"overload: {factor} × capacity")
             result.raw.append(_offer(harness, service, url, factor, capacity))
             _wait_until_idle(service)
+        harness.say(f"overload: burst of {harness.sizes.jobs:,}")
+        options = {"jobs": harness.sizes.jobs, "scenario": tag, "global-tag": tag, "major": 2**30, "minor": 0}
+        with tempfile.TemporaryDirectory(dir=harness.data) as directory:
+            recording = burst.run(service.host, Path(directory), options)
     _show(result, capacity)
+    found = burst.figures_of(recording, harness.sizes.jobs)
+    shown = {name: name for name in (*burst.SHOWN, "other")} | burst.MEASURED
+    result.tables.append(Table.of(f"A burst of {harness.sizes.jobs:,} jobs", [found], shown))
+    unanswered = harness.sizes.jobs - found[outcome.OK]
+    result.targets.append(Target("jobs of the burst without a correct response", unanswered, 0, at_most=True))
 
 
 def _offer(harness: Harness, service: Service, url: str, factor: float, capacity: float) -> dict[str, Any]:
     seconds, excess, path = harness.sizes.overload_seconds, factor - 1, harness.data / "serve" / "access.log"
-    # Under overload, QUEUE clients wait in the queue, and the others offer the excess.
-    clients = CLIENTS if excess <= 0 else QUEUE + CLIENTS
+    # Under overload, some clients wait in the queue, and the others offer the excess.
+    clients = CLIENTS if excess <= 0 else int(capacity * WAIT_SECONDS) + CLIENTS
     pause = 1000 * CLIENTS / (capacity * (factor if excess <= 0 else excess))
     whole = SETTLE_SECONDS + seconds + END_SECONDS
     with usage.peak_of_workers(service.application(), recursive=True) as memory:
@@ -102,7 +115,9 @@ def _show(result: Result, capacity: float) -> None:
     result.plots.append(plots.lines("Offered against answered", series, **axes))
     lost = sum(row["dropped"] + row["other"] for row in result.raw)
     share = result.raw[-1]["share"]
+    longest = max(row["p99_ms"] for row in result.raw if row["factor"] > 1) / 1000
     result.targets += [
+        Target("p99 of accepted lookups above the capacity, seconds", longest, MOST_P99_SECONDS, at_most=True),
         Target("answered at ten times the capacity ÷ most answered", share, 0.8, at_most=False),
         Target("dropped or other than 200 and 504", lost, 0, at_most=True),
     ]

@@ -1,0 +1,162 @@
+"""An overload of lookups: after a burst, those that would wait too long are refused at once, and no other request."""
+
+import http.client
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+
+import psycopg2
+import pytest
+
+from cdb.env import ROOT
+from loadtests.service import free_port
+from tests.e2e.behind_nginx import PREFIX
+from tests.e2e.counting import Metrics, eventually
+from tests.e2e.service import JobClient, Service
+
+SETTINGS = {
+    "CDB_WORKERS": "1",
+    "CDB_THREADS": "2",
+    "CDB_BURST_SECONDS": "2",
+    "CDB_OVERLOAD_WAIT_SECONDS": "1",
+    "CDB_LOOKUP_TIMEOUT_SECONDS": "60",
+    "CDB_QUEUE_TIMEOUT_SECONDS": "60",
+}
+WAITING, REFUSED = 40, 30
+
+
+@contextmanager
+def no_lookup_finishes(service):
+    """Inside the block lookups wait for a lock that another connection holds."""
+    with closing(psycopg2.connect(f"postgresql://cdb@/cdb?host={service.data}/postgres/socket")) as holder:
+        holder.cursor().execute('LOCK TABLE "PayloadIOV" IN ACCESS EXCLUSIVE MODE')
+        yield
+        holder.rollback()
+
+
+def look_up(port, moment):
+    return JobClient(port).call("GET", f"payloadiovs/?gtName=tiny&majorIOV=5&minorIOV={moment}")
+
+
+def refused(port, moment):
+    """The error code of a lookup that must be refused."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    with closing(connection):
+        connection.request("HEAD", f"{PREFIX}payloadiovs/?gtName=tiny&majorIOV=5&minorIOV={moment}")
+        response = connection.getresponse()
+        assert (response.status, response.read()) == (504, b"")
+        assert int(response.getheader("Retry-After")) >= 1
+    status, document = look_up(port, moment)
+    assert status == 504
+    return document["code"]
+
+
+def health(port):
+    """The status of a health check."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        connection.request("GET", "/health/live", headers={"Host": "localhost"})
+        return connection.getresponse().status
+
+
+def burst(port, moments):
+    """The statuses of very many lookups at the same time."""
+    with ThreadPoolExecutor(200) as pool:
+        return set(pool.map(lambda moment: look_up(port, moment)[0], moments))
+
+
+def overload(service, port, code, then):
+    """Let lookups wait until further ones are refused with that code, and call `then` meanwhile.
+
+    Returns the statuses of all that waited; the first `WAITING` were there before the overload.
+    """
+    with ThreadPoolExecutor(WAITING + 400) as pool:
+        with no_lookup_finishes(service):
+            waiting = [pool.submit(look_up, port, moment) for moment in range(WAITING)]
+            deadline = time.monotonic() + 50
+            # Until then, further ones wait as well: some in the kernel's queue.
+            while not any(
+                one.done() and one.result()[0] == 504 and one.result()[1]["code"] == code for one in waiting[WAITING:]
+            ):
+                assert time.monotonic() < deadline
+                waiting.append(pool.submit(look_up, port, len(waiting)))
+                time.sleep(0.02)
+            then()
+        return [one.result()[0] for one in waiting]
+
+
+@pytest.fixture(scope="module")
+def limited(new_directory, needs_packages):
+    """`make serve` with these settings."""
+    with Service(new_directory() / "data", "serve", **SETTINGS).running() as service:
+        yield service
+
+
+def test_nginx_refuses_lookups_during_an_overload_and_accepts_bursts_again_after_it(limited):
+    codes = set()
+
+    def ask():
+        codes.update(refused(limited.port, 10_000 + number) for number in range(REFUSED))
+
+    statuses = overload(limited, limited.port, "service_unavailable", ask)
+    assert codes == {"service_unavailable"}
+    assert set(statuses[:WAITING]) == {200}
+    assert Metrics(limited.port).sum("cdb_overload_seconds_total", pool="lookups") > 0
+    eventually(lambda: burst(limited.port, range(20_000, 20_400)), {200})
+
+
+def test_a_worker_that_is_killed_during_an_overload_leaves_no_short_queue(limited):
+    def kill():
+        processes = limited.programs("gunicorn_master lookups")
+        for process in processes:
+            if process.ppid() in {other.pid for other in processes}:
+                process.kill()
+
+    overload(limited, limited.port, "service_unavailable", kill)
+    eventually(lambda: burst(limited.port, range(20_000, 20_400)), {200})
+
+
+@pytest.fixture
+def lookups_over_tcp(fresh):
+    """A service, and the port of another gunicorn instance that has only lookups, as in a container."""
+    service = fresh(**SETTINGS).start()
+    port = free_port()
+    url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
+    command = [sys.executable, "-m", "cdb.serving.gunicorn_master", "lookups", "--bind", f"127.0.0.1:{port}"]
+    environment = service.environment | {"DATABASE_URL": url, "CDB_DATA_DIR": str(service.data / "second")}
+    process = subprocess.Popen([*command, "--workers", "1"], cwd=ROOT, env=environment, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                assert look_up(port, 0)[0] == 200
+                break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        yield service, port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_gunicorn_refuses_lookups_that_arrive_by_tcp_but_no_health_checks(lookups_over_tcp):
+    service, port = lookups_over_tcp
+    codes, healths = set(), []
+    with ThreadPoolExecutor(1) as pool:
+
+        def ask():
+            codes.update(refused(port, 10_000 + number) for number in range(REFUSED))
+            healths.append(pool.submit(health, port))
+
+        statuses = overload(service, port, "overloaded", ask)
+        assert healths[0].result() == 200
+    assert codes == {"overloaded"}
+    assert set(statuses[:WAITING]) == {200}
+    # Both requests of each refusal, and those that ended the wait for the overload.
+    metrics, number = Metrics(port), 2 * REFUSED + statuses.count(504)
+    assert metrics.sum("cdb_errors_total", code="overloaded") == number
+    assert metrics.sum("cdb_queue_timeouts_total", pool="lookups") == number
+    assert metrics.sum("cdb_requests_total", status="504") == number
+    assert look_up(port, 20_000)[0] == 200
