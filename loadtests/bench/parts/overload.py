@@ -23,8 +23,9 @@ from loadtests.reporting.summaries import percentiles_of
 from loadtests.service import Service, running
 
 TITLE = "Overload"
-# Clients in addition to those that wait in the queue.
-CLIENTS = 2000
+# Clients in addition to those that wait in the queue, and the longest mean pause of a client before a request. Pauses are
+# up to twice as long, and nginx closes a connection on which no request has begun after 15 s.
+CLIENTS, LONGEST_PAUSE_SECONDS = 2000, 5
 FACTORS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
 # The defaults of CDB_OVERLOAD_WAIT_SECONDS, and of CDB_BURST_SECONDS with the time to empty the queue of that time.
 WAIT_SECONDS, SETTLE_SECONDS = 1, 20
@@ -65,13 +66,14 @@ def measure(harness: Harness, result: Result) -> None:
 
 def _offer(harness: Harness, service: Service, url: str, factor: float, capacity: float) -> dict[str, Any]:
     seconds, excess, path = harness.sizes.overload_seconds, factor - 1, harness.data / "serve" / "access.log"
-    # Under overload, some clients wait in the queue, and the others offer the excess.
-    clients = CLIENTS if excess <= 0 else int(capacity * WAIT_SECONDS) + CLIENTS
-    pause = 1000 * CLIENTS / (capacity * (factor if excess <= 0 else excess))
+    # Under overload, some clients wait in the queue, and those that pause offer the excess.
+    rate = capacity * (factor if excess <= 0 else excess)
+    pausing = min(CLIENTS, LONGEST_PAUSE_SECONDS * rate)
+    clients = int(pausing if excess <= 0 else pausing + capacity * WAIT_SECONDS)
     whole = SETTLE_SECONDS + seconds + END_SECONDS
     with usage.peak_of_workers(service.application(), recursive=True) as memory:
         offset, since = size_of(path), time.time() + SETTLE_SECONDS
-        load = wrk.run(url, seconds=whole, connections=clients, pause_milliseconds=pause)
+        load = wrk.run(url, seconds=whole, connections=clients, pause_milliseconds=1000 * pausing / rate)
     time.sleep(FLUSH_SECONDS)
     log = AccessLog.read(path, offset)
     sent = (log.ends >= since) & (log.ends < since + seconds)
