@@ -56,6 +56,8 @@ class Route:
 
 # The query string of a lookup in the tests of query budgets.
 MOMENT = "gtName=tag0&majorIOV=1&minorIOV=0"
+# That of the IOVs that start in a range.
+RANGE = "gtName=tag0&startMajorIOV=0&startMinorIOV=0&endMajorIOV=-1&endMinorIOV=-1"
 
 # In the order of the API documentation.
 ROUTES = (
@@ -123,6 +125,10 @@ ROUTES = (
         "payload_iovs.PayloadIOVListView", ("piov", "payload-iovs"),
         queries={"": 4, "page=1": 6, "page=1&payload_list={list_name}": 5},
         writes=Role.CONTRIBUTOR,
+    ),
+    Route(
+        "payload_iovs.PayloadIOVRangeView", ("payloadiovsrange/", "payload-iovs/starts/"),
+        queries={RANGE: 6, f"{RANGE}&rev=2": 6},
     ),
     Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach"), writes=Role.CONTRIBUTOR),
     Route("payload_iovs.PayloadIOVByIdView", ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>"), queries={"": 1}),

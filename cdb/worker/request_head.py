@@ -15,7 +15,7 @@ VERSION_1_1 = re.compile(rb"[^\r\n]* http/1\.1\r\n")
 # Short reads at other paths, such as some aliases of these, count as long.
 LONG_READ = re.compile(
     rb"(get|head) (?!/health/|/metrics|/api/cdb_rest/("
-    rb"payloadiovs|payload-iovs/query|gtpayloadlists/|(piov|payload-iovs)/[0-9]+[ /?]|"
+    rb"payloadiovs(?!range)|payload-iovs/query|gtpayloadlists/|(piov|payload-iovs)/[0-9]+[ /?]|"
     rb"(gtstatus|pt|payload-types|globaltags)[ /?]))"
 )
 HEALTH_CHECK = re.compile(rb"(get|head) /health/")

@@ -12,11 +12,12 @@ from rest_framework.response import Response
 
 from cdb_rest.api import streams
 from cdb_rest.api.conversion import documents_from
-from cdb_rest.api.documents import GlobalTagItem, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument
+from cdb_rest.api.documents import Document, GlobalTagItem, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument
 from cdb_rest.api.json_stream import UNBUFFERED, can_detect_truncation, nested, respond
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
-from cdb_rest.history.contents import PastList, past_counts, past_iovs, past_lists, past_tag
+from cdb_rest.domain.moment import Moment
+from cdb_rest.history.contents import ALL_STARTS, PastList, past_counts, past_iovs, past_lists, past_tag
 from cdb_rest.history.revisions import Past, find_past
 from cdb_rest.http.caching import REVISION_HEADER, headers_of
 from cdb_rest.lookup.model import past_state
@@ -82,8 +83,8 @@ def _columns_of_tag(past: Past) -> dict[str, Any]:
     }
 
 
-def _nested_tag(past: Past) -> Iterable[bytes]:
-    lists = past_lists(past)
+def documents_of_lists(past: Past, lists: list[PastList]) -> Iterator[Document]:
+    """The nested documents of a tag's payload lists, without their IOVs."""
     columns = (
         {
             "id": one.id,
@@ -94,15 +95,23 @@ def _nested_tag(past: Past) -> Iterable[bytes]:
         }
         for one in lists
     )
-    iovs = streams.ByParent(documents_from(PayloadIOVDocument, _columns_of_iovs(lists)), "payload_list")
-    return nested(
-        next(documents_from(NestedGlobalTag, [_columns_of_tag(past)])),
-        "payload_lists",
-        (streams.with_iovs(found, iovs) for found in documents_from(NestedPayloadList, columns)),
+    return documents_from(NestedPayloadList, columns)
+
+
+def documents_of_iovs(lists: list[PastList], starts: tuple[Moment, Moment] = ALL_STARTS) -> Iterator[Document]:
+    """The documents of the payload lists' IOVs that start in a range, in the order of the lists and then by start."""
+    names = {one.id: one.name for one in lists}
+    rows = past_iovs(lists, starts)
+    return documents_from(
+        PayloadIOVDocument, (row | {"payload_list__name": names[row["payload_list_id"]]} for row in rows)
     )
 
 
-def _columns_of_iovs(lists: list[PastList]) -> Iterator[dict[str, Any]]:
-    names = {one.id: one.name for one in lists}
-    for row in past_iovs(lists):
-        yield row | {"payload_list__name": names[row["payload_list_id"]]}
+def _nested_tag(past: Past) -> Iterable[bytes]:
+    lists = past_lists(past)
+    iovs = streams.ByParent(documents_of_iovs(lists), "payload_list")
+    return nested(
+        next(documents_from(NestedGlobalTag, [_columns_of_tag(past)])),
+        "payload_lists",
+        (streams.with_iovs(found, iovs) for found in documents_of_lists(past, lists)),
+    )

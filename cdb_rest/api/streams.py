@@ -114,6 +114,10 @@ class ByParent:
         self._parent_key = parent_key
         self._next = next(self._documents, None)
 
+    def has(self, parent: Document) -> bool:
+        """Whether `parent`, which is the next one in the order of the stream, has documents."""
+        return self._next is not None and bool(self._next[self._parent_key] == parent["name"])
+
     def of(self, parent: Document) -> Iterator[Document]:
         """The documents of `parent`; it may have none.
 

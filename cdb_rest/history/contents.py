@@ -12,6 +12,7 @@ from django.db import connection
 from cdb_rest import named_sql
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.errors import RevisionPrunedError
+from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.history.revisions import Past
 from cdb_rest.models import payload_columns
 
@@ -19,6 +20,8 @@ PAYLOAD_LISTS = named_sql.load("past_payload_lists")
 PAYLOAD_IOVS = payload_columns.load("past_payload_iovs")
 COUNTS = named_sql.load("past_counts")
 GLOBAL_TAG = named_sql.load("past_global_tag")
+# A range that contains the starts of all IOVs.
+ALL_STARTS = (Moment(0, 0), END_OF_TIME)
 
 
 class PastList(NamedTuple):
@@ -69,13 +72,19 @@ def past_counts(past: Past) -> tuple[int, int]:
     return lists, iovs
 
 
-def past_iovs(lists: Sequence[PastList]) -> Iterator[dict[str, Any]]:
+def past_iovs(lists: Sequence[PastList], starts: tuple[Moment, Moment] = ALL_STARTS) -> Iterator[dict[str, Any]]:
     """The IOVs of the lists in their versions, in the order of the lists and then by start, by columns.
 
-    They have the columns of `PayloadIOV`, except `updated` and `added_in`. Read with a server-side cursor, so that the
-    memory is limited; the caller must be in a transaction.
+    `starts` are the first and the last moment at which they may start. They have the columns of `PayloadIOV`, except
+    `updated` and `added_in`. Read with a server-side cursor, so that the memory is limited; the caller must be in a
+    transaction.
     """
-    values = {"list_ids": [one.id for one in lists], "versions": [one.version for one in lists]}
+    values = {
+        "list_ids": [one.id for one in lists],
+        "versions": [one.version for one in lists],
+        "first": starts[0].combined,
+        "last": starts[1].combined,
+    }
     yield from stream_rows(PAYLOAD_IOVS, values)
 
 

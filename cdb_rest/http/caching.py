@@ -71,6 +71,11 @@ class Resource(NamedTuple):
         return cls._of_tag(name, as_of, "gtPayloadLists")
 
     @classmethod
+    def range(cls, name: str, as_of: AsOf | None, *selection: Any) -> "Resource":
+        """The IOVs of a tag in a range. `selection` is what decides it besides the state, as for `digest_of`."""
+        return cls._of_tag(name, as_of, "range", *selection)
+
+    @classmethod
     def export(cls, name: str, as_of: AsOf, *selection: Any) -> "Resource":
         """An export of the past. `selection` is what decides it besides the state, as for `digest_of`."""
         return cls._of_tag(name, as_of, "export", *selection)

@@ -1,30 +1,45 @@
 """Payload IOVs: payload files, each with the interval of moments in which it is valid."""
 
-from django.http import HttpResponseBase
+from django.conf import settings
+from django.http import HttpResponseBase, QueryDict
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from cdb_rest.api import streams
+from cdb_rest.api import ranges, streams
 from cdb_rest.api.browsers import PAYLOAD_IOVS
 from cdb_rest.api.conversion import document, document_of
-from cdb_rest.api.descriptions import in_path, request_example, response_example
-from cdb_rest.api.documents import PayloadIOVDocument, Statement
-from cdb_rest.api.examples import PAYLOAD_IOV, page_of
+from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, in_path, request_example, required, response_example
+from cdb_rest.api.documents import NestedPayloadList, PayloadIOVDocument, Statement
+from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, PAYLOAD_IOV, page_of
 from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.plans import AttachedIOV, cuts_document
+from cdb_rest.api.ranges import Range
 from cdb_rest.api.writes import read_origin
-from cdb_rest.domain.errors import PayloadIOVNotFoundError
+from cdb_rest.domain.errors import InvalidInputError, PayloadIOVNotFoundError
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
+from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.models import PayloadIOV
 from cdb_rest.parsing.fields import read_body
-from cdb_rest.parsing.parameters import parse_moment, parse_number
+from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_number
 from cdb_rest.services import payload_iovs
 
 # A string, because JavaScript would round the largest number, which stands for an open end.
 DIGITS = {"type": "string", "pattern": "^[0-9]{1,19}$"}
+
+START, END = ("startMajorIOV", "startMinorIOV"), ("endMajorIOV", "endMinorIOV")
+# As an end: no limit.
+UNLIMITED = "-1"
+END_NUMBER = NUMBER | {"minimum": -1}
+RANGE = [
+    required("gtName", TEXT, "Name of the global tag.", "tiny"),
+    required("startMajorIOV", NUMBER, "Major part of the first moment.", 0),
+    required("startMinorIOV", NUMBER, "Minor part of the first moment.", 0),
+    required("endMajorIOV", END_NUMBER, "Major part of the last moment; -1: the range has no end.", 1),
+    required("endMinorIOV", END_NUMBER, "Minor part of the last moment; -1: the last one of the major part.", -1),
+]
 
 
 class PayloadIOVListView(APIView):
@@ -85,6 +100,27 @@ class PayloadIOVByIdView(APIView):
         if found is None:
             raise PayloadIOVNotFoundError(number)
         return Response(found)
+
+
+class PayloadIOVRangeView(APIView):
+    """The payload lists of the global tag, each with its IOVs that start in the range, ordered by start.
+
+    The range includes both of its ends. Payload lists without such an IOV are left out. An IOV that started before the
+    range is not included, even if it is valid in it.
+    """
+
+    @extend_schema(
+        summary="List the IOVs that start in a range",
+        parameters=[*RANGE, *AS_OF],
+        responses=NestedPayloadList(many=True),
+        examples=[response_example(NESTED_PAYLOAD_LIST)],
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        asked = _read_range(request.query_params)
+        parts = (*asked.first, *asked.last, settings.CDB_IOV_MODE)
+        resource = Resource.range(asked.tag, asked.as_of, *parts)
+        not_modified = conditional_get(request.META, resource)
+        return not_modified or ranges.payload_lists(request, asked, resource.digest)
 
 
 class PayloadIOVAttachView(APIView):
@@ -148,3 +184,18 @@ class PayloadIOVDeleteView(APIView):
             global_tag=global_tag, payload_type=payload_type, start=start, end=end, origin=read_origin(request)
         )
         return Response({"detail": f"Payload IOV from {start} to {end} of {payload_type} in {global_tag} deleted."})
+
+
+def _read_range(query: QueryDict) -> Range:
+    tag = query.get("gtName")
+    if not tag:
+        raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})
+    first = parse_moment(START, (query.get(START[0]), query.get(START[1])))
+    major, minor = query.get(END[0]), query.get(END[1])
+    if major == UNLIMITED:
+        major, minor = str(OPEN), UNLIMITED
+    last = parse_moment(END, (major, str(OPEN) if minor == UNLIMITED else minor))
+    if last < first:
+        message = f"The range from {first} to {last} is empty."
+        raise InvalidInputError(message, {END[0]: [message]})
+    return Range(tag, first, last, parse_as_of(query))

@@ -1,0 +1,117 @@
+"""The IOVs of a global tag that start in a range of moments, compared with a model in plain Python."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdb_rest.domain.moment import OPEN, Moment
+from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from tests.api.cached import insert
+from tests.api.shapes import IOV, NESTED_LIST, keys
+from tests.builders import Builder
+from tests.profiles import examples
+
+pytestmark = pytest.mark.django_db(transaction=True)
+parametrize = pytest.mark.parametrize
+
+PATHS = ["payloadiovsrange/", "payloadiovsrange", "payload-iovs/starts/", "payload-iovs/starts"]
+NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([10**9, 2**53 + 1, OPEN - 1, OPEN]))
+MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
+LISTS = st.lists(st.sets(MOMENTS, max_size=6), min_size=1, max_size=4)
+ENDS = st.tuples(st.one_of(NUMBERS, st.just(-1)), st.one_of(NUMBERS, st.just(-1)))
+
+
+def query(start, end=(-1, -1), tag="tag"):
+    values = dict(zip(("startMajorIOV", "startMinorIOV", "endMajorIOV", "endMinorIOV"), (*start, *end), strict=True))
+    return "&".join([f"?gtName={tag}", *(f"{name}={value}" for name, value in values.items())])
+
+
+def starts(document):
+    """The names of the lists with the starts of their IOVs."""
+    return [(one["name"], [(iov["major_iov"], iov["minor_iov"]) for iov in one["payload_iov"]]) for one in document]
+
+
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck), deadline=None)
+@given(lists=LISTS, start=MOMENTS, end=ENDS)
+def test_the_iovs_are_those_of_a_model(api, lists, start, end):
+    last = (end[0], OPEN if end[1] == -1 else end[1]) if end[0] != -1 else (OPEN, OPEN)
+    build = Builder()
+    tag = build.tag()
+    expected = []
+    try:
+        for number, moments in enumerate(lists):
+            made = build.list(tag, f"type {number}")
+            for moment in moments:
+                build.iov(made, moment)
+            if found := sorted(moment for moment in moments if start <= moment <= last):
+                expected.append((made.name, found))
+        # IOVs of other tags, and of none, are not included.
+        build.iov(build.list(build.tag("other")), start)
+        build.iov(build.list(), start)
+        response = api.get(PATHS[0] + query(start, end))
+        if last < start:
+            assert "endMajorIOV" in response.error(400, "invalid_input")
+        else:
+            assert starts(response.ok()) == expected
+    finally:
+        PayloadIOV.objects.all().delete()
+        PayloadList.objects.all().delete()
+        GlobalTag.objects.all().delete()
+
+
+@parametrize("path", PATHS)
+def test_the_documents_are_nested_lists(api, world, path):
+    [one] = api.get(path + query((0, 0), tag="run24")).ok()
+    assert keys(one) == NESTED_LIST
+    assert [keys(iov) for iov in one["payload_iov"]] == [IOV, IOV]
+    assert [one] == [found for found in api.get("globalTag/run24").ok()["payload_lists"] if found["payload_iov"]]
+
+
+def test_a_range_is_compared_by_moments_and_not_by_their_halves(api, build):
+    made = build.list(build.tag())
+    for moment in ((1, 90), (2, 5), (3, 1)):
+        build.iov(made, moment)
+    assert starts(api.get(PATHS[0] + query((1, 50), (3, 0))).ok()) == [(made.name, [(1, 90), (2, 5)])]
+
+
+def test_faults_get_a_clear_error(api, tag):
+    path, whole = PATHS[0], query((0, 0))
+    api.get(path + query((0, 0), tag="missing")).error(404, "global_tag_not_found")
+    api.get(path + query((0, 0), tag="")).error(400, "invalid_input")
+    for name in ("startMajorIOV", "startMinorIOV", "endMajorIOV", "endMinorIOV"):
+        for value in ("", "abc", "-2", str(2**63), None):
+            left = "&".join(part for part in whole[1:].split("&") if not part.startswith(name))
+            # Without an end of the major number, its minor number does not matter.
+            left = left.replace("endMajorIOV=-1", "endMajorIOV=7")
+            document = api.get(f"{path}?{left}" + ("" if value is None else f"&{name}={value}")).error(
+                400, "invalid_input"
+            )
+            assert name in document
+    # Existing clients may send unknown parameters.
+    assert len(api.get(f"{path}{whole}&anything=1").ok()) == 1
+
+
+def test_the_past_has_the_same_bytes_as_then(api, tag):
+    kept = {}
+    ranges = [query((0, 0)), query((2, 0), (4, -1)), query((3, 1), (3, 1))]
+    for number, moment in enumerate([(2, 0), (4, 7), (3, 1), (2, 0)], 2):
+        insert(api, f"url{number}", [*moment])
+        revision = int(api.get("globalTag/tag?light").headers["CDB-Revision"])
+        kept[revision] = [api.get(PATHS[0] + one).content for one in ranges]
+    assert len({tuple(found) for found in kept.values()}) == len(kept)
+    for revision, found in kept.items():
+        assert [api.get(f"{PATHS[0]}{one}&rev={revision}").content for one in ranges] == found
+    api.get(f"{PATHS[0]}{ranges[0]}&rev=99").error(404, "revision_not_found")
+
+
+def test_it_is_revalidated_without_reading_the_iovs(api, tag, django_assert_num_queries):
+    insert(api, "a", [1, 0])
+    path = PATHS[0] + query((0, 0))
+    first = api.get(path)
+    assert first.headers["CDB-Revision"] and "no-cache" in first.headers["Cache-Control"]
+    other = api.get(PATHS[0] + query((0, 1)))
+    assert other.headers["ETag"] != first.headers["ETag"]
+    with django_assert_num_queries(1):
+        assert api.get(path, **{"If-None-Match": first.headers["ETag"]}).status == 304
+    insert(api, "b", [2, 0])
+    assert api.get(path, **{"If-None-Match": first.headers["ETag"]}).status == 200
