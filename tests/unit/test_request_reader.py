@@ -117,6 +117,7 @@ def test_a_client_is_not_told_to_go_on_where_its_body_is_refused_or_its_version_
         ("GET http://localhost/api/cdb_rest/piov/1", True),
         ("GET /api/cdb_rest/piov/1", False),
         ("GET /api/cdb_rest/payloadiovs/?gtName=tiny&majorIOV=1&minorIOV=0", False),
+        ("GET /api/cdb_rest/payloadiovsrange/?gtName=tiny&startMajorIOV=0", True),
         ("GET /api/cdb_rest/globalTags", False),
         ("GET /health/ready", False),
         ("DELETE /api/cdb_rest/deleteGlobalTag/tiny", False),
