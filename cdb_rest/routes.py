@@ -130,6 +130,10 @@ ROUTES = (
         "payload_iovs.PayloadIOVRangeView", ("payloadiovsrange/", "payload-iovs/starts/"),
         queries={RANGE: 6, f"{RANGE}&rev=2": 6},
     ),
+    Route(
+        "payload_iovs.ValidPayloadIOVView", ("payload-iovs/range",),
+        queries={"gtName=tag0": 7, "gtName=tag0&payload_type=Type0&rev=2": 7},
+    ),
     Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach"), writes=Role.CONTRIBUTOR),
     Route("payload_iovs.PayloadIOVByIdView", ("piov/<str:iov_id>", "payload-iovs/<str:iov_id>"), queries={"": 1}),
     Route(

@@ -93,6 +93,25 @@ class PayloadIOVDocument(Shape):
     inserted = serializers.DateTimeField(source="created")
 
 
+class ValidPayloadIOV(Shape):
+    """A payload IOV with the part of a window in which it is valid: `since` and `until`, each as [major, minor].
+
+    The end of the part is written like the ends of IOVs: exclusive or inclusive, depending on the mode.
+    """
+
+    payload_type = serializers.CharField()
+    payload_url = serializers.CharField()
+    checksum = serializers.CharField()
+    size = serializers.IntegerField()
+    major_iov = serializers.IntegerField()
+    minor_iov = serializers.IntegerField()
+    major_iov_end = serializers.IntegerField()
+    minor_iov_end = serializers.IntegerField()
+    revision = serializers.CharField(allow_null=True)
+    since = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
+    until = serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
+
+
 class PayloadListDocument(Shape):
     """A payload list as a write returns it."""
 

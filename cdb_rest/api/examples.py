@@ -36,6 +36,12 @@ PAYLOAD_IOV = {
     "revision": "1",
     "inserted": TIME,
 }
+VALID_PAYLOAD_IOV = {"payload_type": "Pixel_Alignment"} | {
+    name: PAYLOAD_IOV[name]
+    for name in (
+        "payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "revision",
+    )
+} | {"since": [1, 0], "until": [14, 2459]}  # fmt: skip
 PAYLOAD_LIST = {
     "id": 1,
     "name": "Pixel_Alignment_1",

@@ -1,23 +1,32 @@
-"""Responses for the payload IOVs of a global tag that start in a range of moments, in the present or in the past."""
+"""Responses for the payload IOVs of a global tag in a range of moments, in the present or in the past.
 
-from collections.abc import Generator, Iterator
+All rows of a response come from one snapshot, and it is streamed. With HTTP/1.0 a response has no validators, because a
+truncated one must not be cached. The functions raise `GlobalTagNotFoundError` and the errors of `find_past`.
+"""
+
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
 from cdb_rest.api import past
 from cdb_rest.api.conversion import stream_documents
 from cdb_rest.api.documents import Document, NestedPayloadList, PayloadIOVDocument
+from cdb_rest.api.json import dump
 from cdb_rest.api.json_stream import Element, array, can_detect_truncation, respond
 from cdb_rest.api.streams import ByParent, with_iovs
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import GlobalTagNotFoundError
-from cdb_rest.domain.moment import Moment
+from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.http.caching import REVISION_HEADER, headers_of
 from cdb_rest.lookup.model import State, past_state
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.lookup.queries import find_state
+from cdb_rest.models import PayloadIOV, PayloadList
+from cdb_rest.services.export import Selection, find_source
+from cdb_rest.services.validity import ValidRow, valid_rows
 
 
 class Range(NamedTuple):
@@ -32,15 +41,52 @@ class Range(NamedTuple):
 def payload_lists(request: HttpRequest, asked: Range, digest: str) -> HttpResponseBase:
     """A JSON array of the tag's payload lists, ordered by id, each with its IOVs that start in the range, by start.
 
-    Lists without such an IOV are left out. It is streamed. With HTTP/1.0 it has no validators, because a truncated
-    response must not be cached. Raises `GlobalTagNotFoundError` and the errors of `find_past`.
+    Lists without such an IOV are left out.
     """
+
+    def read() -> tuple[State, Iterator[Element]]:
+        state, lists, iovs = _present(asked) if asked.as_of is None else _past(asked, asked.as_of)
+        return state, _with_iovs(lists, ByParent(iovs, "payload_list"))
+
+    return _respond(request, read, digest)
+
+
+def valid_parts(request: HttpRequest, selection: Selection, digest: str) -> HttpResponseBase:
+    """A JSON array of the IOVs that are valid somewhere in the window, each with the part in which it is valid.
+
+    They are ordered by payload type in byte order, then by start. Also raises the other errors of `find_source`.
+    """
+    mode = Mode(settings.CDB_IOV_MODE)
+
+    def read() -> tuple[State, Iterator[Element]]:
+        source = find_source(selection)
+        if source.past is not None and selection.as_of is not None:
+            state: State | None = past_state(source.past.version, selection.as_of)
+        else:
+            state = find_state(selection.global_tag)
+        if state is None:
+            raise GlobalTagNotFoundError(selection.global_tag)
+        rows = valid_rows(source, selection.window)
+        return state, ((dump(_document(row, mode)),) for row in rows)
+
+    return _respond(request, read, digest)
+
+
+def _document(row: ValidRow, mode: Mode) -> Document:
+    since, until = row.part.on_wire(mode)
+    return row.columns | {"since": list(since), "until": list(until)}
+
+
+def _respond(
+    request: HttpRequest, read: Callable[[], tuple[State, Iterator[Element]]], digest: str
+) -> HttpResponseBase:
+    """A JSON array of the elements that `read` returns, with the caching headers of the state that it read."""
     headers: dict[str, str] = {}
 
     def pieces() -> Generator[bytes]:
-        state, lists, iovs = _present(asked) if asked.as_of is None else _past(asked, asked.as_of)
+        state, elements = read()
         headers.update(headers_of(state, digest))
-        yield from array(_with_iovs(lists, ByParent(iovs, "payload_list")))
+        yield from array(elements)
 
     response = respond(pieces())
     if not can_detect_truncation(request):
@@ -55,17 +101,15 @@ def _with_iovs(lists: Iterator[Document], iovs: ByParent) -> Iterator[Element]:
 
 
 def _present(asked: Range) -> tuple[State, Iterator[Document], Iterator[Document]]:
-    columns = ("id", "status__name", "version", "modified")
-    tag = GlobalTag.objects.filter(name=asked.tag).with_version().values_list(*columns).first()
-    if tag is None:
+    state = find_state(asked.tag)
+    if state is None:
         raise GlobalTagNotFoundError(asked.tag)
-    number, status, version, modified = tag
     iovs = PayloadIOV.objects.filter(
-        payload_list__global_tag=number, comb_iov__range=(asked.first.combined, asked.last.combined)
+        payload_list__global_tag__name=asked.tag, comb_iov__range=(asked.first.combined, asked.last.combined)
     )
     return (
-        State(version, status, modified),
-        stream_documents(NestedPayloadList, PayloadList.objects.filter(global_tag=number).order_by("id")),
+        state,
+        stream_documents(NestedPayloadList, PayloadList.objects.filter(global_tag__name=asked.tag).order_by("id")),
         stream_documents(PayloadIOVDocument, iovs.order_by("payload_list_id", "comb_iov")),
     )
 

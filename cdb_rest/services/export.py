@@ -132,12 +132,13 @@ def export(
                 )
             cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_EXPORT_TIMEOUT_SECONDS * 1000)})
         statement = STATEMENTS[form].replace("{rows}", source.rows)
-        values = _window(selection.window) | dict(source.values)
+        values = window_values(selection.window) | dict(source.values)
         with counts.EXPORTS.track_inprogress(), stream_copy(statement, values) as chunks:
             yield from chunks
 
 
-def _window(window: Interval) -> dict[str, object]:
+def window_values(window: Interval) -> dict[str, object]:
+    """The parameters of the rows of a source for a window."""
     since: Moment = window.start
     return {
         "since": since.combined,

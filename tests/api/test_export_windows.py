@@ -69,7 +69,7 @@ def explain(rows, values):
         cursor.execute("SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0")
         cursor.execute("SET LOCAL min_parallel_table_scan_size = 0; SET LOCAL min_parallel_index_scan_size = 0")
         cursor.execute(service.SETTINGS, {"milliseconds": "1000"})
-        cursor.execute(f"EXPLAIN (FORMAT JSON) {rows}", service._window(ALWAYS) | values)
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {rows}", service.window_values(ALWAYS) | values)
         return cursor.fetchone()[0][0]["Plan"]
 
 

@@ -1,10 +1,10 @@
-"""The IOVs of a global tag that start in a range of moments, compared with a model in plain Python."""
+"""The IOVs of a global tag in a range of moments, compared with models in plain Python."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.domain.moment import OPEN, Moment
+from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from tests.api.cached import insert
 from tests.api.shapes import IOV, NESTED_LIST, keys
@@ -115,3 +115,69 @@ def test_it_is_revalidated_without_reading_the_iovs(api, tag, django_assert_num_
         assert api.get(path, **{"If-None-Match": first.headers["ETag"]}).status == 304
     insert(api, "b", [2, 0])
     assert api.get(path, **{"If-None-Match": first.headers["ETag"]}).status == 200
+
+
+ROWS = st.lists(
+    st.tuples(MOMENTS, st.one_of(MOMENTS, st.just(Moment(OPEN, OPEN)))), max_size=6, unique_by=lambda row: row[0]
+)
+
+
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck), deadline=None)
+@given(lists=st.lists(ROWS, min_size=1, max_size=3), since=MOMENTS, until=MOMENTS, mode=st.sampled_from(Mode))
+def test_the_parts_are_those_of_a_model(api, settings, lists, since, until, mode):
+    settings.CDB_IOV_MODE = mode.value
+    window = Interval.from_wire(since, until, mode)
+    build = Builder()
+    tag = build.tag()
+    expected = []
+    try:
+        for number, rows in enumerate(lists):
+            made = build.list(tag, f"type {number}")
+            intervals = [
+                (Interval.from_wire(*row, mode), row)
+                for row in sorted(rows)
+                if not Interval.from_wire(*row, mode).is_empty
+            ]
+            for place, (own, row) in enumerate(intervals):
+                build.iov(made, *row)
+                following = intervals[place + 1][0].start if place + 1 < len(intervals) else AFTER_ALL
+                part = Interval(max(own.start, window.start), min(own.end, following, window.end))
+                if not part.is_empty:
+                    expected.append((f"type {number}", row[0], part))
+        response = api.get(f"payload-iovs/range?gtName=tag&since={since[0]},{since[1]}&until={until[0]},{until[1]}")
+        if window.is_empty:
+            response.error(400, "invalid_input")
+            return
+        found = [
+            (one["payload_type"], (one["major_iov"], one["minor_iov"]), one["since"], one["until"])
+            for one in response.ok()
+        ]
+        assert found == [(kind, start, *map(list, part.on_wire(mode))) for kind, start, part in expected]
+        # A strict lookup at the ends of the parts returns the same IOVs.
+        for kind, start, part in expected:
+            inside = part.on_wire(Mode.DISCRETE)
+            for moment in {inside[0], inside[1]}:
+                rows = api.get(f"payloadiovs/?gtName=tag&majorIOV={moment[0]}&minorIOV={moment[1]}&strict=1").ok()
+                assert [kind, *start] in [[row[0], row[4], row[5]] for row in rows]
+    finally:
+        PayloadIOV.objects.all().delete()
+        PayloadList.objects.all().delete()
+        GlobalTag.objects.all().delete()
+
+
+def test_the_parts_of_the_past_have_the_same_bytes_as_then(api, tag):
+    kept, path = {}, "payload-iovs/range?gtName=tag&since=1,5&until=4,0"
+    for number, moment in enumerate([(2, 0), (4, 7), (3, 1), (2, 0)], 2):
+        insert(api, f"url{number}", [*moment])
+        answer = api.get(path)
+        kept[int(answer.headers["CDB-Revision"])] = answer.content
+    assert len(set(kept.values())) == len(kept)
+    for revision, content in kept.items():
+        assert api.get(f"{path}&rev={revision}").content == content
+        assert api.get(f"{path}&rev={revision}&payload_type=Gain").content == content
+    api.get(f"{path}&payload_type=Noise").error(404, "payload_type_not_found")
+    api.get("payload-iovs/range?gtName=missing").error(404, "global_tag_not_found")
+    api.get("payload-iovs/range").error(400, "invalid_input")
+    api.get(f"{path}&paylod_type=Gain").error(400, "unknown_parameter")
+    first = api.get(path)
+    assert api.get(path, **{"If-None-Match": first.headers["ETag"]}).status == 304

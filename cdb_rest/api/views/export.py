@@ -1,5 +1,7 @@
 """Export: the IOVs of a global tag as a file."""
 
+from collections.abc import Mapping
+
 from django.conf import settings
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header
@@ -10,27 +12,17 @@ from rest_framework.request import Request
 from cdb_rest.api import json_stream
 from cdb_rest.api.descriptions import AS_OF, in_path
 from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.windows import WINDOW, read_selection
 from cdb_rest.domain.errors import InvalidInputError
-from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.domain.names import CONTROL_CHARACTER
 from cdb_rest.http.caching import REVISION_HEADER, Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import past_state
-from cdb_rest.parsing.parameters import parse_as_of, parse_moment
 from cdb_rest.services.export import Form, Selection, Source, export, find_source
 
 MEDIA_TYPES = {Form.CSV: "text/csv; charset=utf-8", Form.JSONL: "application/x-ndjson"}
-MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
 QUERY = [
     OpenApiParameter("format", str, enum=[*Form], description="csv (default), or jsonl: one JSON object a line."),
-    OpenApiParameter("payload_type", str, description="Only the IOVs of this payload type."),
-    OpenApiParameter(
-        "since", MOMENT, description="major,minor: only IOVs that are valid at this moment or start later."
-    ),
-    OpenApiParameter(
-        "until",
-        MOMENT,
-        description="major,minor: only IOVs that start before; inclusive if the ends of IOVs are.",
-    ),
+    *WINDOW,
     *AS_OF,
 ]
 
@@ -50,7 +42,8 @@ class ExportView(StrictView):
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/x-ndjson"): OpenApiTypes.STR},
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        selection, form = _read_selection(request, name)
+        form = _read_form(request.query_params)
+        selection = read_selection(request.query_params, name)
         if not json_stream.can_detect_truncation(request):
             message = "An export requires HTTP/1.1: with HTTP/1.0 a truncated file cannot be detected."
             raise InvalidInputError(message)
@@ -93,34 +86,12 @@ def _headers_of(source: Source, selection: Selection, resource: Resource | None)
     return headers_of(past_state(source.past.version, selection.as_of), resource.digest)
 
 
-def _read_selection(request: Request, name: str) -> tuple[Selection, Form]:
-    query = request.query_params
+def _read_form(query: Mapping[str, str]) -> Form:
     form = query.get("format", Form.CSV)
     if form not in [*Form]:
         message = f"format must be {' or '.join(Form)}."
         raise InvalidInputError(message, {"format": [message]})
-    since = _read_moment("since", query.get("since"), Moment(0, 0))
-    until = _read_moment("until", query.get("until"), END_OF_TIME)
-    window = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
-    if window.is_empty:
-        message = f"The window from {since} to {until} is empty."
-        raise InvalidInputError(message, {"until": [message]})
-    payload_type = query.get("payload_type")
-    if payload_type == "":
-        message = "payload_type must not be empty; leave it out to get all of them."
-        raise InvalidInputError(message, {"payload_type": [message]})
-    return Selection(name, payload_type, window, parse_as_of(query)), Form(form)
-
-
-def _read_moment(name: str, text: str | None, default: Moment) -> Moment:
-    """The moment of a text in the format `major,minor`, or `default` for None. Raises `InvalidInputError`."""
-    if text is None:
-        return default
-    halves = text.split(",")
-    if len(halves) != 2:
-        message = f"{name} must be two numbers separated by a comma: major,minor."
-        raise InvalidInputError(message, {name: [message]})
-    return parse_moment((name, name), (halves[0], halves[1]))
+    return Form(form)
 
 
 def _file_name(selection: Selection, form: Form) -> str:

@@ -11,12 +11,14 @@ from cdb_rest.api import ranges, streams
 from cdb_rest.api.browsers import PAYLOAD_IOVS
 from cdb_rest.api.conversion import document, document_of
 from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, in_path, request_example, required, response_example
-from cdb_rest.api.documents import NestedPayloadList, PayloadIOVDocument, Statement
-from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, PAYLOAD_IOV, page_of
+from cdb_rest.api.documents import NestedPayloadList, PayloadIOVDocument, Statement, ValidPayloadIOV
+from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, PAYLOAD_IOV, VALID_PAYLOAD_IOV, page_of
 from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.plans import AttachedIOV, cuts_document
 from cdb_rest.api.ranges import Range
+from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.windows import WINDOW, read_selection
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import InvalidInputError, PayloadIOVNotFoundError
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
@@ -40,6 +42,7 @@ RANGE = [
     required("endMajorIOV", END_NUMBER, "Major part of the last moment; -1: the range has no end.", 1),
     required("endMinorIOV", END_NUMBER, "Minor part of the last moment; -1: the last one of the major part.", -1),
 ]
+VALID = [required("gtName", TEXT, "Name of the global tag.", "tiny"), *WINDOW, *AS_OF]
 
 
 class PayloadIOVListView(APIView):
@@ -123,6 +126,29 @@ class PayloadIOVRangeView(APIView):
         return not_modified or ranges.payload_lists(request, asked, resource.digest)
 
 
+class ValidPayloadIOVView(StrictView):
+    """The IOVs of the global tag that are valid somewhere in a window, each with the part in which it is valid.
+
+    `since` and `until` of an element are that part: a strict lookup returns this IOV at its moments, and no other one of
+    the payload type. The elements are ordered by payload type in byte order, then by start.
+    """
+
+    query = VALID
+
+    @extend_schema(
+        summary="List the IOVs that are valid in a window",
+        parameters=VALID,
+        responses=ValidPayloadIOV(many=True),
+        examples=[response_example(VALID_PAYLOAD_IOV)],
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        selection = read_selection(request.query_params, _read_tag(request.query_params))
+        parts = (selection.payload_type, *selection.window.start, *selection.window.end, settings.CDB_IOV_MODE)
+        resource = Resource.range(selection.global_tag, selection.as_of, "valid", *parts)
+        not_modified = conditional_get(request.META, resource)
+        return not_modified or ranges.valid_parts(request, selection, resource.digest)
+
+
 class PayloadIOVAttachView(APIView):
     """Attach a payload IOV to a payload list. If it is in another list, it is detached from there first.
 
@@ -187,9 +213,7 @@ class PayloadIOVDeleteView(APIView):
 
 
 def _read_range(query: QueryDict) -> Range:
-    tag = query.get("gtName")
-    if not tag:
-        raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})
+    tag = _read_tag(query)
     first = parse_moment(START, (query.get(START[0]), query.get(START[1])))
     major, minor = query.get(END[0]), query.get(END[1])
     if major == UNLIMITED:
@@ -199,3 +223,10 @@ def _read_range(query: QueryDict) -> Range:
         message = f"The range from {first} to {last} is empty."
         raise InvalidInputError(message, {END[0]: [message]})
     return Range(tag, first, last, parse_as_of(query))
+
+
+def _read_tag(query: QueryDict) -> str:
+    tag = query.get("gtName")
+    if not tag:
+        raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})
+    return tag

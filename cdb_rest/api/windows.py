@@ -1,0 +1,50 @@
+"""The query parameters of routes that read a window of moments: `since`, `until` and `payload_type`."""
+
+from collections.abc import Mapping
+
+from django.conf import settings
+from drf_spectacular.utils import OpenApiParameter
+
+from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
+from cdb_rest.parsing.parameters import parse_as_of, parse_moment
+from cdb_rest.services.export import Selection
+
+MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
+WINDOW = [
+    OpenApiParameter("payload_type", str, description="Only the IOVs of this payload type."),
+    OpenApiParameter(
+        "since", MOMENT, description="major,minor: only IOVs that are valid at this moment or start later."
+    ),
+    OpenApiParameter(
+        "until",
+        MOMENT,
+        description="major,minor: only IOVs that start before; inclusive if the ends of IOVs are.",
+    ),
+]
+
+
+def read_selection(query: Mapping[str, str], name: str) -> Selection:
+    """What the query string selects from the global tag `name`. Raises `InvalidInputError`."""
+    since = _read_moment("since", query.get("since"), Moment(0, 0))
+    until = _read_moment("until", query.get("until"), END_OF_TIME)
+    window = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
+    if window.is_empty:
+        message = f"The window from {since} to {until} is empty."
+        raise InvalidInputError(message, {"until": [message]})
+    payload_type = query.get("payload_type")
+    if payload_type == "":
+        message = "payload_type must not be empty; leave it out to get all of them."
+        raise InvalidInputError(message, {"payload_type": [message]})
+    return Selection(name, payload_type, window, parse_as_of(query))
+
+
+def _read_moment(name: str, text: str | None, default: Moment) -> Moment:
+    """The moment of a text in the format `major,minor`, or `default` for None. Raises `InvalidInputError`."""
+    if text is None:
+        return default
+    halves = text.split(",")
+    if len(halves) != 2:
+        message = f"{name} must be two numbers separated by a comma: major,minor."
+        raise InvalidInputError(message, {name: [message]})
+    return parse_moment((name, name), (halves[0], halves[1]))

@@ -1,0 +1,48 @@
+"""The payload IOVs of a global tag that are valid somewhere in a window, each with the part in which it is valid."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import connection
+
+from cdb_rest.domain.moment import Interval, Mode, Moment
+from cdb_rest.history.contents import stream_rows
+from cdb_rest.services.export import SETTINGS, Source, window_values
+
+
+class ValidRow(NamedTuple):
+    """A row by columns, those of `export_rows.sql`, and the part of the window in which a strict lookup returns it."""
+
+    columns: dict[str, Any]
+    part: Interval
+
+
+def valid_rows(source: Source, window: Interval) -> Iterator[ValidRow]:
+    """The rows of a source that are valid somewhere in the window, by payload type in byte order, then by start.
+
+    They are read with a server-side cursor, so that the memory is limited. The caller must be in the transaction in
+    which it has found the source. Raises `django.db.Error`.
+    """
+    mode = Mode(settings.CDB_IOV_MODE)
+    with connection.cursor() as cursor:
+        cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_STATEMENT_TIMEOUT_SECONDS * 1000)})
+    rows = stream_rows(source.rows, window_values(window) | dict(source.values))
+    row = next(rows, None)
+    while row is not None:
+        following = next(rows, None)
+        own = _interval(row, mode)
+        end = min(own.end, window.end)
+        # The latest start wins, so a row is valid up to the next one of its list at most.
+        if following is not None and following["payload_type"] == row["payload_type"]:
+            end = min(end, _start(following))
+        yield ValidRow(row, Interval(max(own.start, window.start), end))
+        row = following
+
+
+def _start(row: dict[str, Any]) -> Moment:
+    return Moment(row["major_iov"], row["minor_iov"])
+
+
+def _interval(row: dict[str, Any], mode: Mode) -> Interval:
+    return Interval.from_wire(_start(row), Moment(row["major_iov_end"], row["minor_iov_end"]), mode)
