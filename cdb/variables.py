@@ -311,8 +311,8 @@ GROUPS = (
                 "CDB_OVERLOAD_WAIT_SECONDS",
                 "int",
                 1,
-                "With `make serve` and in containers: the longest time that lookups wait for a free thread during an "
-                "[overload](limits.md#overload); further ones are rejected at once with 504.",
+                "With `make serve` and in containers: during an [overload](limits.md#overload), lookups whose estimated wait for "
+                "a free thread is longer are rejected at once with 504.",
                 validate.Range(min=1),
             ),
             Variable(

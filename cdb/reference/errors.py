@@ -51,7 +51,11 @@ OTHER_ERRORS = (
     ("500", "internal_error", "There is a bug in the service; the error was logged."),
     ("503", "migrations_missing", "Only from `/health/ready`: the database lacks migrations."),
     ("503", "database_unavailable", "Only from `/health/ready`: the database does not respond."),
-    ("504", "service_unavailable", "Only behind nginx: the service itself is down or does not respond in time."),
+    (
+        "504",
+        "service_unavailable",
+        "Only behind nginx: the service itself is down, does not respond in time, or has more requests than it can handle.",
+    ),
     ("other", "refused", "The request was rejected outside of the API, for example a write to a static file."),
 )
 

@@ -19,7 +19,8 @@ class Connection(TConn):
 
     `opened`, when it was accepted, and `waits_since`, the time since which its complete request waits for a thread, are
     times of the monotonic clock. `refusal` is the error response to send if the worker has refused the request,
-    otherwise None. `discarded` is the number of bytes that were read and discarded.
+    otherwise None. `was_queued` says whether its last request was passed to the threads that respond, and not to those
+    that refuse. `discarded` is the number of bytes that were read and discarded.
     """
 
     sock: ClientSocket
@@ -31,6 +32,7 @@ class Connection(TConn):
         self.reader = reader
         self.opened = self.waits_since = monotonic()
         self.refusal: ErrorResponse | None = None
+        self.was_queued = False
         self.discarded = 0
 
     @property

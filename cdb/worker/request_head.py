@@ -18,7 +18,7 @@ LONG_READ = re.compile(
     rb"payloadiovs(?!range)|payload-iovs/query|gtpayloadlists/|(piov|payload-iovs)/[0-9]+[ /?]|"
     rb"(gtstatus|pt|payload-types|globaltags)[ /?]))"
 )
-HEALTH_CHECK = re.compile(rb"(get|head) /health/")
+MONITORING = re.compile(rb"(get|head) /(health/|metrics[ /?])")
 FORWARDED_FOR = re.compile(rb"\r\nx-forwarded-for:[ \t]*([^\r\n]*)\r\n")
 # Patterns for a head as it arrived.
 REQUEST_LINE = re.compile(rb"(?:\r\n)?([!-~]+) ([!-~]+) HTTP/")
@@ -57,9 +57,9 @@ class RequestHead:
         return bool(LONG_READ.match(self._lower))
 
     @property
-    def is_health_check(self) -> bool:
-        """Whether the request is for /health/live or /health/ready."""
-        return bool(HEALTH_CHECK.match(self._lower))
+    def is_monitoring(self) -> bool:
+        """Whether the request is a health check, or for /metrics."""
+        return bool(MONITORING.match(self._lower))
 
     @property
     def has_body(self) -> bool:

@@ -71,6 +71,8 @@ class BufferingWorker(RespondingWorker):
         self._checked = 0.0
         self._queued: deque[tuple[Connection, Future[bool]]] = deque()
         self._wait_limit = WaitLimit() if here.pool == "lookups" else None
+        self._listens_on_files = all(listener.family == AF_UNIX for listener in self.sockets)
+        # A process that was killed during an overload may have left it short.
         self._is_backlog_short = True
         self._check_wait_limit()
         # `murder_pending` implements max_requests: gunicorn would stop accepting connections although clients
@@ -97,7 +99,7 @@ class BufferingWorker(RespondingWorker):
 
     def finish_request(self, conn: Connection, future: Future[bool]) -> None:  # type: ignore[override]  # as above
         """Continue with a connection after a thread has handled its request."""
-        if self._wait_limit:
+        if self._wait_limit and conn.was_queued:
             self._wait_limit.count_finished()
         for admitted in self._limits.release(conn):
             self._queue(admitted)
@@ -159,7 +161,7 @@ class BufferingWorker(RespondingWorker):
         if conn.reader.is_truncated:
             # The client gets an error response, so the request must not occupy a place in the queue.
             self._start(self._refusal_pool, conn)
-        elif self._wait_limit and self._wait_limit.is_exceeded and not conn.reader.head.is_health_check:
+        elif self._wait_limit and self._wait_limit.is_exceeded and not conn.reader.head.is_monitoring:
             self._refuse_now(conn)
         elif not self._limits.may_queue(conn):
             self._refuse(conn, OVERLOADED)
@@ -181,19 +183,18 @@ class BufferingWorker(RespondingWorker):
         if not limit:
             return
         limit.update(len(self._queued))
-        if any(listener.family != AF_UNIX for listener in self.sockets):
+        if not self._listens_on_files:
             # A client that connects by TCP would try again for seconds, so each request gets a response instead.
             return
         # gunicorn accepts connections while there are fewer than this.
         self.worker_connections = 0 if limit.is_exceeded else self.cfg.worker_connections
-        if limit.is_exceeded != self._is_backlog_short and (limit.is_exceeded or not limit.is_overloaded):
+        if limit.is_exceeded != self._is_backlog_short and (limit.is_exceeded or limit.is_over):
             self._is_backlog_short = limit.is_exceeded
             for listener in self.sockets:
                 # All processes share the sockets.
                 listener.listen(OVERLOAD_BACKLOG if limit.is_exceeded else self.cfg.backlog)
 
     def _refuse_overdue(self) -> None:
-        self._forget_started()
         while self._queued:
             conn, future = self._queued[0]
             if _is_pending(future) and not _is_overdue(conn):
@@ -224,6 +225,7 @@ class BufferingWorker(RespondingWorker):
         self._close(conn)
 
     def _start(self, pool: ThreadPoolExecutor, conn: Connection) -> Future[bool]:
+        conn.was_queued = pool is self.tpool
         future = pool.submit(self.handle, conn)
         future.add_done_callback(partial(self._schedule_finish, conn))
         return future

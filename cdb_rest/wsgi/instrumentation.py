@@ -41,7 +41,7 @@ class Instrumented:
         return Body(body, lambda error: self._end(context, error), context.count_bytes)
 
     def refuse(self, context: RequestContext) -> None:
-        """Call the observers for a request that the worker rejects because it cannot be parsed.
+        """Call the observers for a request that the worker rejects without calling the application.
 
         The worker must have set `context.status`, and must send the response itself.
         """

@@ -13,7 +13,7 @@ import pytest
 from cdb.env import ROOT
 from loadtests.service import free_port
 from tests.e2e.behind_nginx import PREFIX
-from tests.e2e.counting import Metrics, eventually
+from tests.e2e.counting import Metrics, eventually, workers
 from tests.e2e.service import JobClient, Service
 
 SETTINGS = {
@@ -107,13 +107,14 @@ def test_nginx_refuses_lookups_during_an_overload_and_accepts_bursts_again_after
 
 
 def test_a_worker_that_is_killed_during_an_overload_leaves_no_short_queue(limited):
+    before = workers(limited, "lookups")
+    assert len(before) == 1
+
     def kill():
-        processes = limited.programs("gunicorn_master lookups")
-        for process in processes:
-            if process.ppid() in {other.pid for other in processes}:
-                process.kill()
+        before[0].kill()
 
     overload(limited, limited.port, "service_unavailable", kill)
+    assert not before[0].is_running()
     eventually(lambda: burst(limited.port, range(20_000, 20_400)), {200})
 
 
@@ -143,15 +144,17 @@ def lookups_over_tcp(fresh):
 
 def test_gunicorn_refuses_lookups_that_arrive_by_tcp_but_no_health_checks(lookups_over_tcp):
     service, port = lookups_over_tcp
-    codes, healths = set(), []
-    with ThreadPoolExecutor(1) as pool:
+    codes, healths, scrapes = set(), [], []
+    with ThreadPoolExecutor(2) as pool:
 
         def ask():
             codes.update(refused(port, 10_000 + number) for number in range(REFUSED))
+            scrapes.append(pool.submit(Metrics, port))
             healths.append(pool.submit(health, port))
 
         statuses = overload(service, port, "overloaded", ask)
         assert healths[0].result() == 200
+        assert scrapes[0].result().sum("cdb_queue_timeouts_total", pool="lookups") >= 2 * REFUSED
     assert codes == {"overloaded"}
     assert set(statuses[:WAITING]) == {200}
     # Both requests of each refusal, and those that ended the wait for the overload.

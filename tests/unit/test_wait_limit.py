@@ -16,8 +16,8 @@ def clock(monkeypatch):
     clock = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(wait_limit, "monotonic", lambda: clock.now)
     monkeypatch.setattr(wait_limit, "BURST_SECONDS", 10)
-    monkeypatch.setattr(wait_limit, "MOST_SECONDS", 2)
-    wait_limit._shared[wait_limit.LAST_EXCEEDED] = wait_limit._shared[wait_limit.ITS_RATE] = 0.0
+    monkeypatch.setattr(wait_limit, "MAX_WAIT_SECONDS", 2)
+    monkeypatch.setattr(wait_limit, "_shared", [0.0, 0.0])
     return clock
 
 
@@ -106,7 +106,21 @@ def test_threads_that_finish_nothing_are_an_overload(clock):
     assert refused == pytest.approx(20, abs=2)
     process.rate = 100
     play(clock, [process], 5, 0)
-    assert not process.limit.is_exceeded and not process.limit.is_overloaded
+    assert not process.limit.is_exceeded and process.limit.is_over
+    # Then a short queue at a time is no overload, although the last rate was 0.
+    for _ in range(100):
+        _, refused = play(clock, [process], 0.5, 80)
+        assert refused == 0
+
+
+def test_a_process_that_has_stopped_does_not_make_others_refuse(clock):
+    stuck, other = Process(clock, 0), Process(clock, 100)
+    play(clock, [stuck, other], 20, 20)
+    assert stuck.limit.is_exceeded
+    for _ in range(20):
+        other.step(90)
+        play(clock, [stuck, other], 1, 5)
+    assert stuck.refused > 0 and other.refused == 0
 
 
 def test_the_time_of_an_overload_is_counted(clock):
