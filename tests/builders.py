@@ -1,5 +1,7 @@
 """Rows for tests, inserted into the tables directly."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cdb_rest.domain.moment import OPEN
@@ -10,6 +12,17 @@ def make_statuses() -> None:
     """The statuses of the migration, which tests with real transactions wipe out at their end."""
     for name in ("unlocked", "locked", "frozen"):
         GlobalTagStatus.objects.get_or_create(name=name)
+
+
+@contextmanager
+def emptied() -> Iterator[None]:
+    """After the block, all tags, lists and IOVs are deleted: for an example of hypothesis, which has no fixture of its own."""
+    try:
+        yield
+    finally:
+        PayloadIOV.objects.all().delete()
+        PayloadList.objects.all().delete()
+        GlobalTag.objects.all().delete()
 
 
 class Builder:

@@ -56,14 +56,7 @@ class WaitLimit:
         if self.is_exceeded:
             self._exceeded_seconds.inc(now - self._updated)
         self._updated = now
-        if not length:
-            self._last_empty = self._measured = now
-            self._finished = 0
-            self._rate = None if self._rate is None else math.inf
-        elif now >= self._measured + MEASURE_SECONDS:
-            rate = self._finished / (now - self._measured)
-            self._rate = rate if self._rate is None or self._rate == math.inf else (self._rate + rate) / 2
-            self._measured, self._finished = now, 0
+        self._measure(length, now)
         self.is_over = now >= _shared[LAST_EXCEEDED] + MAX_WAIT_SECONDS
         is_overloaded = not self.is_over or now > self._last_empty + BURST_SECONDS
         limit = MAX_WAIT_SECONDS * (ACCEPT_AGAIN if self.is_exceeded else 1)
@@ -74,3 +67,13 @@ class WaitLimit:
         if self.is_exceeded and self._rate is not None:
             _shared[LAST_EXCEEDED], _shared[RATE] = now, self._rate
             self.is_over = False
+
+    def _measure(self, length: int, now: float) -> None:
+        if not length:
+            self._last_empty = self._measured = now
+            self._finished = 0
+            self._rate = None if self._rate is None else math.inf
+        elif now >= self._measured + MEASURE_SECONDS:
+            rate = self._finished / (now - self._measured)
+            self._rate = rate if self._rate is None or self._rate == math.inf else (self._rate + rate) / 2
+            self._measured, self._finished = now, 0

@@ -4,18 +4,19 @@ import logging
 import selectors
 import signal
 import sys
-from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
-from socket import AF_UNIX, MSG_DONTWAIT, SHUT_WR, socket
+from socket import MSG_DONTWAIT, SHUT_WR, socket
 from time import monotonic
 from typing import Any
 
 from cdb.worker.client_socket import STALL_TIMEOUT_SECONDS, ClientSocket
 from cdb.worker.connection import Connection
 from cdb.worker.error_responses import NO_SPACE, OVERLOADED, ErrorResponse
-from cdb.worker.limits import MOST_BYTES, QUEUE_SECONDS, too_slow
+from cdb.worker.limits import MOST_BYTES, too_slow
+from cdb.worker.listeners import Listeners
+from cdb.worker.request_queue import RequestQueue
 from cdb.worker.request_reader import RequestReader
 from cdb.worker.responding import RespondingWorker
 from cdb.worker.spool import PIECE_BYTES, SpoolFullError, process_spool
@@ -31,9 +32,6 @@ logger = logging.getLogger(__name__)
 DISCARD_SECONDS, DISCARD_BYTES = 20, 256 * 1024 * 1024
 # The interval at which the deadlines of waiting connections are checked.
 CHECK_INTERVAL_SECONDS = 0.5
-# The length of the kernel's queue of a Unix socket during an overload. A proxy that connects when it is full fails at
-# once, so that it refuses requests itself, which costs less than a refusal by the worker.
-OVERLOAD_BACKLOG = 16
 
 
 class BufferingWorker(RespondingWorker):
@@ -69,11 +67,9 @@ class BufferingWorker(RespondingWorker):
         self._spool = process_spool()
         self._waiting = WaitingConnections(self.poller)
         self._checked = 0.0
-        self._queued: deque[tuple[Connection, Future[bool]]] = deque()
+        self._queued = RequestQueue()
         self._wait_limit = WaitLimit() if here.pool == "lookups" else None
-        self._listens_on_files = all(listener.family == AF_UNIX for listener in self.sockets)
-        # A process that was killed during an overload may have left it short.
-        self._is_backlog_short = True
+        self._listeners = Listeners(self.sockets, self.cfg.backlog)
         self._check_wait_limit()
         # `murder_pending` implements max_requests: gunicorn would stop accepting connections although clients
         # still receive responses.
@@ -111,7 +107,8 @@ class BufferingWorker(RespondingWorker):
         gunicorn calls this after each batch of events, at least every second.
         """
         super().murder_pending()
-        self._refuse_overdue()
+        for overdue in self._queued.cancel_overdue():
+            self._start(self._refusal_pool, overdue)
         self._check_wait_limit()
         now = monotonic()
         if now < self._checked + CHECK_INTERVAL_SECONDS:
@@ -169,13 +166,8 @@ class BufferingWorker(RespondingWorker):
             self._queue(conn)
 
     def _queue(self, conn: Connection) -> None:
-        self._queued.append((conn, self._start(self.tpool, conn)))
-        self._forget_started()
+        self._queued.append(conn, self._start(self.tpool, conn))
         self._check_wait_limit()
-
-    def _forget_started(self) -> None:
-        while self._queued and not _is_pending(self._queued[0][1]):
-            self._queued.popleft()
 
     def _check_wait_limit(self) -> None:
         """Begin to refuse requests if they would wait too long, or end it."""
@@ -183,25 +175,12 @@ class BufferingWorker(RespondingWorker):
         if not limit:
             return
         limit.update(len(self._queued))
-        if not self._listens_on_files:
-            # A client that connects by TCP would try again for seconds, so each request gets a response instead.
+        if not self._listeners.can_refuse:
             return
         # gunicorn accepts connections while there are fewer than this.
         self.worker_connections = 0 if limit.is_exceeded else self.cfg.worker_connections
-        if limit.is_exceeded != self._is_backlog_short and (limit.is_exceeded or limit.is_over):
-            self._is_backlog_short = limit.is_exceeded
-            for listener in self.sockets:
-                # All processes share the sockets.
-                listener.listen(OVERLOAD_BACKLOG if limit.is_exceeded else self.cfg.backlog)
-
-    def _refuse_overdue(self) -> None:
-        while self._queued:
-            conn, future = self._queued[0]
-            if _is_pending(future) and not _is_overdue(conn):
-                return
-            self._queued.popleft()
-            if future.cancel():
-                self._start(self._refusal_pool, conn)
+        if limit.is_exceeded or limit.is_over:
+            self._listeners.set_short(limit.is_exceeded)
 
     def _refuse(self, conn: Connection, refusal: ErrorResponse) -> None:
         """Let a thread of the refusal pool send an error response, without reading the rest of the request."""
@@ -290,11 +269,3 @@ class BufferingWorker(RespondingWorker):
         self._waiting.remove(conn)
         self.nr_conns -= 1
         conn.close()
-
-
-def _is_pending(future: Future[bool]) -> bool:
-    return not (future.running() or future.done())
-
-
-def _is_overdue(conn: Connection) -> bool:
-    return monotonic() - conn.waits_since > QUEUE_SECONDS

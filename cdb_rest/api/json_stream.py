@@ -7,7 +7,7 @@ response is sent or closed, and a later error truncates the response.
 import contextlib
 import itertools
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
@@ -15,6 +15,7 @@ from cdb_rest.api.documents import Document
 from cdb_rest.api.json import dump
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import NotFoundError
+from cdb_rest.http.caching import REVISION_HEADER
 
 # Size of the pieces that are sent; each costs one or two system calls.
 PIECE_BYTES = 64 * 1024
@@ -36,6 +37,17 @@ def can_detect_truncation(request: HttpRequest) -> bool:
     HTTP version by which they received the request.
     """
     return request.META.get("SERVER_PROTOCOL") != "HTTP/1.0" and not OLD_HOP.search(request.META.get("HTTP_VIA", ""))
+
+
+def add_caching_headers(request: HttpRequest, response: HttpResponseBase, headers: Mapping[str, str]) -> None:
+    """Add the headers of `headers_of` to a streamed response.
+
+    If the client cannot detect a truncated response, it gets only the revision, because it must not be cached.
+    """
+    if not can_detect_truncation(request):
+        headers = {REVISION_HEADER: headers[REVISION_HEADER]}
+    for name, value in headers.items():
+        response[name] = value
 
 
 def nested(document: Document, key: str, elements: Iterable[Element]) -> Element:

@@ -13,13 +13,13 @@ from rest_framework.response import Response
 from cdb_rest.api import streams
 from cdb_rest.api.conversion import documents_from
 from cdb_rest.api.documents import Document, GlobalTagItem, NestedGlobalTag, NestedPayloadList, PayloadIOVDocument
-from cdb_rest.api.json_stream import UNBUFFERED, can_detect_truncation, nested, respond
+from cdb_rest.api.json_stream import UNBUFFERED, add_caching_headers, can_detect_truncation, nested, respond
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.moment import Moment
 from cdb_rest.history.contents import ALL_STARTS, PastList, past_counts, past_iovs, past_lists, past_tag
 from cdb_rest.history.revisions import Past, find_past
-from cdb_rest.http.caching import REVISION_HEADER, headers_of
+from cdb_rest.http.caching import headers_of
 from cdb_rest.lookup.model import past_state
 
 
@@ -55,11 +55,9 @@ def nested_tag(request: HttpRequest, name: str, as_of: AsOf, digest: str) -> Htt
 
     response = respond(pieces())
     if can_detect_truncation(request):
+        # nginx may cache it, unless the header is among those that follow.
         del response[UNBUFFERED]
-    else:
-        headers = {REVISION_HEADER: headers[REVISION_HEADER]}
-    for header, value in headers.items():
-        response[header] = value
+    add_caching_headers(request, response, headers)
     return response
 
 

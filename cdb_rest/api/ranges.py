@@ -14,14 +14,14 @@ from cdb_rest.api import past
 from cdb_rest.api.conversion import stream_documents
 from cdb_rest.api.documents import Document, NestedPayloadList, PayloadIOVDocument
 from cdb_rest.api.json import dump
-from cdb_rest.api.json_stream import Element, array, can_detect_truncation, respond
+from cdb_rest.api.json_stream import Element, add_caching_headers, array, respond
 from cdb_rest.api.streams import ByParent, with_iovs
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
-from cdb_rest.http.caching import REVISION_HEADER, headers_of
+from cdb_rest.http.caching import headers_of
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.queries import find_state
 from cdb_rest.models import PayloadIOV, PayloadList
@@ -89,10 +89,7 @@ def _respond(
         yield from array(elements)
 
     response = respond(pieces())
-    if not can_detect_truncation(request):
-        headers = {REVISION_HEADER: headers[REVISION_HEADER]}
-    for name, value in headers.items():
-        response[name] = value
+    add_caching_headers(request, response, headers)
     return response
 
 

@@ -15,7 +15,7 @@ from cdb_rest.http.caching import digest_of, headers_of, read_validators
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up
 from cdb_rest.metrics import counts
-from cdb_rest.parsing.parameters import parse_as_of, parse_flag, parse_moment
+from cdb_rest.parsing.parameters import parse_as_of, parse_flag, parse_moment, parse_tag
 
 SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-Moment"
 
@@ -65,9 +65,7 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
 
 def read_query(parameters: Mapping[str, str]) -> LookupQuery:
     """The lookup that a query string asks for, without the extras. Raises `InvalidInputError`."""
-    tag = parameters.get("gtName")
-    if not tag:
-        raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})
+    tag = parse_tag(parameters)
     shape = parameters.get("shape", "list")
     if shape not in ("list", "dict"):
         raise InvalidInputError("shape must be list or dict.", {"shape": ["shape must be list or dict."]})

@@ -40,6 +40,15 @@ def parse_number(name: str, text: str | None) -> int:
     return number
 
 
+def parse_tag(parameters: Mapping[str, str]) -> str:
+    """The name of the global tag from the parameter `gtName`. Raises `InvalidInputError` if it is missing or empty."""
+    tag = parameters.get("gtName")
+    if not tag:
+        message = "gtName is required."
+        raise InvalidInputError(message, {"gtName": [message]})
+    return tag
+
+
 def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -> Moment:
     """A moment from the parameters for major and minor, in this order.
 

@@ -21,12 +21,12 @@ class ValidRow(NamedTuple):
 def valid_rows(source: Source, window: Interval) -> Iterator[ValidRow]:
     """The rows of a source that are valid somewhere in the window, by payload type in byte order, then by start.
 
-    They are read with a server-side cursor, so that the memory is limited. The caller must be in the transaction in
-    which it has found the source. Raises `django.db.Error`.
+    They are read with a server-side cursor, so that the memory is limited. The caller must be in the snapshot in which it
+    has found the source. Raises `django.db.Error`.
     """
     mode = Mode(settings.CDB_IOV_MODE)
     with connection.cursor() as cursor:
-        cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_STATEMENT_TIMEOUT_SECONDS * 1000)})
+        cursor.execute(SETTINGS, {"milliseconds": None})
     rows = stream_rows(source.rows, window_values(window) | dict(source.values))
     row = next(rows, None)
     while row is not None:

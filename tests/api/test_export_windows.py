@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_rest.history.revisions import find_past
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
+from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services import export as service
 from cdb_rest.services.export import Form, Selection, export
 from tests.api.cached import insert
 from tests.api.test_export import ALWAYS
-from tests.builders import Builder
+from tests.builders import Builder, emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,14 +46,10 @@ def test_a_window_has_the_rows_that_are_valid_somewhere_in_it(settings, lists, s
             following = rows[place + 1][0] if place + 1 < len(rows) else AFTER_ALL
             if Interval(start, min(own.end, following)).overlaps(window):
                 expected.append([f"type {number}", *start, *end])
-    try:
+    with emptied():
         lines = b"".join(export(Selection("tag", None, window), Form.JSONL)).splitlines()
         found = [[*json.loads(line).values()] for line in lines]
         assert [[row[0], *row[4:8]] for row in found] == expected
-    finally:
-        PayloadIOV.objects.all().delete()
-        PayloadList.objects.all().delete()
-        GlobalTag.objects.all().delete()
 
 
 def nodes(plan):

@@ -5,10 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
-from cdb_rest.models import GlobalTag, PayloadIOV, PayloadList
 from tests.api.cached import insert
 from tests.api.shapes import IOV, NESTED_LIST, keys
-from tests.builders import Builder
+from tests.builders import Builder, emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,7 +37,7 @@ def test_the_iovs_are_those_of_a_model(api, lists, start, end):
     build = Builder()
     tag = build.tag()
     expected = []
-    try:
+    with emptied():
         for number, moments in enumerate(lists):
             made = build.list(tag, f"type {number}")
             for moment in moments:
@@ -53,10 +52,6 @@ def test_the_iovs_are_those_of_a_model(api, lists, start, end):
             assert "endMajorIOV" in response.error(400, "invalid_input")
         else:
             assert starts(response.ok()) == expected
-    finally:
-        PayloadIOV.objects.all().delete()
-        PayloadList.objects.all().delete()
-        GlobalTag.objects.all().delete()
 
 
 @parametrize("path", PATHS)
@@ -130,7 +125,7 @@ def test_the_parts_are_those_of_a_model(api, settings, lists, since, until, mode
     build = Builder()
     tag = build.tag()
     expected = []
-    try:
+    with emptied():
         for number, rows in enumerate(lists):
             made = build.list(tag, f"type {number}")
             intervals = [
@@ -159,10 +154,6 @@ def test_the_parts_are_those_of_a_model(api, settings, lists, since, until, mode
             for moment in {inside[0], inside[1]}:
                 rows = api.get(f"payloadiovs/?gtName=tag&majorIOV={moment[0]}&minorIOV={moment[1]}&strict=1").ok()
                 assert [kind, *start] in [[row[0], row[4], row[5]] for row in rows]
-    finally:
-        PayloadIOV.objects.all().delete()
-        PayloadList.objects.all().delete()
-        GlobalTag.objects.all().delete()
 
 
 def test_the_parts_of_the_past_have_the_same_bytes_as_then(api, tag):

@@ -40,11 +40,17 @@ def _signal(processes: list[psutil.Process], number: signal.Signals) -> None:
 
 
 @contextmanager
+def locked(service: Service, table: str) -> Iterator[psycopg2.extensions.connection]:
+    """Inside the block another connection, which is returned, has a lock on the table that stops all reads and writes."""
+    with closing(psycopg2.connect(f"postgresql://cdb@/cdb?host={service.data}/postgres/socket")) as holder:
+        holder.cursor().execute(f'LOCK TABLE "{table}" IN ACCESS EXCLUSIVE MODE')
+        yield holder
+
+
+@contextmanager
 def occupied(service: Service) -> Iterator[None]:
     """Inside the block both threads of the service wait for a lock that another connection holds."""
-    url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
-    with closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(2) as pool:
-        holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')
+    with locked(service, "PayloadType") as holder, ThreadPoolExecutor(2) as pool:
         writes = [
             pool.submit(JobClient(service.port).call, "POST", "pt", {"name": f"Occupying{number}"})
             for number in range(2)

@@ -5,16 +5,16 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 
-import psycopg2
 import pytest
 
 from cdb.env import ROOT
 from loadtests.service import free_port
 from tests.e2e.behind_nginx import PREFIX
 from tests.e2e.counting import Metrics, eventually, workers
-from tests.e2e.service import JobClient, Service
+from tests.e2e.faults import locked
+from tests.e2e.service import JobClient, Service, raw
 
 SETTINGS = {
     "CDB_WORKERS": "1",
@@ -25,15 +25,7 @@ SETTINGS = {
     "CDB_QUEUE_TIMEOUT_SECONDS": "60",
 }
 WAITING, REFUSED = 40, 30
-
-
-@contextmanager
-def no_lookup_finishes(service):
-    """Inside the block lookups wait for a lock that another connection holds."""
-    with closing(psycopg2.connect(f"postgresql://cdb@/cdb?host={service.data}/postgres/socket")) as holder:
-        holder.cursor().execute('LOCK TABLE "PayloadIOV" IN ACCESS EXCLUSIVE MODE')
-        yield
-        holder.rollback()
+HEALTH_CHECK = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
 def look_up(port, moment):
@@ -53,13 +45,6 @@ def refused(port, moment):
     return document["code"]
 
 
-def health(port):
-    """The status of a health check."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
-        connection.request("GET", "/health/live", headers={"Host": "localhost"})
-        return connection.getresponse().status
-
-
 def burst(port, moments):
     """The statuses of very many lookups at the same time."""
     with ThreadPoolExecutor(200) as pool:
@@ -72,7 +57,8 @@ def overload(service, port, code, then):
     Returns the statuses of all that waited; the first `WAITING` were there before the overload.
     """
     with ThreadPoolExecutor(WAITING + 400) as pool:
-        with no_lookup_finishes(service):
+        with locked(service, "PayloadIOV"):
+            # Lookups wait for the table.
             waiting = [pool.submit(look_up, port, moment) for moment in range(WAITING)]
             deadline = time.monotonic() + 50
             # Until then, further ones wait as well: some in the kernel's queue.
@@ -150,10 +136,10 @@ def test_gunicorn_refuses_lookups_that_arrive_by_tcp_but_no_health_checks(lookup
         def ask():
             codes.update(refused(port, 10_000 + number) for number in range(REFUSED))
             scrapes.append(pool.submit(Metrics, port))
-            healths.append(pool.submit(health, port))
+            healths.append(pool.submit(raw, port, HEALTH_CHECK, 60))
 
         statuses = overload(service, port, "overloaded", ask)
-        assert healths[0].result() == 200
+        assert healths[0].result()[0] == 200
         assert scrapes[0].result().sum("cdb_queue_timeouts_total", pool="lookups") >= 2 * REFUSED
     assert codes == {"overloaded"}
     assert set(statuses[:WAITING]) == {200}

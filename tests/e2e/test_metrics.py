@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
-import psycopg2
 import pytest
 
 from cdb.env import ROOT
 from cdb_rest.metrics.counts import FORMER_NAMES
 from tests.e2e.counting import LOOKUP, Load, Metrics, eventually, workers
+from tests.e2e.faults import locked
 from tests.e2e.service import JobClient, Service, raw
 from tests.programs import require
 
@@ -87,9 +87,7 @@ def test_a_killed_process_loses_no_count_and_leaves_no_request_in_progress(three
 
 
 def test_requests_of_a_killed_process_are_no_longer_in_progress(three):
-    url = f"postgresql://cdb@/cdb?host={three.data}/postgres/socket"
-    with contextlib.closing(psycopg2.connect(url)) as holder, ThreadPoolExecutor(3) as pool:
-        holder.cursor().execute('LOCK TABLE "PayloadType" IN ACCESS EXCLUSIVE MODE')
+    with locked(three, "PayloadType") as holder, ThreadPoolExecutor(3) as pool:
         writes = [pool.submit(JobClient(three.port).call, "POST", "pt", {"name": f"Kept{n}"}) for n in range(3)]
         # The three writes and the scrape itself, which the other pool answers if it is slow.
         eventually(lambda: look(three).sum("cdb_requests_in_progress"), 4)

@@ -25,7 +25,7 @@ from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.models import PayloadIOV
 from cdb_rest.parsing.fields import read_body
-from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_number
+from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_number, parse_tag
 from cdb_rest.services import payload_iovs
 
 # A string, because JavaScript would round the largest number, which stands for an open end.
@@ -142,7 +142,7 @@ class ValidPayloadIOVView(StrictView):
         examples=[response_example(VALID_PAYLOAD_IOV)],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        selection = read_selection(request.query_params, _read_tag(request.query_params))
+        selection = read_selection(request.query_params, parse_tag(request.query_params))
         parts = (selection.payload_type, *selection.window.start, *selection.window.end, settings.CDB_IOV_MODE)
         resource = Resource.range(selection.global_tag, selection.as_of, "valid", *parts)
         not_modified = conditional_get(request.META, resource)
@@ -213,7 +213,7 @@ class PayloadIOVDeleteView(APIView):
 
 
 def _read_range(query: QueryDict) -> Range:
-    tag = _read_tag(query)
+    tag = parse_tag(query)
     first = parse_moment(START, (query.get(START[0]), query.get(START[1])))
     major, minor = query.get(END[0]), query.get(END[1])
     if major == UNLIMITED:
@@ -223,10 +223,3 @@ def _read_range(query: QueryDict) -> Range:
         message = f"The range from {first} to {last} is empty."
         raise InvalidInputError(message, {END[0]: [message]})
     return Range(tag, first, last, parse_as_of(query))
-
-
-def _read_tag(query: QueryDict) -> str:
-    tag = query.get("gtName")
-    if not tag:
-        raise InvalidInputError("gtName is required.", {"gtName": ["gtName is required."]})
-    return tag
