@@ -97,6 +97,7 @@ def race(seed: int) -> dict[str, int]:
 
     from cdb_rest.services.repair import find_faults
     from tests.builders import make_statuses
+    from tests.histories.race_proof import RaceProof
     from tests.histories.test_writers import Connection
     from tests.histories.writers import GRID, Race
     from tests.lookup.compiling import compiled_tags_in, compiling_beside
@@ -112,7 +113,7 @@ def race(seed: int) -> dict[str, int]:
             compiling_beside(contest.tags, GRID, Mode(mode), seed),
         ):
             contest.run(writers=WRITERS, writes_each=WRITES_EACH)
-        contest.verify(Connection())
+        RaceProof(contest, Connection()).verify()
         assert find_faults() == []
     call_command("flush", verbosity=0, interactive=False)
     return {"races": 1, "writes": len(contest.writes)}

@@ -1,6 +1,7 @@
 """Fixtures: one running service for all end-to-end tests of a process, and separate ones for tests that stop theirs."""
 
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import psutil
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from tests.e2e.backed import Backed
 from tests.e2e.behind_nginx import AccessLog
-from tests.e2e.service import JobClient, Service
+from tests.e2e.service import JobClient, Service, after_first_start
 from tests.programs import require
 
 
@@ -108,3 +110,12 @@ def small(fresh):
         CDB_LOCK_TIMEOUT_SECONDS="30",
         CDB_LOOKUP_TIMEOUT_SECONDS="30",
     ).start()
+
+
+@pytest.fixture
+def backed(new_directory):
+    directory = new_directory()
+    directory.chmod(0o711)
+    prepared = after_first_start({"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"})
+    subprocess.run(["cp", "--archive", prepared / "postgres", directory], check=True)
+    return Backed(directory)

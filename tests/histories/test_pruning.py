@@ -138,8 +138,8 @@ def _is_enough(seen: Counter) -> bool:
 class RaceWithPruning(Race):
     """Writers and readers that ask for revisions which may be pruned by then."""
 
-    def _do(self, *request, permitted=(200,)):
-        return super()._do(*request, permitted=(*permitted, 410))
+    def do(self, *request, permitted=(200,)):
+        return super().do(*request, permitted=(*permitted, 410))
 
 
 @pytest.mark.django_db(transaction=True)
