@@ -95,16 +95,10 @@ def _with_database(
     parameters |= {"versions": list(validators.versions), "modified": validators.modified, "with_window": with_window}
     if lists is not None:
         parameters["lists"] = lists
-    try:
-        [(version, status, modified, scope, text, since, until, changed, unchanged)] = fetch_all(
-            CALL, parameters, count_started
-        )
-    except Error:
-        # While the database is down, a replica may answer for a frozen tag.
-        if compiled.manifest.status == Status.FROZEN:
-            return None
-        raise
-    counts.LOOKUPS_FINISHED.inc(1)
+    row = _ask(compiled, parameters)
+    if row is None:
+        return None
+    version, status, modified, scope, text, since, until, changed, unchanged = row
     if version is None:
         raise GlobalTagNotFoundError(query.tag)
     state = State(version, status, modified)
@@ -128,6 +122,21 @@ def _with_database(
     compiled.is_outdated = True
     registry.note_whole(query.tag)
     return LookupResult(state, text.encode(), window and window_between(*window))
+
+
+def _ask(compiled: CompiledTag, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The row that `call_lookup_since.sql` returns, or None if the database is down and the tag is frozen.
+
+    A replica may answer for a frozen tag then.
+    """
+    try:
+        [row] = fetch_all(CALL, parameters, count_started)
+    except Error:
+        if compiled.manifest.status == Status.FROZEN:
+            return None
+        raise
+    counts.LOOKUPS_FINISHED.inc(1)
+    return row
 
 
 def _parameters_of(compiled: CompiledTag) -> dict[str, Any]:
