@@ -26,7 +26,7 @@ Options for sizes and times accept units: `8GiB`, `500MB` (1 MB is 1000² bytes,
 | exit code | meaning |
 |---|---|
 | 0 | the command was successful |
-| 1 | it failed, or found what it looks for (`check_counts`, `check_history`, `check_intervals`); standard error says what |
+| 1 | it failed, or a check found a fault (`check_counts`, `check_coverage`, `check_history`, `check_intervals`) |
 | 2 | an option is unknown, missing or invalid |
 | 130 | Ctrl-C ended the command |
 """
@@ -45,6 +45,7 @@ GUIDES = {
     "check_counts": "[When data look wrong](problems.md#when-data-look-wrong)",
     "compile_tag": "[Compiled tags](compiled-tags.md#use-it)",
     "compiled": "[Compiled tags](compiled-tags.md#use-it)",
+    "check_coverage": "[Ten questions](ten-questions.md#5-is-anything-missing)",
     "check_history": "[Keep, prune and check the history](keep-history.md#check-the-history)",
     "check_intervals": "[When data look wrong](problems.md#when-data-look-wrong)",
     "explain_lookup": "[Compare the lookup strategies](compare-strategies.md)",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PREFIX = "api/cdb_rest/"
 WRITES = {PREFIX + spelling: route.writes for route in ROUTES for spelling in route.spellings}
+READS_BY_POST = {PREFIX + spelling for route in ROUTES if route.reads_by_post for spelling in route.spellings}
 PUBLIC = {PREFIX + spelling for route in ROUTES if route.is_public for spelling in route.spellings}
 
 
@@ -49,7 +50,7 @@ class RoutePermission(BasePermission):
         token), and the errors of `principal_of`.
         """
         path = request.resolver_match.route if request.resolver_match else ""
-        if request.method in SAFE_METHODS:
+        if request.method in SAFE_METHODS or (request.method == "POST" and path in READS_BY_POST):
             if not settings.CDB_ANONYMOUS_READS and path not in PUBLIC:
                 principal_of(request.META).require(Role.READER)
             return True

@@ -7,7 +7,8 @@ response is sent or closed, and a later error truncates the response.
 import contextlib
 import itertools
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from time import monotonic
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
@@ -15,10 +16,13 @@ from cdb_rest.api.documents import Document
 from cdb_rest.api.json import dump
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import NotFoundError
-from cdb_rest.http.caching import REVISION_HEADER
+from cdb_rest.http.caching import REVISION_HEADER, headers_of
+from cdb_rest.lookup.model import State
 
 # Size of the pieces that are sent; each costs one or two system calls.
 PIECE_BYTES = 64 * 1024
+# A smaller piece is sent after this time, so that clients and proxies see that the response is being made.
+PIECE_SECONDS = 2
 
 # With this header, nginx neither buffers nor caches a response.
 UNBUFFERED = "X-Accel-Buffering"
@@ -71,12 +75,43 @@ def array(elements: Iterable[Element]) -> Generator[bytes]:
     yield b"]"
 
 
+def array_of_lines(chunks: Iterable[bytes]) -> Generator[bytes]:
+    """A JSON array of the JSON texts in lines, one per line; the chunks may end anywhere. An empty chunk becomes a newline."""
+    yield b"["
+    # What follows a line, until it is known that there is another one.
+    separator = b""
+    for chunk in chunks:
+        text = separator + chunk.replace(b"\n", b",\n") if chunk else b"\n" + separator
+        separator = b",\n" if text.endswith(b",\n") else b""
+        yield text.removesuffix(b",\n")
+    yield b"]"
+
+
 def first(elements: Iterator[Element], missing: NotFoundError) -> Generator[bytes]:
     """The first element as JSON. Raises `missing` if there is none."""
     element = next(elements, None)
     if element is None:
         raise missing
     yield from element
+
+
+def respond_cached(
+    request: HttpRequest, read: Callable[[], tuple[State, Iterable[bytes]]], digest: str
+) -> HttpResponseBase:
+    """A JSON response with the caching headers of the state that `read` returns, and the pieces that it returns.
+
+    `read` is called in a snapshot, in which the pieces are made.
+    """
+    headers: dict[str, str] = {}
+
+    def pieces() -> Generator[bytes]:
+        state, body = read()
+        headers.update(headers_of(state, digest))
+        yield from body
+
+    response = respond(pieces())
+    add_caching_headers(request, response, headers)
+    return response
 
 
 def respond(pieces: Generator[bytes]) -> HttpResponseBase:
@@ -95,12 +130,14 @@ def _in_snapshot(pieces: Generator[bytes]) -> Generator[bytes]:
     with snapshot(), contextlib.closing(pieces):
         gathered: list[bytes] = []
         size = 0
+        due = monotonic() + PIECE_SECONDS
         for piece in pieces:
             gathered.append(piece)
             size += len(piece)
-            if size >= PIECE_BYTES:
+            if size >= PIECE_BYTES or (size and monotonic() > due):
                 yield b"".join(gathered)
                 gathered, size = [], 0
+                due = monotonic() + PIECE_SECONDS
         yield b"".join(gathered)
 
 

@@ -4,7 +4,7 @@ All rows of a response come from one snapshot, and it is streamed. With HTTP/1.0
 truncated one must not be cached. The functions raise `GlobalTagNotFoundError` and the errors of `find_past`.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from django.conf import settings
@@ -14,19 +14,19 @@ from cdb_rest.api import past
 from cdb_rest.api.conversion import stream_documents
 from cdb_rest.api.documents import Document, NestedPayloadList, PayloadIOVDocument
 from cdb_rest.api.json import dump
-from cdb_rest.api.json_stream import Element, add_caching_headers, array, respond
+from cdb_rest.api.json_stream import Element, array, respond_cached
 from cdb_rest.api.streams import ByParent, with_iovs
 from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import GlobalTagNotFoundError
+from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
-from cdb_rest.http.caching import headers_of
+from cdb_rest.http.caching import combined
 from cdb_rest.lookup.model import State, past_state
-from cdb_rest.lookup.queries import find_state
+from cdb_rest.lookup.queries import read_state
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services.export import Selection, find_source
-from cdb_rest.services.validity import ValidRow, valid_rows
+from cdb_rest.services.validity import ValidRow, overlaid, valid_rows
 
 
 class Range(NamedTuple):
@@ -51,25 +51,36 @@ def payload_lists(request: HttpRequest, asked: Range, digest: str) -> HttpRespon
     return _respond(request, read, digest)
 
 
-def valid_parts(request: HttpRequest, selection: Selection, digest: str) -> HttpResponseBase:
+def valid_parts(request: HttpRequest, selections: Sequence[Selection], digest: str) -> HttpResponseBase:
     """A JSON array of the IOVs that are valid somewhere in the window, each with the part in which it is valid.
 
-    They are ordered by payload type in byte order, then by start. Also raises the other errors of `find_source`.
+    They are ordered by payload type in byte order, then by start. The selections differ in the tag and the past state
+    only. With several of them, the first tag that has a valid IOV decides, and elements name their tag. Also raises the
+    other errors of `find_source`; a payload type may be missing in some of the tags.
     """
     mode = Mode(settings.CDB_IOV_MODE)
 
     def read() -> tuple[State, Iterator[Element]]:
-        source = find_source(selection)
-        if source.past is not None and selection.as_of is not None:
-            state: State | None = past_state(source.past.version, selection.as_of)
-        else:
-            state = find_state(selection.global_tag)
-        if state is None:
-            raise GlobalTagNotFoundError(selection.global_tag)
-        rows = valid_rows(source, selection.window)
-        return state, ((dump(_document(row, mode)),) for row in rows)
+        found = [_valid_rows(one, is_only=len(selections) == 1) for one in selections]
+        rows = found[0][1] if len(found) == 1 else overlaid([rows for _, rows in found])
+        return combined([state for state, _ in found]), ((dump(_document(row, mode)),) for row in rows)
 
     return _respond(request, read, digest)
+
+
+def _valid_rows(selection: Selection, *, is_only: bool) -> tuple[State, Iterator[ValidRow]]:
+    """The state of the selected tag, and its rows; if it is not the only one, the rows have its name."""
+    tag, as_of = selection.global_tag, selection.as_of
+    try:
+        source = find_source(selection)
+    except PayloadListNotFoundError:
+        if is_only:
+            raise
+        return read_state(tag, as_of), iter(())
+    past = source.past
+    state = read_state(tag, None) if past is None or as_of is None else past_state(past.version, as_of)
+    name = {} if is_only else {"global_tag": tag}
+    return state, (ValidRow(name | row.columns, row.part) for row in valid_rows(source, selection.window))
 
 
 def _document(row: ValidRow, mode: Mode) -> Document:
@@ -81,16 +92,12 @@ def _respond(
     request: HttpRequest, read: Callable[[], tuple[State, Iterator[Element]]], digest: str
 ) -> HttpResponseBase:
     """A JSON array of the elements that `read` returns, with the caching headers of the state that it read."""
-    headers: dict[str, str] = {}
 
-    def pieces() -> Generator[bytes]:
+    def read_pieces() -> tuple[State, Iterator[bytes]]:
         state, elements = read()
-        headers.update(headers_of(state, digest))
-        yield from array(elements)
+        return state, array(elements)
 
-    response = respond(pieces())
-    add_caching_headers(request, response, headers)
-    return response
+    return respond_cached(request, read_pieces, digest)
 
 
 def _with_iovs(lists: Iterator[Document], iovs: ByParent) -> Iterator[Element]:
@@ -98,14 +105,11 @@ def _with_iovs(lists: Iterator[Document], iovs: ByParent) -> Iterator[Element]:
 
 
 def _present(asked: Range) -> tuple[State, Iterator[Document], Iterator[Document]]:
-    state = find_state(asked.tag)
-    if state is None:
-        raise GlobalTagNotFoundError(asked.tag)
     iovs = PayloadIOV.objects.filter(
         payload_list__global_tag__name=asked.tag, comb_iov__range=(asked.first.combined, asked.last.combined)
     )
     return (
-        state,
+        read_state(asked.tag, None),
         stream_documents(NestedPayloadList, PayloadList.objects.filter(global_tag__name=asked.tag).order_by("id")),
         stream_documents(PayloadIOVDocument, iovs.order_by("payload_list_id", "comb_iov")),
     )

@@ -26,17 +26,32 @@ WINDOW = [
 
 def read_selection(query: Mapping[str, str], name: str) -> Selection:
     """What the query string selects from the global tag `name`. Raises `InvalidInputError`."""
+    return Selection(name, read_payload_type(query), read_window(query), parse_as_of(query))
+
+
+def read_window(query: Mapping[str, str]) -> Interval:
+    """The window from `since` up to `until`; by default, all moments. Raises `InvalidInputError`, also if it is empty."""
     since = _read_moment("since", query.get("since"), Moment(0, 0))
     until = _read_moment("until", query.get("until"), END_OF_TIME)
+    return window_between(since, until)
+
+
+def window_between(since: Moment, until: Moment) -> Interval:
+    """The window with these ends in the wire format. Raises `InvalidInputError` if it is empty."""
     window = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
     if window.is_empty:
         message = f"The window from {since} to {until} is empty."
         raise InvalidInputError(message, {"until": [message]})
+    return window
+
+
+def read_payload_type(query: Mapping[str, str]) -> str | None:
+    """The parameter `payload_type`, or None. Raises `InvalidInputError` if it is empty."""
     payload_type = query.get("payload_type")
     if payload_type == "":
         message = "payload_type must not be empty; leave it out to get all of them."
         raise InvalidInputError(message, {"payload_type": [message]})
-    return Selection(name, payload_type, window, parse_as_of(query))
+    return payload_type
 
 
 def _read_moment(name: str, text: str | None, default: Moment) -> Moment:

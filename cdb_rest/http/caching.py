@@ -5,7 +5,7 @@ state, not the response.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.status import Status
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators, past_state
-from cdb_rest.lookup.queries import find_state, find_state_of_all
+from cdb_rest.lookup.queries import find_state, find_state_of_all, read_state
 
 # The revision of the global tag from which a response was made, so that clients can log it and ask for it again.
 REVISION_HEADER = "CDB-Revision"
@@ -32,8 +32,10 @@ FORMAT = 2
 # The precondition headers of reads, by their WSGI names.
 PRECONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
 # ETags in If-None-Match that do not match this pattern, or come after the first ETAGS_READ, are ignored.
-ETAG = re.compile(r'"([!#-~]{1,100})"')
+ETAG = re.compile(r'"([!#-~]{1,300})"')
 ETAGS_READ = 20
+# The statuses of states that never change.
+LASTING = (Status.FROZEN, REVISION)
 
 
 def digest_of(*query: Any) -> str:
@@ -76,6 +78,12 @@ class Resource(NamedTuple):
         return cls._of_tag(name, as_of, "range", *selection)
 
     @classmethod
+    def tags(cls, kind: str, tags: Sequence[tuple[str, AsOf | None]], *query: Any) -> "Resource":
+        """What a kind of request says about one or several tags, each in the present or in the past."""
+        digest = digest_of(kind, *((name, str(as_of)) for name, as_of in tags), *query)
+        return cls(digest, lambda: combined([read_state(*tag) for tag in tags]))
+
+    @classmethod
     def export(cls, name: str, as_of: AsOf, *selection: Any) -> "Resource":
         """An export of the past. `selection` is what decides it besides the state, as for `digest_of`."""
         return cls._of_tag(name, as_of, "export", *selection)
@@ -88,11 +96,30 @@ class Resource(NamedTuple):
         return cls(digest, lambda: past_state(find_past(name, as_of).version, as_of))
 
 
+def combined(states: Sequence[State]) -> State:
+    """The state of several global tags, for a response that was made from all of them.
+
+    The version begins with their revisions, separated by commas. Caches may keep the response as long as that of the tag
+    that may change soonest.
+    """
+    if len(states) == 1:
+        return states[0]
+    revisions = ",".join(revisions_of(state) for state in states)
+    versions = blake2b(" ".join(state.version for state in states).encode(), digest_size=8).hexdigest()
+    status = min((state.status for state in states), key=lambda one: (one in LASTING, _max_age(one)))
+    return State(f"{revisions}-{versions}", status, None)
+
+
+def revisions_of(state: State) -> str:
+    """The revision of a tag in a state, or those of several tags, separated by commas."""
+    return state.version.partition("-")[0]
+
+
 def headers_of(state: State, digest: str) -> dict[str, str]:
     """The caching headers of a response made from that state, also of a 304. They include the ETag."""
     headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(state.status, _max_age(state.status))
     if state.status != ALL_TAGS:
-        headers[REVISION_HEADER] = state.version.partition("-")[0]
+        headers[REVISION_HEADER] = revisions_of(state)
     if state.modified is not None:
         headers["Last-Modified"] = http_date(state.modified.timestamp())
     return headers
@@ -181,5 +208,5 @@ def _permission(status: str, max_age: int) -> dict[str, str]:
         # nginx stores no response that must be revalidated each time, unless X-Accel-Expires names a time in the past.
         # Of the two headers it obeys the first one, at least up to version 1.22.
         return {"X-Accel-Expires": "@1", "Cache-Control": "public, no-cache"}
-    immutable = ", immutable" if status in (Status.FROZEN, REVISION) else ""
+    immutable = ", immutable" if status in LASTING else ""
     return {"Cache-Control": f"public, max-age={max_age}{immutable}"}

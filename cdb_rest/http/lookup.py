@@ -3,20 +3,25 @@
 The view uses it, and so does the WSGI application that answers lookups without Django (`cdb_rest/wsgi/fast_lookup.py`).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
 
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import InvalidInputError
-from cdb_rest.domain.moment import Mode
-from cdb_rest.http.caching import digest_of, headers_of, read_validators
+from cdb_rest.domain.moment import Interval, Mode
+from cdb_rest.http.caching import Resource, combined, conditional_get, digest_of, headers_of, read_validators
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up
+from cdb_rest.lookup.stack import Stack
 from cdb_rest.metrics import counts
-from cdb_rest.parsing.parameters import parse_as_of, parse_flag, parse_moment, parse_tag
+from cdb_rest.parsing.parameters import AS_OF, parse_as_of, parse_flag, parse_moment, parse_tag
 
+# Maximum number of global tags in one request.
+MAX_TAGS = 10
 SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-Moment"
 
 
@@ -55,12 +60,66 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
     if found.body is None:
         return 304, headers, b""
     headers["Content-Type"] = "application/json"
-    if found.window is not None:
-        since, until = found.window.on_wire(query.mode)
-        headers |= {SINCE: "{},{}".format(*since), UNTIL: "{},{}".format(*until)}
-        if extras.canonical:
-            headers[CANONICAL] = headers[SINCE]
+    headers |= _window_headers(found.window, query.mode, extras)
     return 200, headers, found.body
+
+
+def read_lookup_of_tags(lists: Mapping[str, Sequence[str]]) -> tuple[list[LookupQuery], Extras]:
+    """The lookups in one or several tags, and the extras, that a query string asks for, as `read_lookup`.
+
+    `lists` has the values of each parameter; only `gtName` and `rev` may have several.
+    """
+    tags = read_tags(lists)
+    query, extras = read_lookup({name: values[-1] for name, values in lists.items() if name not in AS_OF})
+    return [replace(query, tag=tag, as_of=as_of) for tag, as_of in tags], extras
+
+
+def read_tags(lists: Mapping[str, Sequence[str]]) -> list[tuple[str, AsOf | None]]:
+    """The global tags of a query string, in order, each with the past state that is asked for.
+
+    `lists` has the values of each parameter. With several tags, `rev` is given for each of them, in the same order and
+    empty for the present, or not at all; `at` holds for all. Raises `InvalidInputError`.
+    """
+    names, revisions, times = (lists.get(name) or [] for name in ("gtName", "rev", "at"))
+    time = {"at": times[0]} if times else {}
+    if len(names) < 2 and len(revisions) < 2:
+        tag = parse_tag({"gtName": names[0]} if names else {})
+        return [(tag, parse_as_of(time | ({"rev": revisions[0]} if revisions else {})))]
+    if len(names) > MAX_TAGS or "" in names:
+        message = f"gtName must be given with a name, and at most {MAX_TAGS} times."
+        raise InvalidInputError(message, {"gtName": [message]})
+    if revisions and len(revisions) != len(names):
+        message = f"rev must be given once for each gtName; leave a value empty for the present (got {len(revisions)})."
+        raise InvalidInputError(message, {"rev": [message]})
+    numbers = [{"rev": number} if number else {} for number in revisions or [""] * len(names)]
+    return [(name, parse_as_of(time | number)) for name, number in zip(names, numbers, strict=True)]
+
+
+def respond_to_stack_lookup(
+    queries: Sequence[LookupQuery], extras: Extras, meta: Mapping[str, Any]
+) -> tuple[int, dict[str, str], bytes]:
+    """The response to a lookup in several tags, as `respond_to_lookup`. The queries differ in the tag and past state only."""
+    first = queries[0]
+    resource = Resource.tags(
+        "stack", [(query.tag, query.as_of) for query in queries], *first.moment, first.only_valid, first.as_objects,
+        first.mode.value, extras.window, extras.canonical,
+    )  # fmt: skip
+    unchanged = conditional_get(meta, resource)
+    if unchanged is not None:
+        return 304, dict(unchanged.items()), b""
+    counts.LOOKUPS_RECEIVED.inc(1)
+    with snapshot():
+        found = Stack(queries).look_up(first.moment, with_window=extras.window)
+    headers = headers_of(combined(found.states), resource.digest) | {"Content-Type": "application/json"}
+    return 200, headers | _window_headers(found.window, first.mode, extras), found.body
+
+
+def _window_headers(window: Interval | None, mode: Mode, extras: Extras) -> dict[str, str]:
+    if window is None:
+        return {}
+    since, until = window.on_wire(mode)
+    headers = {SINCE: "{},{}".format(*since), UNTIL: "{},{}".format(*until)}
+    return headers | ({CANONICAL: headers[SINCE]} if extras.canonical else {})
 
 
 def read_query(parameters: Mapping[str, str]) -> LookupQuery:

@@ -52,6 +52,25 @@ def look_up_compiled(
     return _with_database(compiled, query, validators, with_window=with_window)
 
 
+def unchanged_state(compiled: CompiledTag, query: LookupQuery) -> State | None:
+    """The state of the tag, if the compiled tag has all its rows in that state; otherwise None.
+
+    `compiled` is as for `look_up_compiled`. In a snapshot, lookups in this state need not ask the database again. Raises the
+    errors of `look_up_here`.
+    """
+    found = look_up_compiled(compiled, query, NO_VALIDATORS, with_window=False)
+    if found is None:
+        return None
+    # A compiled tag of another database is outdated, even if the version is the same.
+    is_same = query.as_of is not None or (found.state.version == compiled.manifest.version and not compiled.is_outdated)
+    return found.state if is_same else None
+
+
+def look_up_unchanged(compiled: CompiledTag, query: LookupQuery, state: State, *, with_window: bool) -> LookupResult:
+    """The result of a lookup in the files only. `state` is the result of `unchanged_state`."""
+    return _alone(compiled, query, state, NO_VALIDATORS, with_window)
+
+
 def _confirm_past(compiled: CompiledTag, query: LookupQuery) -> bool:
     """Whether the database is the one from which a past revision was compiled, and the revision can be asked for."""
     assert query.as_of is not None  # noqa: S101 -- for the type checker

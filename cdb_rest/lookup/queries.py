@@ -5,6 +5,8 @@ is current. `look_up` and `find_state` choose the server; the other functions us
 """
 
 from dataclasses import replace
+from functools import partial
+from typing import Protocol
 
 from django.db import Error
 
@@ -17,8 +19,8 @@ from cdb_rest.connections.replicas.replica import TIMEOUT_SECONDS, Replica
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionNotFoundError
 from cdb_rest.domain.status import Status
-from cdb_rest.history.revisions import check_readable, missing_revision
-from cdb_rest.lookup.compiled import look_up_compiled
+from cdb_rest.history.revisions import check_readable, find_past, missing_revision
+from cdb_rest.lookup.compiled import look_up_compiled, look_up_unchanged, unchanged_state
 from cdb_rest.lookup.model import (
     ALL_TAGS,
     NO_VALIDATORS,
@@ -40,6 +42,12 @@ STATE = named_sql.load("global_tag_state")
 VERSION_OF_NONE = "0-0"
 
 
+class LookUp(Protocol):
+    """A function that looks up one tag. It may ask the database, and raises the errors of `look_up_here`."""
+
+    def __call__(self, query: LookupQuery, *, with_window: bool) -> LookupResult: ...
+
+
 def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_window: bool = False) -> LookupResult:
     """The result of a lookup: from a compiled tag, a replica or the primary. If the validators match, the rows are not read.
 
@@ -53,6 +61,28 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
         found = _look_up_on(replica, query, validators, with_window=with_window) if replica else None
         found = found or look_up_here(query, validators, with_window=with_window)
         if query.as_of is None and found.body is not None:
+            registry.note_whole(query.tag)
+    return found
+
+
+def reader_of(query: LookupQuery) -> LookUp:
+    """A function for many lookups in the tag of `query`, all in its present or past state.
+
+    The caller must be in a snapshot while it uses the function. If there is a compiled tag that has all rows of the tag, the
+    function reads only its files. Raises the errors of `look_up_here`, and so does the function.
+    """
+    compiled = _find_compiled(query)
+    state = unchanged_state(compiled, query) if compiled else None
+    if compiled and state:
+        return partial(look_up_unchanged, compiled, state=state)
+    return partial(_look_up_in_snapshot, compiled)
+
+
+def _look_up_in_snapshot(compiled: CompiledTag | None, query: LookupQuery, *, with_window: bool) -> LookupResult:
+    found = look_up_compiled(compiled, query, NO_VALIDATORS, with_window=with_window) if compiled else None
+    if found is None:
+        found = look_up_here(query, with_window=with_window)
+        if query.as_of is None:
             registry.note_whole(query.tag)
     return found
 
@@ -121,6 +151,14 @@ def find_state_here(tag: str) -> State | None:
     """
     rows = fetch_all(STATE, {"tag": tag})
     return State(*rows[0]) if rows else None
+
+
+def read_state(tag: str, as_of: AsOf | None) -> State:
+    """The state of a tag in the present or in the past. Raises `GlobalTagNotFoundError`, and the errors of `find_past`."""
+    state = find_state(tag) if as_of is None else past_state(find_past(tag, as_of).version, as_of)
+    if state is None:
+        raise GlobalTagNotFoundError(tag)
+    return state
 
 
 def find_state_of_all() -> State:

@@ -4,14 +4,17 @@ Requests for /metrics are answered before the Host header is checked.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.api.errors import error_response
+from cdb_rest.api.errors import error_response, handle
 from cdb_rest.api.views.monitoring import metrics
+from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.http.caching import fails_precondition
 from cdb_rest.http.security import HEADERS, PAGE_HEADERS, POLICY, is_cross_site_write
+from cdb_rest.parsing.unknown_names import NAMED, NAMED_LENGTH
 
 
 class EdgeMiddleware:
@@ -39,6 +42,24 @@ class EdgeMiddleware:
         if request.method == "HEAD":
             response = _without_body(response)
         return response
+
+    @staticmethod
+    def process_view(
+        request: HttpRequest, view: Callable[..., HttpResponse], *_arguments: Any, **_named: Any
+    ) -> HttpResponse | None:
+        """The error response for a request to the API with a repeated query parameter that its view does not accept.
+
+        Of the repeated values, only one would count otherwise.
+        """
+        view_class = getattr(view, "cls", None)
+        if view_class is None:
+            return None
+        accepted = getattr(view_class, "repeatable", ())
+        names = [name for name, values in request.GET.lists() if len(values) > 1 and name not in accepted]
+        if not names:
+            return None
+        messages = {name[:NAMED_LENGTH]: ["This parameter must be given only once."] for name in names[:NAMED]}
+        return handle(InvalidInputError(f"{', '.join(messages)}: given more than once.", messages), {})
 
     @staticmethod
     def _reject(request: HttpRequest) -> HttpResponse | None:

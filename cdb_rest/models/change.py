@@ -64,6 +64,7 @@ class GlobalTagChange(models.Model):
         constraints = [models.UniqueConstraint(fields=["global_tag", "revision"], name="global_tag_change_revision")]
         indexes = [
             models.Index(fields=["global_tag", "created"], name="global_tag_change_created"),
+            models.Index(fields=["number"], name="global_tag_change_number"),
         ]
 
     def __str__(self) -> str:

@@ -85,6 +85,18 @@ class PayloadIOVHistory(models.Model):
                 & (models.Q(until__isnull=True) | models.Q(until__gt=F("comb_iov"))),
             ),
         ]
+        # To find the former uses of a payload.
+        indexes = [
+            models.Index(
+                fields=["payload_url"],
+                name="payload_iov_history_url",
+                opclasses=["varchar_pattern_ops"],
+                condition=models.Q(row_start__isnull=True),
+            ),
+            models.Index(
+                fields=["checksum"], name="payload_iov_history_checksum", condition=models.Q(row_start__isnull=True)
+            ),
+        ]
 
     def __str__(self) -> str:
         return (

@@ -86,6 +86,11 @@ class PayloadIOV(models.Model):
             ),
             models.CheckConstraint(name="payload_iov_revision_is_digits", condition=Q(extra__regex=r"^[0-9]+$")),
         ]
+        # To find the uses of a payload. The operator class is for prefixes of URLs.
+        indexes = [
+            models.Index(fields=["payload_url"], name="payload_iov_url", opclasses=["varchar_pattern_ops"]),
+            models.Index(fields=["checksum"], name="payload_iov_checksum"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.payload_url} [{self.major_iov},{self.minor_iov} to {self.major_iov_end},{self.minor_iov_end}]"

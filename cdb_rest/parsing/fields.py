@@ -105,6 +105,35 @@ class UntilField(serializers.Field[Moment | str, Any, Any, Any]):
         return until
 
 
+@extend_schema_field({"type": "array", "items": MOMENT})
+class MomentsField(serializers.Field[list[Moment], Any, Any, Any]):
+    """An array of at most `most` moments."""
+
+    default_error_messages = {
+        "invalid": "An array of moments is required.",
+        "moment": "The moment with the index {index} must be an array of two integers, [major, minor], each from 0 to "
+        "9223372036854775807.",
+        "most": "At most {most} moments are accepted (got {count}).",
+    }
+
+    def __init__(self, most: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._most = most
+
+    def to_internal_value(self, data: Any) -> list[Moment]:
+        if not isinstance(data, list):
+            self.fail("invalid")
+        if len(data) > self._most:
+            self.fail("most", most=self._most, count=len(data))
+        moments: list[Moment] = []
+        for index, one in enumerate(data):
+            moment = _moment(one)
+            if moment is None:
+                self.fail("moment", index=index)
+            moments.append(moment)
+        return moments
+
+
 def _moment(data: Any) -> Moment | None:
     """The moment of an array of two numbers, or None if the data are invalid."""
     if not isinstance(data, list) or len(data) != 2:

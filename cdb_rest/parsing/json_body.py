@@ -14,6 +14,8 @@ LEVELS = 16
 # limit allows for commas in texts.
 VALUES = 10_000
 VALUES_OF_A_ROW = 32
+# A moment is an array of two numbers.
+VALUES_OF_A_MOMENT = 3
 
 
 class TooComplexError(ParseError):
@@ -25,7 +27,8 @@ class JSONParser(BaseParser):
 
     Parsed values need up to thirty times the memory of the body. So their number is limited before parsing, by the number
     of commas and opening brackets, including those in texts: every value needs one of them. The limit is `VALUES`.
-    For a view with the attribute `takes_rows`, it is `VALUES_OF_A_ROW` times `CDB_MAX_BULK_ROWS`, if that is more.
+    For a view with the attribute `takes_rows`, it is `VALUES_OF_A_ROW` times `CDB_MAX_BULK_ROWS`, if that is more; and for
+    one with `max_moments`, `VALUES_OF_A_MOMENT` times this number more.
 
     Raises `TooComplexError`, a `ParseError`, if the body has too many values or levels.
     """
@@ -34,8 +37,9 @@ class JSONParser(BaseParser):
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         content = stream.read()
-        limit = VALUES
-        if getattr((parser_context or {}).get("view"), "takes_rows", False):
+        view = (parser_context or {}).get("view")
+        limit = VALUES + VALUES_OF_A_MOMENT * getattr(view, "max_moments", 0)
+        if getattr(view, "takes_rows", False):
             limit = max(VALUES, VALUES_OF_A_ROW * settings.CDB_MAX_BULK_ROWS)
         if sum(map(content.count, (b",", b"[", b"{"))) > limit:
             raise TooComplexError(f"The body has too many values; this request needs no more than {limit}.")

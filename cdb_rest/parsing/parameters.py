@@ -1,7 +1,8 @@
 """Parsing of parameters of paths and query strings, with strict validation and one sentence for each error."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,6 +39,11 @@ def parse_number(name: str, text: str | None) -> int:
         message = f"{name} must be an integer from 0 to {OPEN}."
         raise InvalidInputError(message, {name: [message]})
     return number
+
+
+def repeated_names(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once, each once."""
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def parse_tag(parameters: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
+from cdb_rest.connections.reads import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import (
@@ -81,7 +82,7 @@ def find_source(selection: Selection) -> Source:
     tag_id, revision = found
     type_id = None
     if selection.payload_type is not None:
-        type_id = _type_id(selection.payload_type)
+        type_id = check_payload_type(selection.payload_type)
         if not PayloadList.objects.filter(global_tag=tag_id, payload_type=type_id).exists():
             raise _no_list(selection)
     return Source(revision, None, ROWS, {"tag_id": tag_id, "payload_type_id": type_id})
@@ -90,13 +91,14 @@ def find_source(selection: Selection) -> Source:
 def _find_past_source(selection: Selection, as_of: AsOf) -> Source:
     past, kind = find_past(selection.global_tag, as_of), selection.payload_type
     if kind is not None and kind not in {one.payload_type for one in past_lists(past)}:
-        _type_id(kind)
+        check_payload_type(kind)
         raise _no_list(selection)
     values = {"tag_id": past.tag_id, "number": past.number, "payload_type": kind}
     return Source(past.revision, past, PAST_ROWS, values)
 
 
-def _type_id(name: str) -> int:
+def check_payload_type(name: str) -> int:
+    """The id of the payload type. Raises `PayloadTypeNotFoundError`."""
     found = PayloadType.objects.filter(name=name).values_list("id", flat=True).first()
     if found is None:
         raise PayloadTypeNotFoundError(name)
@@ -124,17 +126,22 @@ def export(
     with snapshot():
         source = find_source(selection)
         note_source(source)
+        take_slot()
         with connection.cursor() as cursor:
-            cursor.execute(TAKE_SLOT, {"slots": settings.CDB_MAX_EXPORTS})
-            if cursor.fetchone() is None:
-                raise OverloadedError(
-                    f"The maximum number of exports ({settings.CDB_MAX_EXPORTS}) is already running; try again later."
-                )
             cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_EXPORT_TIMEOUT_SECONDS * 1000)})
         statement = STATEMENTS[form].replace("{rows}", source.rows)
         values = window_values(selection.window) | dict(source.values)
         with counts.EXPORTS.track_inprogress(), stream_copy(statement, values) as chunks:
             yield from chunks
+
+
+def take_slot() -> None:
+    """Take one of the `CDB_MAX_EXPORTS` slots until the end of the transaction. Raises `OverloadedError` if there is none."""
+    if not fetch_all(TAKE_SLOT, {"slots": settings.CDB_MAX_EXPORTS}):
+        raise OverloadedError(
+            f"The maximum number of exports and other large reads ({settings.CDB_MAX_EXPORTS}) is already running; "
+            "try again later."
+        )
 
 
 def window_values(window: Interval) -> dict[str, object]:

@@ -13,7 +13,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from cdb_rest.api import errors
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.observe.request_context import context_of
-from cdb_rest.parsing.parameters import AS_OF, is_light
+from cdb_rest.parsing.parameters import AS_OF, is_light, repeated_names
 from cdb_rest.wsgi.fast_lookup import is_plain, send
 
 # Patterns of paths below the prefix of the API. Names that are not ASCII are left to Django.
@@ -56,8 +56,8 @@ class FastConditionalGet:
         if not query and ALL.fullmatch(path):
             return Resource.all_tags(), self._route(path)
         parameters = parse_qsl(query, keep_blank_values=True)
-        if any(name in AS_OF for name, _ in parameters):
-            # A state in the past.
+        if any(name in AS_OF for name, _ in parameters) or repeated_names(name for name, _ in parameters):
+            # A state in the past, or an error.
             return None
         if found := TAG.fullmatch(path):
             light = is_light([value for name, value in parameters if name == "light"])

@@ -52,8 +52,13 @@ class FastLookup:
         """The lookup that the request asks for, or None if anything about it is unusual."""
         if environ["PATH_INFO"] not in self._paths or not is_plain(environ):
             return None
+        pairs = parse_qsl(environ["QUERY_STRING"], keep_blank_values=True)
+        parameters = dict(pairs)
+        if len(parameters) < len(pairs):
+            # Several tags, or an error.
+            return None
         try:
-            return read_lookup(dict(parse_qsl(environ["QUERY_STRING"], keep_blank_values=True)))
+            return read_lookup(parameters)
         except InvalidInputError:
             return None
 

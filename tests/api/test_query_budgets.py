@@ -16,6 +16,8 @@ pytestmark = pytest.mark.django_db
 # What stands for the names in a path; where two routes call theirs alike, by the path.
 NAMES = {
     "name": "tag0",
+    "a": "tag0",
+    "b": "tag0",
     "revision": "1",
     "tag_id": "{tag_id}",
     "list_id": "{list_id}",

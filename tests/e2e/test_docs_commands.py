@@ -57,6 +57,31 @@ def test_the_examples_of_the_api(fresh, tmp_path):
     assert JobClient(service.port).get("globalTag/restored?light")["payload_iov_count"] == 1
 
 
+@needs("curl")
+def test_the_ten_questions_have_the_answers_that_the_guide_shows(fresh, tmp_path):
+    service = fresh().start()
+    text = (ROOT / "docs" / "ten-questions.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```(?:\n\n```json\n(.*?)```)?", text, re.DOTALL)
+    assert len(blocks) == 11
+    for command, expected in blocks:
+        printed = paste(service, command, tmp_path)
+        if expected:
+            # A command of manage.py prints a line after the response.
+            answer, _ = json.JSONDecoder().raw_decode(printed)
+            assert is_part(json.loads(expected), answer), answer
+
+
+def is_part(shown, answer):
+    """Whether a page shows an answer as it is. It may leave out elements of arrays of arrays, and times are others."""
+    if isinstance(shown, dict):
+        return shown.keys() == answer.keys() and all(key == "time" or is_part(shown[key], answer[key]) for key in shown)
+    if isinstance(shown, list) and shown and isinstance(shown[0], list):
+        return all(one in answer for one in shown)
+    if isinstance(shown, list):
+        return len(shown) == len(answer) and all(map(is_part, shown, answer))
+    return bool(shown == answer)
+
+
 def test_the_commands_of_the_guide_to_backups(fresh, new_directory, tmp_path):
     service = fresh().start()
     directory = new_directory()

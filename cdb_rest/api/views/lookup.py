@@ -1,15 +1,28 @@
 """Lookup: which payload file each payload type of a global tag has at a moment of data taking."""
 
-from django.http import HttpResponse
+from functools import partial
+
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, required, response_example
+from cdb_rest.api import analysis
+from cdb_rest.api.analysis_documents import ManyLookupsDocument
+from cdb_rest.api.analysis_inputs import MAX_MOMENTS, ManyLookupsInput, queries_of
+from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, request_example, required, response_example
 from cdb_rest.api.examples import PAYLOAD_IOV
 from cdb_rest.http.caching import not_modified
-from cdb_rest.http.lookup import CANONICAL, SINCE, UNTIL, read_lookup, respond_to_lookup
+from cdb_rest.http.lookup import (
+    CANONICAL,
+    SINCE,
+    UNTIL,
+    read_lookup_of_tags,
+    respond_to_lookup,
+    respond_to_stack_lookup,
+)
 from cdb_rest.lookup.model import COLUMNS
+from cdb_rest.parsing.fields import read_body
 
 QUERY = [
     required("gtName", TEXT, "Name of the global tag.", "tiny"),
@@ -53,17 +66,48 @@ EXTRAS = [
 
 
 class LookupView(APIView):
-    """For each payload list of the global tag, the IOV with the latest start at or before the moment, ordered by payload type.
+    """Lookups at one moment, or at many."""
 
-    Lists without such an IOV are left out. The end of an IOV is ignored, unless `strict=1` is given.
-
-    Each row is an array of `payload_type_name`, `payload_url`, `checksum`, `size`, `major_iov`, `minor_iov`, `major_iov_end`,
-    `minor_iov_end`, `revision`, in this order; or with `shape=dict` an object with these keys.
-    """
+    repeatable = ("gtName", "rev")
+    max_moments = MAX_MOMENTS
 
     @extend_schema(summary="Look up payloads at a moment", parameters=[*EXTRAS, *AS_OF])
     @lookup_schema
     def get(self, request: Request) -> HttpResponse:
-        query, extras = read_lookup(request.query_params)
-        status, headers, body = respond_to_lookup(query, extras, request.META)
+        """For each payload list of the global tag, the IOV with the latest start at or before the moment, by payload type.
+
+        Lists without such an IOV are left out. The end of an IOV is ignored, unless `strict=1` is given.
+
+        Each row is an array of `payload_type_name`, `payload_url`, `checksum`, `size`, `major_iov`, `minor_iov`,
+        `major_iov_end`, `minor_iov_end`, `revision`, in this order; or with `shape=dict` an object with these keys.
+
+        `gtName` may be given several times: for each payload type, the first tag that has a valid IOV decides. Then `rev` is
+        given once for each tag, empty for the present.
+        """
+        queries, extras = read_lookup_of_tags(dict(request.query_params.lists()))
+        respond = (
+            partial(respond_to_lookup, queries[0]) if len(queries) == 1 else partial(respond_to_stack_lookup, queries)
+        )
+        status, headers, body = respond(extras, request.META)
         return HttpResponse(body, status=status, headers=headers) if body else not_modified(headers)
+
+    @extend_schema(
+        summary="Look up payloads at many moments",
+        request=ManyLookupsInput,
+        responses=ManyLookupsDocument(many=True),
+        examples=[
+            request_example({"gtName": "tiny", "moments": [[5, 0], [5, 1]], "strict": True}),
+            response_example({"moments": [[5, 0], [5, 1]], "rows": [list(ROW_EXAMPLE.values())]}),
+        ],
+    )
+    def post(self, request: Request) -> HttpResponseBase:
+        """The results of lookups at many moments: each distinct result once, with the moments that have it.
+
+        The elements are in the order of their first moments. The rows of an element are those of a lookup at its moments, with
+        the same `strict` and `shape`. If an earlier element has the same rows, `same_as` is the number of that element, counted
+        from 0.
+
+        `gtName` may be an array of tags, as in a lookup in several tags. Then `rev` is an array with null for the present.
+        """
+        values = read_body(request, ManyLookupsInput)
+        return analysis.lookups(queries_of(values), values["moments"])

@@ -18,15 +18,17 @@ from cdb_rest.api.paging import wants_page
 from cdb_rest.api.plans import AttachedIOV, cuts_document
 from cdb_rest.api.ranges import Range
 from cdb_rest.api.strict_view import StrictView
-from cdb_rest.api.windows import WINDOW, read_selection
+from cdb_rest.api.windows import WINDOW, read_payload_type, read_window
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import InvalidInputError, PayloadIOVNotFoundError
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.http.caching import Resource, conditional_get
+from cdb_rest.http.lookup import read_tags
 from cdb_rest.models import PayloadIOV
 from cdb_rest.parsing.fields import read_body
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment, parse_number, parse_tag
 from cdb_rest.services import payload_iovs
+from cdb_rest.services.export import Selection
 
 # A string, because JavaScript would round the largest number, which stands for an open end.
 DIGITS = {"type": "string", "pattern": "^[0-9]{1,19}$"}
@@ -131,9 +133,13 @@ class ValidPayloadIOVView(StrictView):
 
     `since` and `until` of an element are that part: a strict lookup returns this IOV at its moments, and no other one of
     the payload type. The elements are ordered by payload type in byte order, then by start.
+
+    `gtName` may be given several times, as in a lookup: the first tag that has a valid IOV decides. Then elements have a
+    member `global_tag`, and an IOV comes once for each of its parts.
     """
 
     query = VALID
+    repeatable = ("gtName", "rev")
 
     @extend_schema(
         summary="List the IOVs that are valid in a window",
@@ -142,11 +148,12 @@ class ValidPayloadIOVView(StrictView):
         examples=[response_example(VALID_PAYLOAD_IOV)],
     )
     def get(self, request: Request) -> HttpResponseBase:
-        selection = read_selection(request.query_params, parse_tag(request.query_params))
-        parts = (selection.payload_type, *selection.window.start, *selection.window.end, settings.CDB_IOV_MODE)
-        resource = Resource.range(selection.global_tag, selection.as_of, "valid", *parts)
+        tags = read_tags(dict(request.query_params.lists()))
+        window, payload_type = read_window(request.query_params), read_payload_type(request.query_params)
+        resource = Resource.tags("valid", tags, payload_type, *window.start, *window.end, settings.CDB_IOV_MODE)
         not_modified = conditional_get(request.META, resource)
-        return not_modified or ranges.valid_parts(request, selection, resource.digest)
+        selections = [Selection(tag, payload_type, window, as_of) for tag, as_of in tags]
+        return not_modified or ranges.valid_parts(request, selections, resource.digest)
 
 
 class PayloadIOVAttachView(APIView):

@@ -1,0 +1,111 @@
+"""The reasons for the result of a strict lookup: which row it is, which change put it there, and what that replaced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import Any
+
+from cdb_rest import named_sql
+from cdb_rest.analysis.contents import mode_parameters
+from cdb_rest.connections.reads import fetch_all
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.moment import Moment
+from cdb_rest.history.contents import past_lists
+from cdb_rest.history.revisions import find_past
+from cdb_rest.lookup.model import State, past_state
+from cdb_rest.lookup.queries import read_state
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
+from cdb_rest.services.export import check_payload_type
+
+WALK = named_sql.load("explanation")
+COLUMNS = (
+    "payload_type", "step", "is_same", "list_id", "list_name", "began", "iov_id", "payload_url", "checksum", "size", "extra",
+    "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "is_valid",
+)  # fmt: skip
+
+
+class Reason(StrEnum):
+    """Why a strict lookup has this result for a payload type."""
+
+    VALID = "valid"  # the row contains the moment
+    ENDED = "ended"  # the row with the latest start has ended before the moment
+    NOT_STARTED = "not_started"  # no row of the payload list starts at the moment or before
+    NO_PAYLOAD_LIST = "no_payload_list"  # the tag has no payload list of the type
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The reason for a payload type. `row` and `replaced` have the columns of `explanation.sql`.
+
+    `row` is the row with the latest start, None if there is none. `change` is the change since which the payload, or its
+    lack, is there: None if it has always been so, or if the change is not recorded. `replaced` is the row that was valid
+    before this change, None if there was none.
+    """
+
+    payload_type: str
+    payload_list: str | None
+    reason: Reason
+    row: dict[str, Any] | None
+    change: GlobalTagChange | None
+    replaced: dict[str, Any] | None
+
+
+def explain(
+    *, tag: str, moment: Moment, payload_type: str | None, as_of: AsOf | None
+) -> tuple[State, list[Explanation]]:
+    """The state of the tag, and the explanations for its payload types, or for one of them; in byte order.
+
+    The caller must be in a snapshot. Raises `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, and for the past the
+    errors of `find_past`.
+    """
+    if as_of is None:
+        state, number = read_state(tag, None), None
+        tag_id = GlobalTag.objects.values_list("id", flat=True).get(name=tag)
+        names = list(PayloadList.objects.filter(global_tag=tag_id).values_list("payload_type__name", flat=True))
+    else:
+        past = find_past(tag, as_of)
+        state, tag_id, number = past_state(past.version, as_of), past.tag_id, past.number
+        names = [one.payload_type for one in past_lists(past)]
+    if payload_type is not None:
+        if payload_type not in names:
+            check_payload_type(payload_type)
+        names = [payload_type]
+    parameters = {
+        "tag_id": tag_id,
+        "number": number,
+        "payload_types": names,
+        "major": moment.major,
+        "minor": moment.minor,
+    }
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in fetch_all(WALK, parameters | mode_parameters())]
+    walks = [list(steps) for _, steps in groupby(rows, key=lambda row: row["payload_type"])]
+    changes = _changes(tag_id, [began for walk in walks if (began := _began(walk)) is not None])
+    return state, [_explanation(walk, changes) for walk in walks]
+
+
+def _began(walk: Sequence[dict[str, Any]]) -> int | None:
+    """The number of the change since which the payload of the first step is there."""
+    same = [step for step in walk if step["is_same"]]
+    began: int | None = same[-1]["began"]
+    return began
+
+
+def _changes(tag_id: int, numbers: list[int]) -> dict[int, GlobalTagChange]:
+    found = GlobalTagChange.objects.filter(tag_id=tag_id, number__in=numbers).defer("logged_before", "logged_after")
+    return {change.number: change for change in found}
+
+
+def _explanation(walk: Sequence[dict[str, Any]], changes: dict[int, GlobalTagChange]) -> Explanation:
+    first, last = walk[0], walk[-1]
+    replaced = last if not last["is_same"] and last["is_valid"] else None
+    if first["list_id"] is None:
+        reason = Reason.NO_PAYLOAD_LIST
+    elif first["iov_id"] is None:
+        reason = Reason.NOT_STARTED
+    else:
+        reason = Reason.VALID if first["is_valid"] else Reason.ENDED
+    began = _began(walk)
+    change = changes.get(began) if began is not None and (reason is Reason.VALID or replaced) else None
+    row = None if first["iov_id"] is None else first
+    return Explanation(first["payload_type"], first["list_name"], reason, row, change, replaced)

@@ -1,0 +1,81 @@
+"""Validation of request bodies that ask about many moments."""
+
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.domain.names import NAME_LENGTH
+from cdb_rest.http.lookup import read_tags
+from cdb_rest.lookup.model import LookupQuery
+from cdb_rest.parsing.fields import Input, MomentField, MomentsField, NumberField, TextField
+
+# The maximum numbers of moments in a request for lookups, and in one for affected moments.
+MAX_MOMENTS = 10_000
+MAX_AFFECTED_MOMENTS = 100_000
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+class OneOrManyField(serializers.Field[list[Any], Any, Any, Any]):
+    """A value, or an array of values; validated, an array. `child` validates each value."""
+
+    def __init__(self, child: serializers.Field[Any, Any, Any, Any], **options: Any) -> None:
+        super().__init__(**options)
+        self._child = child
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        return [self._child.run_validation(one) for one in (data if isinstance(data, list) else [data])]
+
+
+class ManyLookupsInput(Input):
+    """Lookups at many moments, in a tag or in several ones, with the parameters of a lookup."""
+
+    gtName = OneOrManyField(TextField(max_length=NAME_LENGTH))  # noqa: N815 -- as in the query string of a lookup
+    moments = MomentsField(MAX_MOMENTS)
+    strict = serializers.BooleanField(default=False)
+    shape = serializers.ChoiceField(choices=["list", "dict"], default="list")
+    rev = OneOrManyField(NumberField(allow_null=True), required=False)
+    at = TextField(required=False)
+
+
+def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
+    """The lookups of a validated `ManyLookupsInput`, one for each tag, without a moment. Raises `InvalidInputError`."""
+    lists = {"gtName": values["gtName"], "at": [values["at"]] if "at" in values else []}
+    lists["rev"] = ["" if one is None else str(one) for one in values.get("rev", ())]
+    return [
+        LookupQuery(
+            tag=tag,
+            moment=Moment(0, 0),
+            only_valid=values["strict"],
+            as_objects=values["shape"] == "dict",
+            mode=Mode(settings.CDB_IOV_MODE),
+            as_of=as_of,
+        )
+        for tag, as_of in read_tags(lists)
+    ]
+
+
+class StateInput(Input):
+    """A state of a global tag: the present, a revision, or a time."""
+
+    tag = TextField(max_length=NAME_LENGTH, required=False)
+    rev = NumberField(required=False)
+    at = TextField(required=False)
+
+
+class AffectedInput(Input):
+    """What to compare the tag of the path with, and the moments of interest.
+
+    `from_rev` or `from_at` is the past state of the tag. `to` is the other state, by default the present of the same tag.
+    """
+
+    from_rev = NumberField(required=False)
+    from_at = TextField(required=False)
+    to = StateInput(required=False)
+    moments = MomentsField(MAX_AFFECTED_MOMENTS, required=False)
+    since = MomentField(required=False)
+    until = MomentField(required=False)
+    payload_type = TextField(max_length=NAME_LENGTH, required=False)
+    by = serializers.ChoiceField(choices=["url", "checksum"], default="url")

@@ -1,0 +1,116 @@
+"""manage.py check_coverage"""
+
+import time
+from argparse import ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cdb_rest.analysis.contents import read_contents
+from cdb_rest.analysis.coverage import TypeCoverage, coverage
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
+from cdb_rest.management.tables import table
+from cdb_rest.parsing.parameters import parse_integer
+
+# The number of gaps of a payload type that are printed.
+GAPS_PRINTED = 10
+
+
+class Command(BaseCommand):
+    help = (
+        "Check that a global tag has a valid IOV of each payload type at all moments of a window. Prints the gaps. Exits with 1 "
+        "if there is a gap or if a required payload type is missing."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("tag", help="the name of the global tag")
+        parser.add_argument(
+            "--since",
+            type=_moment,
+            default=Moment(0, 0),
+            metavar="MAJOR,MINOR",
+            help="the first moment of the window (default: 0,0)",
+        )
+        parser.add_argument(
+            "--until",
+            type=_moment,
+            default=END_OF_TIME,
+            metavar="MAJOR,MINOR",
+            help="the end of the window: inclusive if the ends of IOVs are (default: the end of time)",
+        )
+        parser.add_argument(
+            "--require",
+            type=Path,
+            metavar="FILE",
+            help="a file with the names of payload types that the tag must have, one per line; - for standard input",
+        )
+        parser.add_argument("--rev", type=int, metavar="N", help="check the tag as it was at this revision")
+
+    def handle(
+        self, *, tag: str, since: Moment, until: Moment, require: Path | None, rev: int | None, **options: Any
+    ) -> None:
+        begin = time.monotonic()
+        window = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
+        if window.is_empty:
+            raise CommandError(f"The window from {since} to {until} is empty.")
+        required = _names(require) if require else []
+        rows: list[TypeCoverage] = []
+        try:
+            with snapshot():
+                contents = read_contents(tag, None if rev is None else AsOf(revision=rev))
+                for batch in coverage(contents, window, required):
+                    rows += batch
+                    self._progress(len(rows), len(contents.lists))
+        except CdbError as error:
+            raise CommandError(str(error)) from error
+        self._progress(None, 0)
+        took = f"{time.monotonic() - begin:.1f} s"
+        gaps = [one for one in rows if one.gaps]
+        if not gaps:
+            self.stdout.write(f"No gaps in {len(rows):,} payload types of {tag} ({took}).")
+            return
+        self.stdout.write(table(("payload type", "covered", "gap from", "up to"), _lines(gaps)))
+        missing = sum(not one.has_list for one in gaps)
+        raise CommandError(
+            f"payload types with gaps: {len(gaps):,} of {len(rows):,}, of them without a payload list: {missing:,} ({took})"
+        )
+
+    def _progress(self, done: int | None, count: int) -> None:
+        if self.stderr.isatty():
+            self.stderr.write("\r\033[K" + ("" if done is None else f"{done:,} of {count:,} payload types"), ending="")
+            self.stderr.flush()
+
+
+def _lines(gaps: list[TypeCoverage]) -> list[tuple[str, ...]]:
+    lines: list[tuple[str, ...]] = []
+    mode = Mode(settings.CDB_IOV_MODE)
+    for one in gaps:
+        share = f"{one.covered:.4%}" if one.has_list else "no payload list"
+        for gap in one.gaps[:GAPS_PRINTED]:
+            since, until = gap.on_wire(mode)
+            lines.append((one.payload_type, share, str(since), "open" if until == END_OF_TIME else str(until)))
+        if len(one.gaps) > GAPS_PRINTED:
+            lines.append((one.payload_type, share, f"and {len(one.gaps) - GAPS_PRINTED:,} more", ""))
+    return lines
+
+
+def _names(path: Path) -> list[str]:
+    try:
+        text = Path("/dev/stdin").read_text() if str(path) == "-" else path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"--require: cannot read {path}: {error}") from error
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _moment(text: str) -> Moment:
+    numbers = [parse_integer(half) for half in text.split(",")]
+    major, minor = numbers if len(numbers) == 2 else (None, None)
+    if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
+        raise ArgumentTypeError(f"must be MAJOR,MINOR with two numbers from 0 to {OPEN} (got {text})")
+    return Moment(major, minor)

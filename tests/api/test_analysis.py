@@ -1,0 +1,234 @@
+"""Differences, affected moments and coverage of global tags, compared with a model in plain Python."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdb_rest.domain.moment import OPEN, Interval, Mode
+from tests.api.analysis_model import (
+    END,
+    MODES,
+    MOMENTS,
+    TAGS,
+    TYPES,
+    WHOLE,
+    differences,
+    make,
+    query,
+    steps,
+    union,
+    valid,
+    wire,
+)
+from tests.builders import emptied
+from tests.profiles import examples
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WINDOWS = st.one_of(st.just(WHOLE), st.tuples(MOMENTS, MOMENTS))
+LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
+
+
+def read_differences(api, path):
+    return [
+        (
+            one["payload_type"],
+            one["since"],
+            one["until"],
+            *(one[side] and (one[side]["payload_url"], one[side]["checksum"]) for side in ("a", "b")),
+        )
+        for one in api.get(path).ok()
+    ]
+
+
+@settings(max_examples=examples(150), **LAWS)
+@given(a=TAGS, b=TAGS, window=WINDOWS, mode=MODES, by=st.sampled_from(["url", "checksum"]), data=st.data())
+def test_the_differences_are_those_of_a_model(api, settings, a, b, window, mode, by, data):
+    settings.CDB_IOV_MODE = mode.value
+    inside = Interval.from_wire(*window, mode)
+    with emptied():
+        make("a", a)
+        make("b", b)
+        path = f"global-tags/a/diff/b?by={by}&{query(window)}"
+        if inside.is_empty:
+            api.get(path).error(400, "invalid_input")
+            return
+        expected = differences(a, b, inside, mode, by)
+        assert read_differences(api, path) == expected
+        found = api.get(f"{path}&summary=1").ok()
+        assert found["differences"] == len(expected)
+        assert [
+            (one["payload_type"], one["differences"], *one["first"].values(), *one["last"].values())
+            for one in found["payload_types"]
+        ] == [
+            (name, len(of_type), *of_type[0][1:3], *of_type[-1][1:3])
+            for name in sorted({*a, *b}, key=str.encode)
+            if (of_type := [one for one in expected if one[0] == name])
+        ]
+        one = data.draw(st.sampled_from(TYPES))
+        answer = api.get(f"{path}&payload_type={one}")
+        if one in a or one in b:
+            answer.ok()
+            assert read_differences(api, f"{path}&payload_type={one}") == [row for row in expected if row[0] == one]
+        else:
+            assert answer.status == 404
+
+
+@settings(max_examples=examples(100), **LAWS)
+@given(a=TAGS, b=TAGS, window=WINDOWS, mode=MODES, moments=st.lists(MOMENTS, max_size=8))
+def test_the_affected_moments_are_those_of_a_model(api, settings, a, b, window, mode, moments):
+    settings.CDB_IOV_MODE = mode.value
+    inside = Interval.from_wire(*window, mode)
+    with emptied():
+        make("a", a)
+        make("b", b)
+        body = {"to": {"tag": "b"}, "since": window[0], "until": window[1]}
+        if inside.is_empty:
+            api.post("global-tags/a/affected", body).error(400, "invalid_input")
+            return
+        found = api.post("global-tags/a/affected", body | {"moments": moments}).ok()
+        names = sorted({*a, *b}, key=str.encode)
+
+        def differing(moment):
+            pairs = {
+                name: [valid(tag.get(name, []), moment, mode) for tag in (a, b)]
+                for name in names
+                if inside.contains(moment)
+            }
+            return [name for name, (one, other) in pairs.items() if (one and one[2]) != (other and other[2])]
+
+        expected = {}
+        for moment in dict.fromkeys(moments):
+            if differing(moment):
+                expected.setdefault(tuple(differing(moment)), []).append(list(moment))
+        assert found == {
+            "affected": sum(map(len, expected.values())),
+            "groups": [{"payload_types": list(types), "moments": hit} for types, hit in expected.items()],
+        }
+        found = api.post("global-tags/a/affected", body).ok()
+        intervals = [
+            interval
+            for name in names
+            for interval, differs in steps(
+                (a.get(name, []), b.get(name, [])), inside, mode, lambda moment, name=name: name in differing(moment)
+            )
+            if differs
+        ]
+        assert found == {
+            "affected": len(union(intervals)),
+            "payload_types": list(dict.fromkeys(one[0] for one in differences(a, b, inside, mode))),
+            "intervals": [dict(zip(("since", "until"), wire(one, mode), strict=True)) for one in union(intervals)],
+        }
+
+
+@settings(max_examples=examples(100), **LAWS)
+@given(tag=TAGS, window=WINDOWS, mode=MODES)
+def test_the_gaps_are_those_of_a_model(api, settings, tag, window, mode):
+    settings.CDB_IOV_MODE = mode.value
+    inside = Interval.from_wire(*window, mode)
+    with emptied():
+        make("tag", tag)
+        path = f"global-tags/tag/coverage?{query(window)}&required=A,missing"
+        if inside.is_empty:
+            api.get(path).error(400, "invalid_input")
+            return
+        found = api.get(path).ok()
+        names = sorted(tag, key=str.encode)
+        required = [name for name in ("A", "missing") if name not in tag]
+        assert [one["payload_type"] for one in found["payload_types"]] == names + required
+        assert [one["payload_type"] for one in found["payload_types"] if not one["has_payload_list"]] == required
+        assert found["complete"] is False
+        for one in found["payload_types"]:
+            rows = tag.get(one["payload_type"], [])
+            parts = steps([rows], inside, mode, lambda moment, rows=rows: valid(rows, moment, mode) is not None)
+            assert one["gaps"] == [
+                dict(zip(("since", "until"), wire(part, mode), strict=True))
+                for part, is_covered in parts
+                if not is_covered
+            ]
+            covered = [part for part, is_covered in parts if is_covered]
+            share = Fraction(sum(map(size, covered)), size(inside))
+            assert one["covered"] == float(share)
+            extent = Interval(covered[0].start, covered[-1].end) if covered else None
+            assert [one["first_start"], one["last_end"]] == (wire(extent, mode) if extent else [None, None])
+
+
+def size(interval):
+    """The number of moments in an interval."""
+    first, last = (moment.major * 2**63 + moment.minor for moment in (interval.start, interval.end))
+    return last - first
+
+
+def test_a_complete_tag_says_so(api, build):
+    build.iov(build.list(build.tag(), "Gain"), (1, 0))
+    assert api.get("global-tags/tag/coverage?since=1,0").ok()["complete"] is True
+    assert api.get("global-tags/tag/coverage?since=0,5").ok()["complete"] is False
+    assert api.get("global-tags/tag/coverage?since=1,0&required=Gain,Noise").ok()["complete"] is False
+
+
+def test_the_end_of_a_gap_is_inclusive_in_discrete_mode(api, build, settings):
+    settings.CDB_IOV_MODE = Mode.DISCRETE.value
+    payload_list = build.list(build.tag(), "Gain")
+    build.iov(payload_list, (1, 0), (1, OPEN))
+    build.iov(payload_list, (3, 0))
+    [found] = api.get("global-tags/tag/coverage?since=1,0").ok()["payload_types"]
+    assert found["gaps"] == [{"since": [2, 0], "until": [2, OPEN]}]
+    assert found["last_end"] == list(END)
+
+
+def test_equal_tags_have_no_differences(api, build):
+    build.iov(build.list(build.tag("a"), "Gain"), (1, 0), url="x")
+    build.iov(build.list(build.tag("b"), "Gain"), (1, 0), url="x")
+    for path in ("global-tags/a/diff/b", "global-tags/a/diff/a"):
+        assert api.get(path).ok() == []
+        assert api.get(f"{path}?summary=1").ok() == {"payload_types": [], "differences": 0}
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("global-tags/tag/diff/none", "global_tag_not_found"),
+        ("global-tags/none/diff/tag", "global_tag_not_found"),
+        ("global-tags/tag/diff/tag?payload_type=none", "payload_type_not_found"),
+        ("global-tags/tag/diff/tag?rev_a=99", "revision_not_found"),
+        ("global-tags/none/coverage", "global_tag_not_found"),
+        ("global-tags/tag/coverage?payload_type=none", "payload_type_not_found"),
+        ("payload-iovs/explain?gtName=none&majorIOV=1&minorIOV=0", "global_tag_not_found"),
+        ("payload-iovs/explain?gtName=tag&majorIOV=1&minorIOV=0&payload_type=none", "payload_type_not_found"),
+    ],
+)
+def test_what_does_not_exist_is_not_found(api, tag, path, code):
+    api.get(path).error(404, code)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "global-tags/tag/diff/tag?by=size",
+        "global-tags/tag/diff/tag?since=1",
+        "global-tags/tag/diff/tag?rev_a=1&at_a=2026-01-01",
+        "payload-iovs/uses",
+        "payload-iovs/uses?checksum=",
+        "payload-iovs/uses?checksum=a&payload_url=b",
+        "payload-iovs/explain?gtName=tag&majorIOV=1",
+    ],
+)
+def test_faults_get_a_clear_error(api, tag, path):
+    api.get(path).error(400, "invalid_input")
+
+
+def test_faults_of_a_body_get_a_clear_error(api, tag):
+    path = "global-tags/tag/affected"
+    assert "moments" in api.post(path, {"moments": [[1, 0], [1]]}).error(400, "invalid_input")
+    assert "index 1" in str(api.post(path, {"moments": [[1, 0], [1]]}).json)
+    assert "momens" in api.post(path, {"momens": []}).error(400, "invalid_input")
+    many = [[number, 0] for number in range(100_001)]
+    assert "100000" in str(api.post(path, {"moments": many}).error(400, "invalid_input"))
+    api.post("global-tags/none/affected", {}).error(404, "global_tag_not_found")
+    api.post(path, {"to": {"tag": "none"}}).error(404, "global_tag_not_found")
+
+
+def test_the_most_moments_are_accepted(api, tag):
+    many = [[OPEN - number, OPEN] for number in range(100_000)]
+    assert api.post("global-tags/tag/affected", {"moments": many}).ok() == {"affected": 0, "groups": []}

@@ -1,0 +1,184 @@
+"""Differences, uses and explanations in the past of a tag, compared with what the API returned at each revision."""
+
+import itertools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
+from cdb_rest.models import GlobalTagChange
+from tests.api.analysis_model import differences, rows_of, valid
+from tests.api.cached import insert
+from tests.api.test_analysis import read_differences
+from tests.builders import emptied
+from tests.profiles import examples
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
+MOMENT = st.tuples(st.integers(0, 4), st.integers(0, 2))
+MODE = Mode.CONTINUOUS
+WHOLE = Interval.from_wire(Moment(0, 0), Moment(OPEN, OPEN), MODE)
+STEPS = st.one_of(
+    st.tuples(st.just("insert"), MOMENT, st.one_of(MOMENT, st.sampled_from(["open", "next"])), st.sampled_from("xyz")),
+    st.tuples(st.just("delete"), st.integers(0, 5)),
+    st.tuples(st.just("revert"), st.integers(1, 8)),
+    st.tuples(st.just("move")),
+)
+HISTORIES = st.lists(STEPS, min_size=1, max_size=8)
+
+
+def play(api, history):
+    """Play the steps, and return the nested tag at each revision."""
+    GlobalTagChange.objects.all().delete()
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    seen = {}
+
+    def note():
+        seen[int(api.get("globalTag/tag?light").headers["CDB-Revision"])] = api.get("globalTag/tag").ok()
+
+    note()
+    for kind, *values in history:
+        rows = rows_of(api.get("globalTag/tag").ok()).get("Gain", [])
+        if kind == "insert":
+            body = {"global_tag": "tag", "payload_type": "Gain", "checksum": "c" + values[2]}
+            api.post("payload-iovs/insert", body | {"payload_url": values[2], "since": values[0], "until": values[1]})
+        elif kind == "delete" and rows:
+            start, end, *_ = rows[values[0] % len(rows)]
+            api.delete(f"deletePayloadIOV/tag/Gain/{start[0]}/{start[1]}/{end[0]}/{end[1]}").ok()
+        elif kind == "revert":
+            api.post("global-tags/tag/revert", {"revision": values[0]})
+        elif kind == "move":
+            # Another list of the same type takes the place of the present one.
+            made = api.post("pl", {"payload_type": "Gain"}).ok()["name"]
+            api.put("pl_attach", {"global_tag": "tag", "payload_list": made}).ok()
+        note()
+    return seen
+
+
+@pytest.fixture
+def gain(build):
+    build.list(None, "Gain")
+
+
+@settings(max_examples=examples(150), **LAWS)
+@given(history=HISTORIES, data=st.data())
+def test_revisions_differ_as_their_contents_do(api, gain, history, data):
+    with emptied():
+        seen = {revision: rows_of(nested) for revision, nested in play(api, history).items()}
+        revisions = sorted(seen)
+        one, other = (data.draw(st.sampled_from(revisions)) for _ in range(2))
+        expected = differences(seen[one], seen[other], WHOLE, MODE)
+        assert read_differences(api, f"global-tags/tag/diff/tag?rev_a={one}&rev_b={other}") == expected
+        expected = differences(seen[one], seen[revisions[-1]], WHOLE, MODE)
+        assert read_differences(api, f"global-tags/tag/diff/tag?rev_a={one}") == expected
+
+
+INTERVAL = ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+
+
+def intervals_by_id(nested):
+    """(id, URL, interval) of each IOV of a nested global tag."""
+    return {
+        (iov["id"], iov["payload_url"], tuple(iov[column] for column in INTERVAL))
+        for payload_list in nested["payload_lists"]
+        for iov in payload_list["payload_iov"]
+    }
+
+
+def row(found):
+    return found and (found["payload_url"], found["checksum"])
+
+
+@settings(max_examples=examples(200), **LAWS)
+@given(history=HISTORIES, moment=MOMENT, data=st.data())
+def test_the_reason_is_the_change_after_which_the_payload_was_there(api, gain, history, moment, data):
+    moment = Moment(*moment)
+    with emptied():
+        seen = {revision: rows_of(nested) for revision, nested in play(api, history).items()}
+        revisions = sorted(seen)
+        asked = data.draw(st.sampled_from([None, *revisions]))
+        values = {
+            revision: (found := valid(rows.get("Gain", []), moment, MODE)) and found[2:]
+            for revision, rows in seen.items()
+        }
+        until = [revision for revision in revisions if asked is None or revision <= asked]
+        value, change, replaced = values[until[-1]], until[0], None
+        for before, after in itertools.pairwise(until):
+            if values[before] != values[after]:
+                change, replaced = after, values[before]
+        path = f"payload-iovs/explain?gtName=tag&majorIOV={moment[0]}&minorIOV={moment[1]}&payload_type=Gain"
+        [found] = api.get(path if asked is None else f"{path}&rev={asked}").ok()
+        assert (found["reason"] == "valid") == (value is not None)
+        if value is not None:
+            assert row(found["payload_iov"]) == value
+        assert row(found["replaced"]) == replaced
+        if value is not None or replaced is not None:
+            assert found["change"]["revision"] == change
+        else:
+            assert found["change"] is None
+
+
+@settings(max_examples=examples(150), **LAWS)
+@given(history=HISTORIES)
+def test_the_uses_are_those_of_all_revisions(api, gain, history):
+    with emptied():
+        seen = {revision: intervals_by_id(nested) for revision, nested in play(api, history).items()}
+        revisions = sorted(seen)
+        for url in "xyz":
+            expected = [(interval, None) for _, name, interval in seen[revisions[-1]] if name == url]
+            for before, after in itertools.pairwise(revisions):
+                expected += [(interval, after) for _, name, interval in seen[before] - seen[after] if name == url]
+            found = [
+                (tuple(one[column] for column in INTERVAL), one["removed"] and one["removed"]["revision"])
+                for one in api.get(f"payload-iovs/uses?payload_url={url}&removed=1").ok()
+                if one["global_tag"] == "tag"
+            ]
+            assert sorted(found, key=str) == sorted(expected, key=str)
+            present = api.get(f"payload-iovs/uses?checksum=c{url}").ok()
+            assert all(one["removed"] is None for one in present)
+            assert len([one for one in present if one["global_tag"]]) == len(
+                [one for one in expected if one[1] is None]
+            )
+
+
+def test_reasons_without_a_valid_row(api, tag):
+    def reason(major, payload_type="Gain"):
+        path = f"payload-iovs/explain?gtName=tag&majorIOV={major}&minorIOV=0&payload_type={payload_type}"
+        [found] = api.get(path).ok()
+        return found
+
+    api.post("pt", {"name": "Noise"}).ok()
+    assert reason(5, "Noise")["reason"] == "no_payload_list"
+    assert reason(0)["reason"] == "not_started"
+    assert reason(0)["change"] is None
+    api.delete(f"deletePayloadIOV/tag/Gain/1/0/{OPEN}/{OPEN}", **{"CDB-Comment": "wrong"}).ok()
+    found = reason(5)
+    assert (found["reason"], found["change"]["action"], found["change"]["comment"]) == (
+        "not_started",
+        "delete_iov",
+        "wrong",
+    )
+    assert found["replaced"]["payload_url"] == "first"
+    insert(api, "second", [2, 0])
+    found = reason(5)
+    assert (found["reason"], found["payload_iov"]["payload_url"], found["replaced"]) == ("valid", "second", None)
+
+
+def test_prefixes_are_texts_and_not_patterns(api, build):
+    payload_list = build.list(build.tag(), "Gain")
+    for number, url in enumerate(["a_1", "ab1", "a%1", "a\\1", "b"]):
+        build.iov(payload_list, (number, 0), url=url)
+    build.iov(None, (1, 0), url="a_detached")
+
+    def urls(prefix):
+        return [one["payload_url"] for one in api.get("payload-iovs/uses?url_prefix=" + prefix).ok()]
+
+    assert urls("a") == ["a%1", "a\\1", "a_1", "ab1"]
+    assert (urls("a_"), urls("a%25"), urls("a%5C")) == (["a_1"], ["a%1"], ["a\\1"])
+
+
+def test_a_payload_of_a_deleted_tag_was_used_in_it(api, tag):
+    api.delete("deleteGlobalTag/tag").ok()
+    [found] = [one for one in api.get("payload-iovs/uses?payload_url=first&removed=1").ok() if one["removed"]]
+    assert (found["global_tag"], found["removed"]["action"]) == ("tag", "delete")
