@@ -11,10 +11,11 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
-from cdb_rest.analysis.affected import affected_intervals, affected_moments
+from cdb_rest.analysis.affected import AffectedIntervals, AffectedMoments
 from cdb_rest.analysis.contents import interval_between, read_contents
 from cdb_rest.analysis.coverage import TypeCoverage, coverage
 from cdb_rest.analysis.difference import Comparison, Key, TypeSummary, difference_lines, summaries
+from cdb_rest.analysis.difference import differences as differences_of
 from cdb_rest.analysis.explanation import Explanation, explain
 from cdb_rest.analysis.uses import Payload, uses
 from cdb_rest.api.documents import Document
@@ -29,8 +30,10 @@ from cdb_rest.lookup.model import LookupQuery, State
 from cdb_rest.lookup.queries import read_state
 from cdb_rest.lookup.stack import Stack
 from cdb_rest.models import GlobalTagChange
-from cdb_rest.services.export import Selection
+from cdb_rest.services.export import Selection, take_slot
 
+# Requests for more lookups need a slot, like an export.
+FREE_LOOKUPS = 1000
 # A global tag, in the present or in the past.
 TagState = tuple[str, AsOf | None]
 
@@ -86,9 +89,13 @@ def affected(scope: Scope, moments: Sequence[Moment] | None) -> HttpResponseBase
     """A JSON object: which of the moments have different payloads; without moments, in which intervals payloads differ."""
 
     def pieces() -> Generator[bytes]:
-        comparison = scope.read()
-        if moments is None:
-            types, intervals = affected_intervals(comparison)
+        found = AffectedIntervals() if moments is None else AffectedMoments(moments)
+        for number, batch in enumerate(differences_of(scope.read())):
+            if number:
+                yield b"\n"
+            found.add(batch)
+        if isinstance(found, AffectedIntervals):
+            types, intervals = found.found()
             yield dump(
                 {
                     "affected": len(intervals),
@@ -97,9 +104,9 @@ def affected(scope: Scope, moments: Sequence[Moment] | None) -> HttpResponseBase
                 }
             )
             return
-        groups = [*affected_moments(comparison, moments)]
-        documents = [{"payload_types": types, "moments": [list(one) for one in found]} for types, found in groups]
-        yield dump({"affected": sum(len(found) for _, found in groups), "groups": documents})
+        groups = found.found()
+        documents = [{"payload_types": types, "moments": [list(one) for one in hit]} for types, hit in groups]
+        yield dump({"affected": sum(len(hit) for _, hit in groups), "groups": documents})
 
     return respond(pieces())
 
@@ -153,6 +160,8 @@ def lookups(queries: Sequence[LookupQuery], moments: Sequence[Moment]) -> HttpRe
                 yield b'{"moments":', dump([list(one) for one in found.moments]), b',"rows":', found.body, b"}"
 
     def pieces() -> Generator[bytes]:
+        if len(queries) * len(moments) > FREE_LOOKUPS:
+            take_slot()
         states = [read_state(query.tag, query.as_of) for query in queries]
         headers[REVISION_HEADER] = revisions_of(combined(states))
         yield from array(elements(Stack(queries)))

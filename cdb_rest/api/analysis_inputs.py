@@ -6,6 +6,7 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.domain.names import NAME_LENGTH
 from cdb_rest.http.lookup import read_tags
@@ -44,6 +45,10 @@ def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
     """The lookups of a validated `ManyLookupsInput`, one for each tag, without a moment. Raises `InvalidInputError`."""
     lists = {"gtName": values["gtName"], "at": [values["at"]] if "at" in values else []}
     lists["rev"] = ["" if one is None else str(one) for one in values.get("rev", ())]
+    tags = read_tags(lists)
+    if len(tags) * len(values["moments"]) > MAX_MOMENTS:
+        message = f"At most {MAX_MOMENTS} lookups, moments times tags, are accepted ({len(tags)} tags were given)."
+        raise InvalidInputError(message, {"moments": [message]})
     return [
         LookupQuery(
             tag=tag,
@@ -53,7 +58,7 @@ def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
             mode=Mode(settings.CDB_IOV_MODE),
             as_of=as_of,
         )
-        for tag, as_of in read_tags(lists)
+        for tag, as_of in tags
     ]
 
 

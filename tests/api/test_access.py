@@ -194,7 +194,8 @@ def test_a_write_that_changes_nothing_needs_the_role_as_well(api, login, ids):
     [
         "globalTags", "gt", "gt/1", "globalTag/mine", "globalTag/mine?light", "gtPayloadLists/mine", "gtstatus", "pt", "pl",
         "piov", "payload-iovs/1", "payloadiovs/?gtName=mine&majorIOV=1&minorIOV=0", "user_settings/CDB_IOV_MODE",
-        "global-tags/mine/changes", "global-tags/mine/export",
+        "global-tags/mine/changes", "global-tags/mine/export", "global-tags/mine/coverage", "global-tags/mine/diff/other",
+        "payload-iovs/uses?checksum=c", "payload-iovs/explain?gtName=mine&majorIOV=1&minorIOV=0",
     ],
 )  # fmt: skip
 def test_reads_can_be_closed(api, ids, login, settings, path):
@@ -203,3 +204,18 @@ def test_reads_can_be_closed(api, ids, login, settings, path):
     api.get(path).error(401, "authentication_required")
     assert api.get(path, **login("reader")).status == 200
     assert api.get(path, **login("contributor", PATTERN)).status == 200
+
+
+@pytest.mark.django_db(transaction=True)
+@mark.parametrize(
+    ("path", "body"),
+    [
+        ("payload-iovs/query", {"gtName": "mine", "moments": [[1, 0]]}),
+        ("global-tags/mine/affected", {"moments": [[1, 0]]}),
+    ],
+)
+def test_reads_by_post_need_the_role_of_a_reader(api, ids, login, settings, closed, path, body):
+    assert api.post(path, body).status == 200
+    settings.CDB_ANONYMOUS_READS = False
+    api.post(path, body).error(401, "authentication_required")
+    assert api.post(path, body, **login("reader")).status == 200

@@ -166,6 +166,8 @@ def test_a_query_of_many_moments_asks_for_the_past(api, tag):
     api.post("payload-iovs/query", {"gtName": "none", "moments": []}).error(404, "global_tag_not_found")
     api.post("payload-iovs/query", body | {"stricd": 1}).error(400, "invalid_input")
     api.post("payload-iovs/query", body | {"moments": [[1, 0]] * 10_001}).error(400, "invalid_input")
+    many = {"gtName": ["tag"] * 2, "moments": [[n, 0] for n in range(5001)]}
+    assert "10000" in api.post("payload-iovs/query", many).error(400, "invalid_input")["detail"]
     assert len(api.post("payload-iovs/query", body | {"moments": [[n, 0] for n in range(10_000)]}).ok()) == 4
 
 
