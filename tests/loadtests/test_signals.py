@@ -94,8 +94,9 @@ def test_signals_have_connections_and_metrics(run):
     assert {"connections.active", "connections.idle_in_transaction", "waits.none"} <= set(run.signals.rows[1])
     assert most(run, "in_progress.others") >= 1  # the request for /metrics
     assert most(run, "in_progress.lookups") <= most(run, "thread_limit.lookups") == 4 * WORKERS
-    assert {"errors.overloaded", "refusals.lookups", "pgbouncer.clients.waiting", "disk.read"} <= set(
-        run.signals.rows[-1]
+    # In any row: at the last tick, a source may have come too late.
+    assert {"errors.overloaded", "refusals.lookups", "pgbouncer.clients.waiting", "disk.read"} <= set().union(
+        *run.signals.rows
     )
 
 
