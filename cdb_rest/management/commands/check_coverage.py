@@ -1,7 +1,6 @@
 """manage.py check_coverage"""
 
 import time
-from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
+from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.management.tables import table
 from cdb_rest.parsing.parameters import parse_integer
 
@@ -32,31 +32,28 @@ class Command(BaseCommand):
         parser.add_argument("tag", help="the name of the global tag")
         parser.add_argument(
             "--since",
-            type=_moment,
-            default=Moment(0, 0),
+            default="0,0",
             metavar="MAJOR,MINOR",
             help="the first moment of the window (default: 0,0)",
         )
         parser.add_argument(
             "--until",
-            type=_moment,
-            default=END_OF_TIME,
             metavar="MAJOR,MINOR",
             help="the end of the window: inclusive if the ends of IOVs are (default: the end of time)",
         )
         parser.add_argument(
             "--require",
-            type=Path,
             metavar="FILE",
             help="a file with the names of payload types that the tag must have, one per line; - for standard input",
         )
-        parser.add_argument("--rev", type=int, metavar="N", help="check the tag as it was at this revision")
+        parser.add_argument("--rev", metavar="N", help="check the tag as it was at this revision", **AT_LEAST_ONE)
 
     def handle(
-        self, *, tag: str, since: Moment, until: Moment, require: Path | None, rev: int | None, **options: Any
+        self, *, tag: str, since: str, until: str | None, require: str | None, rev: int | None, **options: Any
     ) -> None:
         begin = time.monotonic()
-        window = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
+        end = END_OF_TIME if until is None else _moment("--until", until)
+        window = Interval.from_wire(_moment("--since", since), end, Mode(settings.CDB_IOV_MODE))
         if window.is_empty:
             raise CommandError(f"The window from {since} to {until} is empty.")
         required = _names(require) if require else []
@@ -100,17 +97,17 @@ def _lines(gaps: list[TypeCoverage]) -> list[tuple[str, ...]]:
     return lines
 
 
-def _names(path: Path) -> list[str]:
+def _names(path: str) -> list[str]:
     try:
-        text = Path("/dev/stdin").read_text() if str(path) == "-" else path.read_text()
+        text = Path("/dev/stdin" if path == "-" else path).read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"--require: cannot read {path}: {error}") from error
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _moment(text: str) -> Moment:
+def _moment(option: str, text: str) -> Moment:
     numbers = [parse_integer(half) for half in text.split(",")]
     major, minor = numbers if len(numbers) == 2 else (None, None)
     if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
-        raise ArgumentTypeError(f"must be MAJOR,MINOR with two numbers from 0 to {OPEN} (got {text})")
+        raise CommandError(f"{option} must be MAJOR,MINOR with two numbers from 0 to {OPEN} (got {text})")
     return Moment(major, minor)
