@@ -144,3 +144,22 @@ def compiling_beside(tags, grid, mode, seed):
             over.set()
         for thread in threads:
             thread.result()
+
+
+def insert(api, kind, start, url="file", tag="tag"):
+    row = {"global_tag": tag, "payload_type": kind, "payload_url": f"{url}{start}", "checksum": "c"}
+    api.post("payload-iovs/insert", row | {"since": [start, 0], "until": "next"}).ok()
+
+
+def recompile(revision=None):
+    path = compile_tag("tag", revision)
+    registry.refresh()
+    return path
+
+
+def check(*expected, as_of=None):
+    """All lookups are those of PostgreSQL, and were answered in the expected ways."""
+    before = kinds()
+    for major in range(6):
+        same_as_postgresql("tag", (major, 0), as_of=as_of)
+    assert set(kinds() - before) == set(expected)

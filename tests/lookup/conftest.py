@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 
 from tests.builders import Builder
+from tests.lookup.compiling import insert, recompile
 
 ROWS = 5000
 
@@ -22,3 +23,14 @@ def large_tag(transactional_db, _statuses):
                 [payload_list.id, ROWS],
             )
     return tag
+
+
+@pytest.fixture
+def tag(api, compiled_tags):
+    """A compiled tag with three lists and a few rows."""
+    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
+    for kind in ("Gain", "Noise", "Pedestal"):
+        api.post("pt", {"name": kind}).ok()
+        for start in range(1, 4):
+            insert(api, kind, start)
+    return recompile()

@@ -1,7 +1,4 @@
-"""Compiled tags: random tags with every form of lookup, held against PostgreSQL's answers; writes by SQL; damaged files."""
-
-import os
-import shutil
+"""Compiled tags: random tags with every form of lookup, held against PostgreSQL's answers; changes; writes by SQL."""
 
 import pytest
 from django.db import connection
@@ -10,7 +7,6 @@ from hypothesis import strategies as st
 
 from cdb_rest.compiled import directory
 from cdb_rest.compiled.compiler import compile_tag
-from cdb_rest.compiled.manifest import FILES, MANIFEST, UnusableError, read_manifest
 from cdb_rest.compiled.registry import registry
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.moment import Mode, Moment
@@ -19,7 +15,7 @@ from cdb_rest.lookup.queries import look_up
 from cdb_rest.models import GlobalTag, PayloadIOV
 from tests.builders import Builder, make_statuses
 from tests.histories.test_etags import clear
-from tests.lookup.compiling import FORMS, kinds, same_as_postgresql
+from tests.lookup.compiling import FORMS, check, insert, kinds, recompile, same_as_postgresql
 from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, moments_of_interest
 from tests.profiles import examples
 
@@ -52,36 +48,6 @@ def test_random_tags(compiled_tags, lists, extra, texts, mode):
     for moment in moments:
         same_as_postgresql("tag", moment, mode)
     assert kinds() - before == {"confirmed": len(FORMS) * len(moments)}
-
-
-@pytest.fixture
-def tag(api, compiled_tags):
-    """A compiled tag with three lists and a few rows."""
-    api.post("gt", {"name": "tag", "status": "unlocked"}).ok()
-    for kind in ("Gain", "Noise", "Pedestal"):
-        api.post("pt", {"name": kind}).ok()
-        for start in range(1, 4):
-            insert(api, kind, start)
-    return recompile()
-
-
-def insert(api, kind, start, url="file", tag="tag"):
-    row = {"global_tag": tag, "payload_type": kind, "payload_url": f"{url}{start}", "checksum": "c"}
-    api.post("payload-iovs/insert", row | {"since": [start, 0], "until": "next"}).ok()
-
-
-def recompile(revision=None):
-    path = compile_tag("tag", revision)
-    registry.refresh()
-    return path
-
-
-def check(*expected, as_of=None):
-    """All lookups are those of PostgreSQL, and were answered in the expected ways."""
-    before = kinds()
-    for major in range(6):
-        same_as_postgresql("tag", (major, 0), as_of=as_of)
-    assert set(kinds() - before) == set(expected)
 
 
 def execute(statement):
@@ -222,97 +188,4 @@ def test_another_database(tag):
     execute("""INSERT INTO "Restoration" (first_revision, retired_names, comment) VALUES (1, '[]', '')""")
     check("all")
     recompile()
-    check("confirmed")
-
-
-def flip(path):
-    """Change one byte in the middle."""
-    text = bytearray(path.read_bytes())
-    text[len(text) // 2] ^= 1
-    path.write_bytes(text)
-
-
-def swap(path):
-    """The file of another compiled tag of the same size instead."""
-    other = path.with_suffix(".other")
-    shutil.copy(path, other)
-    flip(other)
-    other.replace(path)
-
-
-DAMAGES = {
-    "truncated": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "empty": lambda path: os.truncate(path, 0),
-    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
-    "flipped": flip,
-    "swapped": swap,
-    "deleted": lambda path: path.unlink(),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-@pytest.mark.parametrize("is_open", [True, False], ids=["open", "closed"])
-def test_damaged_files_never_answer(tag, damage, is_open):
-    # An open compiled tag has read its manifest already.
-    for name in FILES if is_open else (*FILES, MANIFEST):
-        tag = recompile()
-        assert is_used()
-        if not is_open:
-            registry.forget()
-        damage(tag / name)
-        if not is_open:
-            registry.refresh()
-        assert not is_used(), name
-        assert not directory.is_sealed(tag)
-        with pytest.raises((UnusableError, FileNotFoundError)):
-            directory.verify(tag)
-
-
-def is_used():
-    """Whether a lookup, which is that of PostgreSQL, was answered with the compiled tag."""
-    before = kinds()
-    same_as_postgresql("tag", (2, 0))
-    return bool(kinds() - before)
-
-
-def test_files_of_another_tag(api, tag):
-    """A directory with all files of another tag."""
-    api.post("cloneGlobalTag/tag/other").ok()
-    insert(api, "Gain", 2, url="other", tag="other")
-    other = compile_tag("other")
-    for name in FILES:
-        shutil.copy(other / name, tag / name)
-    registry.refresh()
-    check()
-    with pytest.raises(UnusableError):
-        directory.verify(tag)
-
-
-def test_files_that_were_copied_are_used_after_they_were_verified(tag):
-    registry.forget()
-    for name in (*FILES, MANIFEST):
-        shutil.copy(tag / name, tag / "copy")
-        (tag / "copy").replace(tag / name)
-    registry.refresh()
-    check()
-    assert directory.verify(tag) == read_manifest(tag)
-    registry.refresh()
-    check("confirmed")
-
-
-def test_a_deleted_compiled_tag_is_not_used(tag):
-    directory.remove(tag)
-    check()
-    registry.refresh()
-    check()
-
-
-def test_a_compilation_that_fails_leaves_nothing(tag, monkeypatch):
-    def fail(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("cdb_rest.compiled.compiler.write_arrays", fail)
-    with pytest.raises(OSError, match="No space"):
-        compile_tag("tag")
-    assert directory.paths() == [tag] == list(directory.root().iterdir())
     check("confirmed")

@@ -4,8 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.lookup.compiling import kinds
-from tests.lookup.test_compiled import insert, recompile, tag  # noqa: F401 -- a fixture
+from tests.lookup.compiling import insert, kinds, recompile
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MOMENTS = [[major, minor] for major in range(6) for minor in (0, 7)]
@@ -26,7 +25,7 @@ def check(api, **more):
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_the_results_are_those_of_single_lookups(api, tag, strict):  # noqa: F811
+def test_the_results_are_those_of_single_lookups(api, tag, strict):
     revision = int(api.get("globalTag/tag?light").headers["CDB-Revision"])
     before = kinds()
     check(api, strict=strict)
@@ -38,13 +37,13 @@ def test_the_results_are_those_of_single_lookups(api, tag, strict):  # noqa: F81
     check(api, strict=strict)
 
 
-def test_the_database_is_asked_once_about_an_unchanged_tag(api, tag):  # noqa: F811
+def test_the_database_is_asked_once_about_an_unchanged_tag(api, tag):
     with CaptureQueriesContext(connection) as queries:
         api.post("payload-iovs/query", {"gtName": "tag", "moments": MOMENTS}).ok()
     assert sum("cdb_answer" in query["sql"] for query in queries) == 1
 
 
-def test_a_compiled_base_has_the_results_of_the_database(api, tag, build):  # noqa: F811
+def test_a_compiled_base_has_the_results_of_the_database(api, tag, build):
     build.iov(build.list(build.tag("patch"), "Gain"), (2, 0), (3, 0), url="patch")
     path = "payloadiovs/?gtName=patch&gtName=tag&majorIOV={}&minorIOV=0"
     assert [row[1] for row in api.get(path.format(2)).ok()] == ["patch", "file2", "file2"]
