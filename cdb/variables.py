@@ -255,8 +255,8 @@ GROUPS = (
                 "CDB_MAX_EXPORTS",
                 "int",
                 2,
-                "Maximum number of concurrent [exports](api.md#exporting) on each database or replica, for all instances "
-                "together; a further one is rejected with 504.",
+                "Maximum number of concurrent [exports](api.md#exporting) and other large reads on each database or replica, for "
+                "all instances together; a further one is rejected with 504.",
                 validate.Range(min=1),
             ),
             Variable(

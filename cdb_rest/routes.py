@@ -160,10 +160,10 @@ ROUTES = (
         queries={"": 6, "payload_type=Type0&format=jsonl": 8, "rev=2": 6, "payload_type=Type0&rev=2": 7},
     ),
     Route(
-        "analysis.DifferencesView", ("global-tags/<str:a>/diff/<str:b>",),
+        "comparison.DifferencesView", ("global-tags/<str:a>/diff/<str:b>",),
         queries={"": 8, "summary=1": 8, "rev_a=2": 9},
     ),
-    Route("analysis.AffectedView", ("global-tags/<str:name>/affected",), reads_by_post=True),
+    Route("comparison.AffectedView", ("global-tags/<str:name>/affected",), reads_by_post=True),
     Route("analysis.CoverageView", ("global-tags/<str:name>/coverage",), queries={"": 7, "rev=2&payload_type=Type0": 8}),
     Route("analysis.UsesView", ("payload-iovs/uses",), queries={"payload_url=u": 4, "checksum=a&removed=1": 4}),
     Route("analysis.ExplanationView", ("payload-iovs/explain",), queries={MOMENT: 8, f"{MOMENT}&rev=2": 7}),

@@ -7,13 +7,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import PayloadListNotFoundError
-from cdb_rest.domain.moment import Interval, Mode, Moment
+from cdb_rest.domain.moment import Interval, Moment
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import State, past_state
@@ -109,18 +108,11 @@ def in_batches(items: Sequence[tuple[int, Item]]) -> Generator[list[Item]]:
 
 
 def parts_of(payload_list: str, version: str) -> str:
-    """The statement `validity_parts.sql` for the payload list in a column, in the version in another column."""
+    """The statement `validity_parts.sql` for the payload list in a column, in the version in another column.
+
+    Its parameters are those of `cdb_rest.services.export.window_values`.
+    """
     return PARTS.replace("{list}", payload_list).replace("{version}", version)
-
-
-def window_parameters(window: Interval) -> dict[str, Any]:
-    """The parameters of `validity_parts.sql`."""
-    return {"since": window.start.combined, "until": window.end.combined} | mode_parameters()
-
-
-def mode_parameters() -> dict[str, Any]:
-    """The parameter for the meaning of an interval's end."""
-    return {"inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE}
 
 
 def interval_between(since: Any, until: Any) -> Interval:

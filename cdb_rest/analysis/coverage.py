@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import Contents, in_batches, interval_between, parts_of, window_parameters
+from cdb_rest.analysis.contents import Contents, in_batches, interval_between, parts_of
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.moment import OPEN, Interval, Moment
+from cdb_rest.services.export import window_values
 
 ROWS = named_sql.load("coverage").replace("{parts}", parts_of("list.id", "list.version"))
 
@@ -34,7 +35,7 @@ def coverage(contents: Contents, window: Interval, required: Collection[str] = (
     In a list for each statement. Raises `OverloadedError` or `django.db.Error`.
     """
     for batch in in_batches([(one.rows, (name, one)) for name, one in contents.lists.items()]):
-        parameters = window_parameters(window) | {
+        parameters = window_values(window) | {
             "payload_types": [name for name, _ in batch],
             "lists": [one.id for _, one in batch],
             "versions": [one.past_version for _, one in batch],

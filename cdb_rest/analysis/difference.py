@@ -8,11 +8,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import Contents, ListVersion, in_batches, parts_of, window_parameters
+from cdb_rest.analysis.contents import Contents, ListVersion, in_batches, parts_of, read_contents
 from cdb_rest.connections.reads import fetch_all
+from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.domain.moment import Interval
 from cdb_rest.history.contents import stream_rows
 from cdb_rest.services.copy_out import stream_copy
+from cdb_rest.services.export import window_values
 
 ROWS = (
     named_sql.load("differences")
@@ -21,6 +24,8 @@ ROWS = (
 )
 LINES = named_sql.load("differences_jsonl").replace("{rows}", ROWS)
 SUMMARY = named_sql.load("differences_summary").replace("{rows}", ROWS)
+# A global tag, in the present or in the past.
+TagState = tuple[str, AsOf | None]
 NO_LIST = ListVersion(0, 0, 0, is_present=True)
 
 
@@ -51,6 +56,24 @@ class Comparison:
         names = sorted({*self.a.lists, *self.b.lists}, key=str.encode)
         pairs = [Pair(name, self.a.lists.get(name, NO_LIST), self.b.lists.get(name, NO_LIST)) for name in names]
         return [(pair.a.rows + pair.b.rows, pair) for pair in pairs if pair.a[:2] != pair.b[:2]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Two tags to compare, one payload type or all (None), the window, and the key of the comparison."""
+
+    a: TagState
+    b: TagState
+    payload_type: str | None
+    window: Interval
+    key: Key = Key.URL
+
+    def read(self) -> Comparison:
+        """The contents of the tags. Raises the errors of `read_contents`; a payload type may be missing in one tag."""
+        contents = [read_contents(*tag, self.payload_type, may_lack_list=True) for tag in (self.a, self.b)]
+        if self.payload_type is not None and not any(one.lists for one in contents):
+            raise PayloadListNotFoundError(f"of type {self.payload_type} in global tag {self.a[0]} or {self.b[0]}")
+        return Comparison(contents[0], contents[1], self.window, self.key)
 
 
 class Pair(NamedTuple):
@@ -114,7 +137,7 @@ def summaries(comparison: Comparison) -> Iterator[list[TypeSummary]]:
 
 
 def _parameters(comparison: Comparison, pairs: list[Pair]) -> dict[str, object]:
-    return window_parameters(comparison.window) | {
+    return window_values(comparison.window) | {
         "payload_types": [pair.payload_type for pair in pairs],
         "a_lists": [pair.a.id for pair in pairs],
         "a_versions": [pair.a.past_version for pair in pairs],

@@ -6,11 +6,12 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
+from django.conf import settings
+
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import mode_parameters
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.moment import Moment
+from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import State, past_state
@@ -77,8 +78,9 @@ def explain(
         "payload_types": names,
         "major": moment.major,
         "minor": moment.minor,
+        "inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
     }
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in fetch_all(WALK, parameters | mode_parameters())]
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in fetch_all(WALK, parameters)]
     walks = [list(steps) for _, steps in groupby(rows, key=lambda row: row["payload_type"])]
     changes = _changes(tag_id, [began for walk in walks if (began := _began(walk)) is not None])
     return state, [_explanation(walk, changes) for walk in walks]

@@ -1,10 +1,24 @@
-"""The documents in responses of analyses: differences, affected moments, coverage, uses, reasons, and many lookups."""
+"""The documents in responses of analyses, and the functions that make them from the results of `cdb_rest.analysis`."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
 from rest_framework import serializers
 
-from cdb_rest.analysis.explanation import Reason
-from cdb_rest.api.documents import Shape
+from cdb_rest.analysis.contents import interval_between
+from cdb_rest.analysis.coverage import TypeCoverage
+from cdb_rest.analysis.difference import TypeSummary
+from cdb_rest.analysis.explanation import Explanation, Reason
+from cdb_rest.api.documents import Document, Shape
+from cdb_rest.domain.moment import Interval, Mode
+from cdb_rest.models import GlobalTagChange
 from cdb_rest.parsing.fields import MomentField
+
+# The members of a row, with their columns in the statements of the analysis.
+ROW_MEMBERS = {"payload_url": "payload_url", "checksum": "checksum", "size": "size", "revision": "extra"} | {
+    name: name for name in ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")
+}
 
 
 class PayloadDocument(Shape):
@@ -143,3 +157,71 @@ class ManyLookupsDocument(Shape):
     moments = serializers.ListField(child=MomentField())
     rows = serializers.ListField(child=serializers.ListField(), required=False)
     same_as = serializers.IntegerField(required=False)
+
+
+def interval_document(interval: Interval) -> Document:
+    """A `SpanDocument`."""
+    since, until = interval.on_wire(Mode(settings.CDB_IOV_MODE))
+    return {"since": list(since), "until": list(until)}
+
+
+def summary_document(found: TypeSummary) -> Document:
+    """A `TypeSummaryDocument`."""
+    return {
+        "payload_type": found.payload_type,
+        "differences": found.differences,
+        "first": interval_document(interval_between(*found.first)),
+        "last": interval_document(interval_between(*found.last)),
+    }
+
+
+def coverage_document(found: TypeCoverage) -> Document:
+    """A `TypeCoverageDocument`."""
+    extent = {"since": None, "until": None} if found.extent is None else interval_document(found.extent)
+    return {
+        "payload_type": found.payload_type,
+        "has_payload_list": found.has_list,
+        "covered": found.covered,
+        "first_start": extent["since"],
+        "last_end": extent["until"],
+        "gaps": [interval_document(gap) for gap in found.gaps],
+    }
+
+
+def _row_document(row: Mapping[str, Any] | None) -> Document | None:
+    return None if row is None else {name: row[column] for name, column in ROW_MEMBERS.items()}
+
+
+def _change_document(change: GlobalTagChange | None) -> Document | None:
+    if change is None:
+        return None
+    return {
+        "revision": change.revision,
+        "time": change.created,
+        "actor": change.actor,
+        "action": change.action,
+        "comment": change.comment,
+    }
+
+
+def explanation_document(found: Explanation) -> Document:
+    """An `ExplanationDocument`."""
+    return {
+        "payload_type": found.payload_type,
+        "payload_list": found.payload_list,
+        "reason": found.reason,
+        "payload_iov": _row_document(found.row),
+        "change": _change_document(found.change),
+        "replaced": _row_document(found.replaced),
+    }
+
+
+def use_document(row: dict[str, Any]) -> Document:
+    """A `UseDocument`, from the columns of `uses.sql`."""
+    names = ("global_tag", "payload_type", "payload_list")
+    removed = {name: row[f"removed_{name}"] for name in ("revision", "time", "actor", "action", "comment")}
+    return {
+        **{name: row[name] for name in names},
+        **{name: row[name] for name in ROW_MEMBERS},
+        "removed": removed if removed["revision"] is not None else None,
+    }

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
-from cdb_rest.parsing.parameters import parse_as_of, parse_moment
+from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
 from cdb_rest.services.export import Selection
 
 MOMENT = {"type": "string", "pattern": "^[0-9]{1,19},[0-9]{1,19}$"}
@@ -31,8 +31,8 @@ def read_selection(query: Mapping[str, str], name: str) -> Selection:
 
 def read_window(query: Mapping[str, str]) -> Interval:
     """The window from `since` up to `until`; by default, all moments. Raises `InvalidInputError`, also if it is empty."""
-    since = _read_moment("since", query.get("since"), Moment(0, 0))
-    until = _read_moment("until", query.get("until"), END_OF_TIME)
+    since = parse_moment_text("since", query["since"]) if "since" in query else Moment(0, 0)
+    until = parse_moment_text("until", query["until"]) if "until" in query else END_OF_TIME
     return window_between(since, until)
 
 
@@ -52,14 +52,3 @@ def read_payload_type(query: Mapping[str, str]) -> str | None:
         message = "payload_type must not be empty; leave it out to get all of them."
         raise InvalidInputError(message, {"payload_type": [message]})
     return payload_type
-
-
-def _read_moment(name: str, text: str | None, default: Moment) -> Moment:
-    """The moment of a text in the format `major,minor`, or `default` for None. Raises `InvalidInputError`."""
-    if text is None:
-        return default
-    halves = text.split(",")
-    if len(halves) != 2:
-        message = f"{name} must be two numbers separated by a comma: major,minor."
-        raise InvalidInputError(message, {name: [message]})
-    return parse_moment((name, name), (halves[0], halves[1]))

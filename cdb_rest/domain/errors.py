@@ -242,7 +242,7 @@ class DatabaseUnavailableError(CdbError):
 
 
 class OverloadedError(CdbError):
-    """There are more requests than the service can handle in time, or `CDB_MAX_EXPORTS` exports are already running.
+    """There are more requests than the service can handle in time, or already `CDB_MAX_EXPORTS` exports and other large reads.
 
     Nothing was done; try again later.
     """

@@ -18,9 +18,8 @@ from django.utils.http import http_date, parse_http_date_safe
 
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.status import Status
-from cdb_rest.history.revisions import find_past
-from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators, past_state
-from cdb_rest.lookup.queries import find_state, find_state_of_all, read_state
+from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
+from cdb_rest.lookup.queries import find_state_of_all, read_state
 
 # The revision of the global tag from which a response was made, so that clients can log it and ask for it again.
 REVISION_HEADER = "CDB-Revision"
@@ -50,12 +49,12 @@ def digest_of(*query: Any) -> str:
 class Resource(NamedTuple):
     """A resource with an ETag.
 
-    `digest` is that of its query. `find` reads the tag's state: None for an unknown tag. It raises `django.db.Error`, and
-    for a state in the past the errors of `find_past`.
+    `digest` is that of its query. `find` reads the state of its tags. It raises `GlobalTagNotFoundError`, the other errors
+    of `find_past` for a state in the past, and `django.db.Error`.
     """
 
     digest: str
-    find: Callable[[], State | None]
+    find: Callable[[], State]
 
     @classmethod
     def all_tags(cls) -> "Resource":
@@ -90,10 +89,8 @@ class Resource(NamedTuple):
 
     @classmethod
     def _of_tag(cls, name: str, as_of: AsOf | None, kind: str, *query: Any) -> "Resource":
-        if as_of is None:
-            return cls(digest_of(kind, name, *query), lambda: find_state(name))
-        digest = digest_of(kind, name, *query, str(as_of))
-        return cls(digest, lambda: past_state(find_past(name, as_of).version, as_of))
+        past = () if as_of is None else (str(as_of),)
+        return cls(digest_of(kind, name, *query, *past), lambda: read_state(name, as_of))
 
 
 def combined(states: Sequence[State]) -> State:
@@ -151,12 +148,13 @@ def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
 def conditional_get(meta: Mapping[str, Any], resource: Resource) -> HttpResponse | None:
     """A 304 response if the request has validators that match the current state, else None.
 
-    Only the state is read, and only if there are validators. None also for an unknown tag. Raises the errors of
-    `Resource.find`.
+    Only the state is read, and only if there are validators. Raises the errors of `Resource.find`.
     """
     validators = read_validators(meta, resource.digest)
-    state = None if validators == NO_VALIDATORS else resource.find()
-    return not_modified(headers_of(state, resource.digest)) if state and validators.match(state) else None
+    if validators == NO_VALIDATORS:
+        return None
+    state = resource.find()
+    return not_modified(headers_of(state, resource.digest)) if validators.match(state) else None
 
 
 def fails_precondition(request: HttpRequest, response: HttpResponseBase) -> bool:

@@ -1,8 +1,7 @@
 """Parsing of parameters of paths and query strings, with strict validation and one sentence for each error."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,11 +40,6 @@ def parse_number(name: str, text: str | None) -> int:
     return number
 
 
-def repeated_names(names: Iterable[str]) -> list[str]:
-    """The names that occur more than once, each once."""
-    return [name for name, count in Counter(names).items() if count > 1]
-
-
 def parse_tag(parameters: Mapping[str, str]) -> str:
     """The name of the global tag from the parameter `gtName`. Raises `InvalidInputError` if it is missing or empty."""
     tag = parameters.get("gtName")
@@ -61,6 +55,15 @@ def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -
     Raises `InvalidInputError` for the first invalid or missing one.
     """
     return Moment(*(parse_number(name, text) for name, text in zip(names, texts, strict=True)))
+
+
+def parse_moment_text(name: str, text: str) -> Moment:
+    """The moment of a text in the format `major,minor`. `name` is that of the parameter. Raises `InvalidInputError`."""
+    halves = text.split(",")
+    if len(halves) != 2:
+        message = f"{name} must be two numbers separated by a comma: major,minor (got {text})."
+        raise InvalidInputError(message, {name: [message]})
+    return parse_moment((name, name), (halves[0], halves[1]))
 
 
 def parse_flag(name: str, text: str | None) -> bool:
@@ -99,9 +102,9 @@ def _parse_time(name: str, text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def is_light(values: Sequence[str]) -> bool:
-    """Whether the values of the parameter `light` request a tag with counts instead of its contents. No values: no.
+def is_light(text: str | None) -> bool:
+    """Whether the parameter `light` requests a tag with counts instead of its contents. None, if it is missing: no.
 
     Existing clients send arbitrary values, so only 0 and false mean no. nginx.conf selects the pool by the same rule.
     """
-    return any(value not in ("0", "false") for value in values)
+    return text not in (None, "0", "false")

@@ -13,7 +13,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from cdb_rest.api import errors
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.observe.request_context import context_of
-from cdb_rest.parsing.parameters import AS_OF, is_light, repeated_names
+from cdb_rest.parsing.parameters import AS_OF, is_light
 from cdb_rest.wsgi.fast_lookup import is_plain, send
 
 # Patterns of paths below the prefix of the API. Names that are not ASCII are left to Django.
@@ -55,12 +55,13 @@ class FastConditionalGet:
         path, query = environ["PATH_INFO"].removeprefix(self._prefix), environ["QUERY_STRING"]
         if not query and ALL.fullmatch(path):
             return Resource.all_tags(), self._route(path)
-        parameters = parse_qsl(query, keep_blank_values=True)
-        if any(name in AS_OF for name, _ in parameters) or repeated_names(name for name, _ in parameters):
-            # A state in the past, or an error.
+        pairs = parse_qsl(query, keep_blank_values=True)
+        parameters = dict(pairs)
+        if len(parameters) < len(pairs) or not parameters.keys().isdisjoint(AS_OF):
+            # An error, or a state in the past.
             return None
         if found := TAG.fullmatch(path):
-            light = is_light([value for name, value in parameters if name == "light"])
+            light = is_light(parameters.get("light"))
             return Resource.tag(found["name"], light=light), self._route(path, found)
         if found := LISTS.fullmatch(path):
             return Resource.payload_lists(found["name"] or found["other"]), self._route(path, found)

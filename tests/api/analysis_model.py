@@ -24,7 +24,7 @@ TAGS = st.dictionaries(st.sampled_from(TYPES), ROWS)
 
 
 def make(name, tag):
-    """A global tag with these rows. Empty rows are left out unless they are rows in discrete mode."""
+    """Make a global tag with these rows."""
     build = Builder()
     made = build.tag(name)
     for payload_type, rows in tag.items():
@@ -88,6 +88,19 @@ def differences(a, b, window, mode, by="url"):
                 payloads = [payload(valid(rows, interval.start, mode)) for rows in pair]
                 found.append((name, *wire(interval, mode), *payloads))
     return found
+
+
+def read_differences(api, path):
+    """The response to a comparison, in the form of `differences`."""
+    return [
+        (
+            one["payload_type"],
+            one["since"],
+            one["until"],
+            *(one[side] and (one[side]["payload_url"], one[side]["checksum"]) for side in ("a", "b")),
+        )
+        for one in api.get(path).ok()
+    ]
 
 
 def union(intervals):

@@ -17,6 +17,7 @@ from tests.api.analysis_model import (
     differences,
     make,
     query,
+    read_differences,
     steps,
     union,
     valid,
@@ -28,18 +29,6 @@ from tests.profiles import examples
 pytestmark = pytest.mark.django_db(transaction=True)
 WINDOWS = st.one_of(st.just(WHOLE), st.tuples(MOMENTS, MOMENTS))
 LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
-
-
-def read_differences(api, path):
-    return [
-        (
-            one["payload_type"],
-            one["since"],
-            one["until"],
-            *(one[side] and (one[side]["payload_url"], one[side]["checksum"]) for side in ("a", "b")),
-        )
-        for one in api.get(path).ok()
-    ]
 
 
 @settings(max_examples=examples(150), **LAWS)

@@ -22,6 +22,7 @@ GROUPS = [
     "Change log",
     "Reverting",
     "Export",
+    "Comparison",
     "Analysis",
     "Settings",
     "Identity",

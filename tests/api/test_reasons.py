@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
 from cdb_rest.models import GlobalTagChange
-from tests.api.analysis_model import differences, rows_of, valid
+from tests.api.analysis_model import differences, read_differences, rows_of, valid
 from tests.api.cached import insert
-from tests.api.test_analysis import read_differences
 from tests.builders import emptied
 from tests.profiles import examples
 

@@ -116,7 +116,7 @@ class GlobalTagByNameView(APIView):
         examples=[response_example(NESTED_GLOBAL_TAG), response_example(GLOBAL_TAG, "With light=1")],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        light = is_light(request.query_params.getlist("light"))
+        light = is_light(request.query_params.get("light"))
         as_of = parse_as_of(request.query_params)
         resource = Resource.tag(name, light=light, as_of=as_of)
         not_modified = conditional_get(request.META, resource)

@@ -7,11 +7,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from cdb_rest.api import analysis
 from cdb_rest.api.analysis_documents import ManyLookupsDocument
 from cdb_rest.api.analysis_inputs import MAX_MOMENTS, ManyLookupsInput, queries_of
 from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, request_example, required, response_example
 from cdb_rest.api.examples import PAYLOAD_IOV
+from cdb_rest.api.many_lookups import lookups
 from cdb_rest.http.caching import not_modified
 from cdb_rest.http.lookup import (
     CANONICAL,
@@ -110,4 +110,4 @@ class LookupView(APIView):
         `gtName` may be an array of tags, as in a lookup in several tags. Then `rev` is an array with null for the present.
         """
         values = read_body(request, ManyLookupsInput)
-        return analysis.lookups(queries_of(values), values["moments"])
+        return lookups(queries_of(values), values["moments"])

@@ -12,10 +12,10 @@ from cdb_rest.analysis.coverage import TypeCoverage, coverage
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import CdbError
-from cdb_rest.domain.moment import END_OF_TIME, OPEN, Interval, Mode, Moment
+from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode
 from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.management.tables import table
-from cdb_rest.parsing.parameters import parse_integer
+from cdb_rest.parsing.parameters import parse_moment_text
 
 # The number of gaps of a payload type that are printed.
 GAPS_PRINTED = 10
@@ -52,13 +52,14 @@ class Command(BaseCommand):
         self, *, tag: str, since: str, until: str | None, require: str | None, rev: int | None, **options: Any
     ) -> None:
         begin = time.monotonic()
-        end = END_OF_TIME if until is None else _moment("--until", until)
-        window = Interval.from_wire(_moment("--since", since), end, Mode(settings.CDB_IOV_MODE))
-        if window.is_empty:
-            raise CommandError(f"The window from {since} to {until} is empty.")
         required = _names(require) if require else []
         rows: list[TypeCoverage] = []
         try:
+            start = parse_moment_text("--since", since)
+            end = END_OF_TIME if until is None else parse_moment_text("--until", until)
+            window = Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE))
+            if window.is_empty:
+                raise CommandError(f"The window from {start} to {end} is empty.")
             with snapshot():
                 contents = read_contents(tag, None if rev is None else AsOf(revision=rev))
                 for batch in coverage(contents, window, required):
@@ -103,11 +104,3 @@ def _names(path: str) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"--require: cannot read {path}: {error}") from error
     return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _moment(option: str, text: str) -> Moment:
-    numbers = [parse_integer(half) for half in text.split(",")]
-    major, minor = numbers if len(numbers) == 2 else (None, None)
-    if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
-        raise CommandError(f"{option} must be MAJOR,MINOR with two numbers from 0 to {OPEN} (got {text})")
-    return Moment(major, minor)
