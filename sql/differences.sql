@@ -1,16 +1,13 @@
 -- The intervals in which two global tags have different payloads, by payload type in the order of the parameters, then by start:
 -- payload_type, since and until (combined moments, until exclusive), a and b: {key, payload_url, checksum, size, revision} in each tag;
 -- the key is null if the tag has no valid payload. The intervals are maximal: neighbours with the same keys are merged.
--- Parameters: payload_types text[]; a_lists, b_lists bigint[]; a_versions, b_versions integer[]: one element for each payload type,
---   null for a missing list and for the present; by_checksum boolean: the key is the checksum, if there is one, instead of the URL;
---   each_pair boolean: false merges neighbours also if their payloads differ; and those of validity_parts.sql, whose text replaces
---   {a_parts} and {b_parts}.
+-- Parameters: by_checksum boolean: the key is the checksum, if there is one, instead of the URL; each_pair boolean: false merges
+--   neighbours also if their payloads differ; and those of validity_parts.sql. Placeholders: {lists}: the payload types with their
+--   lists; {a_parts}, {b_parts}: validity_parts.sql or overlaid_parts.sql of the lists of each tag.
 -- Parts that both tags have are left out first (HAVING), so that only the others are merged.
 -- Expected plan: for each payload type two of the scans of validity_parts.sql, one after the other; nothing is sorted across types.
-SELECT pair.payload_type, span.since, span.until, span.a, span.b
-FROM unnest(
-    %(payload_types)s::text[], %(a_lists)s::bigint[], %(a_versions)s::integer[], %(b_lists)s::bigint[], %(b_versions)s::integer[]
-) AS pair (payload_type, a_list, a_version, b_list, b_version)
+SELECT list.payload_type, span.since, span.until, span.a, span.b
+FROM {lists}
 CROSS JOIN LATERAL (
     SELECT since, lead(since) OVER (ORDER BY since) AS until, a, b, differs
     FROM (

@@ -1,16 +1,19 @@
-"""The payload lists of a global tag in the present or in the past, and statements that read many of their rows.
+"""The payload lists of global tags in the present or in the past, and statements that read many of their rows.
 
 The functions need a snapshot (`cdb_rest.connections.snapshot`).
 """
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.as_of import AsOf, TagState
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.domain.moment import Interval, Moment
 from cdb_rest.history.contents import past_lists
@@ -22,10 +25,13 @@ from cdb_rest.services.export import check_payload_type, take_slot
 
 SETTINGS = named_sql.load("analysis_settings")
 PARTS = named_sql.load("validity_parts")
+OVERLAY = named_sql.load("overlaid_parts")
 # About this many rows are read by one statement, so that it takes a few seconds at most.
 ROWS_AT_ONCE = 500_000
 
 Item = TypeVar("Item")
+# The numbers of payload lists that each side of a statement has for a payload type.
+Depths = tuple[int, ...]
 
 
 class ListVersion(NamedTuple):
@@ -45,74 +51,117 @@ class ListVersion(NamedTuple):
         return None if self.is_present else self.version
 
 
+# The payload lists of a payload type in one or several global tags, in the order of the tags.
+Lists = tuple[ListVersion, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The state of a global tag, and its payload lists by payload type, in byte order."""
+    """The states of one or several global tags, and their payload lists by payload type, in byte order.
 
-    state: State
-    lists: Mapping[str, ListVersion]
+    With several tags, the first list of a payload type that has a valid row decides, as in a lookup in several tags.
+    """
+
+    states: tuple[State, ...]
+    lists: Mapping[str, Lists]
 
 
 def read_contents(
-    tag: str, as_of: AsOf | None, payload_type: str | None = None, *, may_lack_list: bool = False
+    tags: Sequence[TagState], payload_type: str | None = None, *, may_lack_list: bool = False
 ) -> Contents:
-    """The contents of a tag in the present or in the past; only the list of `payload_type`, unless it is None.
+    """The contents of tags in the present or in the past; only the lists of `payload_type`, unless it is None.
 
     Raises `GlobalTagNotFoundError`; for a payload type `PayloadTypeNotFoundError`, or, unless `may_lack_list`,
-    `PayloadListNotFoundError` if the tag has no such list; for the past also the other errors of `find_past`.
+    `PayloadListNotFoundError` if no tag has such a list; for the past also the other errors of `find_past`.
     """
+    found = [_read_lists(tag, as_of) for tag, as_of in tags]
+    states = tuple(state for state, _ in found)
+    names = {name for _, lists in found for name in lists}
+    if payload_type is not None and payload_type not in names:
+        check_payload_type(payload_type)
+        if not may_lack_list:
+            raise PayloadListNotFoundError(
+                f"of type {payload_type} in global tag {' or '.join(tag for tag, _ in tags)}"
+            )
+    wanted = sorted(names if payload_type is None else names & {payload_type}, key=str.encode)
+    return Contents(states, {name: tuple(lists[name] for _, lists in found if name in lists) for name in wanted})
+
+
+def _read_lists(tag: str, as_of: AsOf | None) -> tuple[State, dict[str, ListVersion]]:
+    """The state of one tag, and its payload lists by payload type."""
     if as_of is None:
         state = read_state(tag, None)
         rows = PayloadList.objects.filter(global_tag__name=tag).values_list(
             "payload_type__name", "id", "version", "iov_count"
         )
-        found = {name: ListVersion(list_id, version, count, is_present=True) for name, list_id, version, count in rows}
-    else:
-        past = find_past(tag, as_of)
-        state = past_state(past.version, as_of)
-        then = past_lists(past)
-        counts = dict(PayloadList.objects.filter(id__in=[one.id for one in then]).values_list("id", "iov_count"))
-        found = {
-            one.payload_type: ListVersion(one.id, one.version, counts.get(one.id, 0), is_present=False) for one in then
+        return state, {
+            name: ListVersion(list_id, version, count, is_present=True) for name, list_id, version, count in rows
         }
-    if payload_type is None:
-        return Contents(state, dict(sorted(found.items(), key=lambda item: item[0].encode())))
-    if payload_type not in found:
-        check_payload_type(payload_type)
-        if may_lack_list:
-            return Contents(state, {})
-        raise PayloadListNotFoundError(f"of type {payload_type} in global tag {tag}")
-    return Contents(state, {payload_type: found[payload_type]})
+    past = find_past(tag, as_of)
+    then = past_lists(past)
+    counts = dict(PayloadList.objects.filter(id__in=[one.id for one in then]).values_list("id", "iov_count"))
+    return past_state(past.version, as_of), {
+        one.payload_type: ListVersion(one.id, one.version, counts.get(one.id, 0), is_present=False) for one in then
+    }
 
 
-def in_batches(items: Sequence[tuple[int, Item]]) -> Generator[list[Item]]:
-    """The items in batches of about `ROWS_AT_ONCE` rows; each item comes with its number of rows.
+def in_batches(items: Sequence[tuple[Depths, int, Item]]) -> Generator[tuple[Depths, list[Item]]]:
+    """The items in batches of about `ROWS_AT_ONCE` rows; each item comes with its numbers of lists, which are equal in a
+    batch, and of rows.
 
-    If there are several batches, one of the `CDB_MAX_EXPORTS` slots is taken first; raises `OverloadedError` if there
-    is none. The settings of the transaction are changed to those of `analysis_settings.sql`.
+    If there are more rows, one of the `CDB_MAX_EXPORTS` slots is taken first; raises `OverloadedError` if there is none.
+    The settings of the transaction are changed to those of `analysis_settings.sql`.
     """
-    if sum(rows for rows, _ in items) > ROWS_AT_ONCE:
+    if sum(rows for _, rows, _ in items) > ROWS_AT_ONCE:
         take_slot()
     with connection.cursor() as cursor:
         cursor.execute(SETTINGS)
-    batch: list[Item] = []
-    size = 0
-    for rows, item in items:
-        batch.append(item)
-        size += rows
-        if size >= ROWS_AT_ONCE:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    for depths, group in groupby(items, key=itemgetter(0)):
+        batch: list[Item] = []
+        size = 0
+        for _, rows, item in group:
+            batch.append(item)
+            size += rows
+            if size >= ROWS_AT_ONCE:
+                yield depths, batch
+                batch, size = [], 0
+        if batch:
+            yield depths, batch
 
 
-def parts_of(payload_list: str, version: str) -> str:
-    """The statement `validity_parts.sql` for the payload list in a column, in the version in another column.
+def lists_of(sides: Mapping[str, int]) -> str:
+    """The table `list` of a statement, for {lists}: payload types, and for each side its lists and their versions.
 
-    Its parameters are those of `cdb_rest.services.export.window_values`.
+    `sides` has the number of lists of each side by the side's name. The parameters are those of `list_parameters`.
     """
-    return PARTS.replace("{list}", payload_list).replace("{version}", version)
+    arrays, columns = ["%(payload_type)s::text[]"], ["payload_type"]
+    for side, depth in sides.items():
+        for place in range(depth):
+            arrays += [f"%({side}_list_{place})s::bigint[]", f"%({side}_version_{place})s::integer[]"]
+            columns += [f"{side}_list_{place}", f"{side}_version_{place}"]
+    return f"unnest({', '.join(arrays)}) AS list ({', '.join(columns)})"
+
+
+def list_parameters(payload_types: Sequence[str], sides: Mapping[str, Sequence[Lists]]) -> dict[str, object]:
+    """The parameters of `lists_of`: the payload types, and for each side their lists."""
+    parameters: dict[str, object] = {"payload_type": list(payload_types)}
+    for side, lists in sides.items():
+        for place, column in enumerate(zip(*lists, strict=True)):
+            parameters[f"{side}_list_{place}"] = [one.id for one in column]
+            parameters[f"{side}_version_{place}"] = [one.past_version for one in column]
+    return parameters
+
+
+def parts_of(side: str, depth: int) -> str:
+    """The statement for the parts in which the lists of a side in `lists_of` have a valid row, the first list first.
+
+    Its other parameters are those of `cdb_rest.services.export.window_values`.
+    """
+    parts = [
+        PARTS.replace("{list}", f"list.{side}_list_{place}").replace("{version}", f"list.{side}_version_{place}")
+        for place in range(depth)
+    ]
+    return reduce(lambda lower, upper: OVERLAY.replace("{upper}", upper).replace("{lower}", lower), reversed(parts))
 
 
 def interval_between(since: Any, until: Any) -> Interval:

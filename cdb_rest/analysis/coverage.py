@@ -1,17 +1,42 @@
-"""The coverage of a window by a global tag: in which intervals does a payload type have no valid payload?"""
+"""The coverage of a window by global tags: in which intervals does a payload type have no valid payload?"""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import Contents, in_batches, interval_between, parts_of
+from cdb_rest.analysis.contents import (
+    Contents,
+    in_batches,
+    interval_between,
+    list_parameters,
+    lists_of,
+    parts_of,
+    read_contents,
+)
 from cdb_rest.connections.reads import fetch_all
+from cdb_rest.domain.as_of import TagState
 from cdb_rest.domain.moment import OPEN, Interval, Moment
 from cdb_rest.services.export import window_values
 
-ROWS = named_sql.load("coverage").replace("{parts}", parts_of("list.id", "list.version"))
+ROWS = named_sql.load("coverage")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to check: one or several tags, one payload type or all (None), a window, and the payload types that must be there."""
+
+    tags: Sequence[TagState]
+    payload_type: str | None
+    window: Interval
+    required: Collection[str] = ()
+
+    def read(self) -> Contents:
+        """The contents of the tags. Raises the errors of `read_contents`."""
+        return read_contents(self.tags, self.payload_type)
 
 
 class TypeCoverage(NamedTuple):
@@ -19,7 +44,7 @@ class TypeCoverage(NamedTuple):
 
     `gaps` are the intervals of the window in which a strict lookup has no row, in order. `covered` is the share of the
     window's moments outside of the gaps, from 0 to 1, rounded. `extent` is the interval from the first covered moment to
-    the last one, None if there is none. `has_list` is False if the tag has no list of the payload type.
+    the last one, None if there is none. `has_list` is False if no tag has a list of the payload type.
     """
 
     payload_type: str
@@ -29,20 +54,23 @@ class TypeCoverage(NamedTuple):
     has_list: bool = True
 
 
-def coverage(contents: Contents, window: Interval, required: Collection[str] = ()) -> Iterator[list[TypeCoverage]]:
-    """The coverage by each payload type of the tag, in byte order, and then by those of `required` that it does not have.
+def coverage(contents: Contents, selection: Selection) -> Iterator[list[TypeCoverage]]:
+    """The coverage by each payload type of `contents`, in byte order, and then by the required ones that are not there.
 
-    In a list for each statement. Raises `OverloadedError` or `django.db.Error`.
+    `contents` is what `selection` reads. In a list for each statement. Raises `OverloadedError` or `django.db.Error`.
     """
-    for batch in in_batches([(one.rows, (name, one)) for name, one in contents.lists.items()]):
-        parameters = window_values(window) | {
-            "payload_types": [name for name, _ in batch],
-            "lists": [one.id for _, one in batch],
-            "versions": [one.past_version for _, one in batch],
-        }
-        yield [_coverage(window, *row) for row in fetch_all(ROWS, parameters)]
-    missing = [name for name in dict.fromkeys(required) if name not in contents.lists]
+    window = selection.window
+    types = [((len(lists),), sum(one.rows for one in lists), name) for name, lists in contents.lists.items()]
+    for (depth,), names in in_batches(types):
+        parameters = list_parameters(names, {"tag": [contents.lists[name] for name in names]}) | window_values(window)
+        yield [_coverage(window, *row) for row in fetch_all(_rows(depth), parameters)]
+    missing = [name for name in dict.fromkeys(selection.required) if name not in contents.lists]
     yield [TypeCoverage(name, [window], 0.0, None, has_list=False) for name in missing]
+
+
+@cache
+def _rows(depth: int) -> str:
+    return ROWS.replace("{lists}", lists_of({"tag": depth})).replace("{parts}", parts_of("tag", depth))
 
 
 def _coverage(

@@ -1,6 +1,6 @@
 """The reasons for the result of a strict lookup: which row it is, which change put it there, and what that replaced."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
@@ -10,7 +10,7 @@ from django.conf import settings
 
 from cdb_rest import named_sql
 from cdb_rest.connections.reads import fetch_all
-from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.as_of import AsOf, TagState
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
@@ -37,13 +37,14 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The reason for a payload type. `row` and `replaced` have the columns of `explanation.sql`.
+    """The reason for a payload type in a global tag. `row` and `replaced` have the columns of `explanation.sql`.
 
     `row` is the row with the latest start, None if there is none. `change` is the change since which the payload, or its
     lack, is there: None if it has always been so, or if the change is not recorded. `replaced` is the row that was valid
     before this change, None if there was none.
     """
 
+    global_tag: str
     payload_type: str
     payload_list: str | None
     reason: Reason
@@ -52,38 +53,65 @@ class Explanation:
     replaced: dict[str, Any] | None
 
 
-def explain(
-    *, tag: str, moment: Moment, payload_type: str | None, as_of: AsOf | None
-) -> tuple[State, list[Explanation]]:
-    """The state of the tag, and the explanations for its payload types, or for one of them; in byte order.
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """A global tag in a state. `number` is the number of the change that made it, None for the present."""
 
-    The caller must be in a snapshot. Raises `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, and for the past the
-    errors of `find_past`.
+    name: str
+    state: State
+    id: int
+    number: int | None
+    payload_types: list[str]
+
+
+def explain(
+    *, tags: Sequence[TagState], moment: Moment, payload_type: str | None
+) -> tuple[list[State], list[Explanation]]:
+    """The states of one or several tags, and the explanations for their payload types, or for one of them, in byte order.
+
+    A payload type has one for each tag, in their order, up to the first tag in which a payload is valid. The caller must be in
+    a snapshot. Raises `GlobalTagNotFoundError`, `PayloadTypeNotFoundError`, and for the past the errors of `find_past`.
     """
-    if as_of is None:
-        state, number = read_state(tag, None), None
-        tag_id = GlobalTag.objects.values_list("id", flat=True).get(name=tag)
-        names = list(PayloadList.objects.filter(global_tag=tag_id).values_list("payload_type__name", flat=True))
-    else:
-        past = find_past(tag, as_of)
-        state, tag_id, number = past_state(past.version, as_of), past.tag_id, past.number
-        names = [one.payload_type for one in past_lists(past)]
+    found = [_find(*tag) for tag in tags]
+    names = {name for tag in found for name in tag.payload_types}
     if payload_type is not None:
         if payload_type not in names:
             check_payload_type(payload_type)
-        names = [payload_type]
+        names = {payload_type}
+    explanations: list[Explanation] = []
+    for tag in found:
+        reasons = _explain(tag, moment, names)
+        explanations += reasons
+        names = names - {one.payload_type for one in reasons if one.reason is Reason.VALID}
+    # The sort is stable, so that the order of the tags remains.
+    explanations.sort(key=lambda one: one.payload_type.encode())
+    return [tag.state for tag in found], explanations
+
+
+def _find(tag: str, as_of: AsOf | None) -> _Tag:
+    if as_of is not None:
+        past = find_past(tag, as_of)
+        names = [one.payload_type for one in past_lists(past)]
+        return _Tag(tag, past_state(past.version, as_of), past.tag_id, past.number, names)
+    state = read_state(tag, None)
+    tag_id = GlobalTag.objects.values_list("id", flat=True).get(name=tag)
+    names = list(PayloadList.objects.filter(global_tag=tag_id).values_list("payload_type__name", flat=True))
+    return _Tag(tag, state, tag_id, None, names)
+
+
+def _explain(tag: _Tag, moment: Moment, payload_types: Collection[str]) -> list[Explanation]:
     parameters = {
-        "tag_id": tag_id,
-        "number": number,
-        "payload_types": names,
+        "tag_id": tag.id,
+        "number": tag.number,
+        "payload_types": list(payload_types),
         "major": moment.major,
         "minor": moment.minor,
         "inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
     }
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in fetch_all(WALK, parameters)]
     walks = [list(steps) for _, steps in groupby(rows, key=lambda row: row["payload_type"])]
-    changes = _changes(tag_id, [began for walk in walks if (began := _began(walk)) is not None])
-    return state, [_explanation(walk, changes) for walk in walks]
+    changes = _changes(tag.id, [began for walk in walks if (began := _began(walk)) is not None])
+    return [_explanation(tag.name, walk, changes) for walk in walks]
 
 
 def _began(walk: Sequence[dict[str, Any]]) -> int | None:
@@ -98,7 +126,7 @@ def _changes(tag_id: int, numbers: list[int]) -> dict[int, GlobalTagChange]:
     return {change.number: change for change in found}
 
 
-def _explanation(walk: Sequence[dict[str, Any]], changes: dict[int, GlobalTagChange]) -> Explanation:
+def _explanation(tag: str, walk: Sequence[dict[str, Any]], changes: dict[int, GlobalTagChange]) -> Explanation:
     first, last = walk[0], walk[-1]
     replaced = last if not last["is_same"] and last["is_valid"] else None
     if first["list_id"] is None:
@@ -110,4 +138,4 @@ def _explanation(walk: Sequence[dict[str, Any]], changes: dict[int, GlobalTagCha
     began = _began(walk)
     change = changes.get(began) if began is not None and (reason is Reason.VALID or replaced) else None
     row = None if first["iov_id"] is None else first
-    return Explanation(first["payload_type"], first["list_name"], reason, row, change, replaced)
+    return Explanation(tag, first["payload_type"], first["list_name"], reason, row, change, replaced)

@@ -4,13 +4,12 @@ All rows of a response come from one snapshot. While the database works, newline
 that it is being made.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 from django.http import HttpRequest, HttpResponseBase
 
 from cdb_rest.analysis.affected import AffectedIntervals, AffectedMoments
-from cdb_rest.analysis.contents import read_contents
-from cdb_rest.analysis.coverage import TypeCoverage, coverage
+from cdb_rest.analysis.coverage import Selection, TypeCoverage, coverage
 from cdb_rest.analysis.difference import Comparison, Scope, TypeSummary, difference_lines, summaries
 from cdb_rest.analysis.difference import differences as differences_of
 from cdb_rest.analysis.explanation import explain
@@ -25,10 +24,10 @@ from cdb_rest.api.analysis_documents import (
 from cdb_rest.api.documents import Document
 from cdb_rest.api.json import dump
 from cdb_rest.api.json_stream import array, array_of_lines, respond, respond_cached
+from cdb_rest.domain.as_of import TagState
 from cdb_rest.domain.moment import Moment
 from cdb_rest.http.caching import combined
-from cdb_rest.lookup.model import LookupQuery, State
-from cdb_rest.services.export import Selection
+from cdb_rest.lookup.model import State
 
 
 def differences(request: HttpRequest, scope: Scope, digest: str) -> HttpResponseBase:
@@ -86,8 +85,8 @@ def affected(scope: Scope, moments: Sequence[Moment] | None) -> HttpResponseBase
     return respond(pieces())
 
 
-def covered(request: HttpRequest, selection: Selection, required: Collection[str], digest: str) -> HttpResponseBase:
-    """A JSON object: the coverage of a window by each payload type of a tag, and by those that are `required`."""
+def covered(request: HttpRequest, selection: Selection, digest: str) -> HttpResponseBase:
+    """A JSON object: the coverage of a window by each payload type of the tags, and by those that are required."""
     complete = True
 
     def documents(batches: Iterable[list[TypeCoverage]]) -> Iterator[list[Document]]:
@@ -97,9 +96,9 @@ def covered(request: HttpRequest, selection: Selection, required: Collection[str
             yield [coverage_document(one) for one in batch]
 
     def read() -> tuple[State, Iterator[bytes]]:
-        contents = read_contents(selection.global_tag, selection.as_of, selection.payload_type)
-        rows = documents(coverage(contents, selection.window, required))
-        return contents.state, _object("payload_types", rows, lambda: {"complete": complete})
+        contents = selection.read()
+        rows = documents(coverage(contents, selection))
+        return combined(contents.states), _object("payload_types", rows, lambda: {"complete": complete})
 
     return respond_cached(request, read, digest)
 
@@ -113,18 +112,20 @@ def used(payload: Payload, *, with_removed: bool) -> HttpResponseBase:
     return respond(pieces())
 
 
-def explained(request: HttpRequest, query: LookupQuery, payload_type: str | None, digest: str) -> HttpResponseBase:
-    """A JSON array of the reasons for the result of a strict lookup, by payload type in byte order."""
+def explained(
+    request: HttpRequest, tags: Sequence[TagState], moment: Moment, payload_type: str | None, digest: str
+) -> HttpResponseBase:
+    """A JSON array of the reasons for the result of a strict lookup, by payload type in byte order, then by tag."""
 
     def read() -> tuple[State, Iterator[bytes]]:
-        state, found = explain(tag=query.tag, moment=query.moment, payload_type=payload_type, as_of=query.as_of)
-        return state, iter((dump([explanation_document(one) for one in found]),))
+        states, found = explain(tags=tags, moment=moment, payload_type=payload_type)
+        return combined(states), iter((dump([explanation_document(one) for one in found]),))
 
     return respond_cached(request, read, digest)
 
 
 def _state_of(comparison: Comparison) -> State:
-    return combined([comparison.a.state, comparison.b.state])
+    return combined(comparison.a.states + comparison.b.states)
 
 
 def _object(name: str, batches: Iterable[list[Document]], rest: Callable[[], Document]) -> Generator[bytes]:

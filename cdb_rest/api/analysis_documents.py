@@ -133,13 +133,14 @@ class UseDocument(RowDocument):
 
 
 class ExplanationDocument(Shape):
-    """Why a strict lookup has this result for a payload type.
+    """Why a strict lookup has this result for a payload type, or why this global tag does not decide it.
 
     `payload_iov` is the row with the latest start at or before the moment. `change` is the change since which its payload
     is valid at the moment, or since which none is; null if it has always been so or is not recorded. `replaced` is what was
     valid before.
     """
 
+    global_tag = serializers.CharField()
     payload_type = serializers.CharField()
     payload_list = serializers.CharField(allow_null=True)
     reason = serializers.ChoiceField(choices=[*Reason])
@@ -207,6 +208,7 @@ def _change_document(change: GlobalTagChange | None) -> Document | None:
 def explanation_document(found: Explanation) -> Document:
     """An `ExplanationDocument`."""
     return {
+        "global_tag": found.global_tag,
         "payload_type": found.payload_type,
         "payload_list": found.payload_list,
         "reason": found.reason,

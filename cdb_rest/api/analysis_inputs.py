@@ -1,15 +1,17 @@
 """Validation of request bodies that ask about many moments."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from cdb_rest.domain.as_of import TagState
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.domain.names import NAME_LENGTH
-from cdb_rest.http.lookup import read_tags
+from cdb_rest.http.lookup import LOOKUP_PARAMETERS, TagParameters, read_tags
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.parsing.fields import Input, MomentField, MomentsField, NumberField, TextField
 
@@ -43,9 +45,7 @@ class ManyLookupsInput(Input):
 
 def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
     """The lookups of a validated `ManyLookupsInput`, one for each tag, without a moment. Raises `InvalidInputError`."""
-    lists = {"gtName": values["gtName"], "at": [values["at"]] if "at" in values else []}
-    lists["rev"] = ["" if one is None else str(one) for one in values.get("rev", ())]
-    tags = read_tags(lists)
+    tags = tags_of(values)
     if len(tags) * len(values["moments"]) > MAX_MOMENTS:
         message = f"At most {MAX_MOMENTS} lookups, moments times tags, are accepted ({len(tags)} tags were given)."
         raise InvalidInputError(message, {"moments": [message]})
@@ -62,11 +62,23 @@ def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
     ]
 
 
+def tags_of(
+    values: Mapping[str, Any], names: TagParameters = LOOKUP_PARAMETERS, first: str | None = None
+) -> list[TagState]:
+    """The global tags in the validated members with these names, as `read_tags`; null is an empty parameter."""
+    given = {
+        name: values[name] if isinstance(values[name], list) else [values[name]] for name in names if name in values
+    }
+    texts = {name: ["" if one is None else str(one) for one in members] for name, members in given.items()}
+    return read_tags(texts, names, first)
+
+
 class StateInput(Input):
-    """A state of a global tag: the present, a revision, or a time."""
+    """A state of a global tag, or of several ones: the present, a revision, or a time."""
 
     tag = TextField(max_length=NAME_LENGTH, required=False)
-    rev = NumberField(required=False)
+    base = OneOrManyField(TextField(max_length=NAME_LENGTH), required=False)
+    rev = OneOrManyField(NumberField(allow_null=True), required=False)
     at = TextField(required=False)
 
 
@@ -74,9 +86,11 @@ class AffectedInput(Input):
     """What to compare the tag of the path with, and the moments of interest.
 
     `from_rev` or `from_at` is the past state of the tag. `to` is the other state, by default the present of the same tag.
+    `base` are further tags after that of the path.
     """
 
-    from_rev = NumberField(required=False)
+    base = OneOrManyField(TextField(max_length=NAME_LENGTH), required=False)
+    from_rev = OneOrManyField(NumberField(allow_null=True), required=False)
     from_at = TextField(required=False)
     to = StateInput(required=False)
     moments = MomentsField(MAX_AFFECTED_MOMENTS, required=False)

@@ -21,6 +21,16 @@ AS_OF = [
 ]
 
 
+def base_parameter(name: str) -> OpenApiParameter:
+    """The description of a parameter for the tags after the first one."""
+    return OpenApiParameter(
+        name,
+        str,
+        many=True,
+        description="A further global tag; for each payload type, the first tag with a valid IOV decides.",
+    )
+
+
 def required(name: str, kind: dict[str, Any], description: str, example: str | int) -> OpenApiParameter:
     """A required query parameter with the schema `kind`, and an example from the scenario tiny."""
     return _parameter(name, OpenApiParameter.QUERY, kind, description, example)

@@ -16,3 +16,7 @@ class AsOf:
 
     def __str__(self) -> str:
         return f"revision {self.revision}" if self.time is None else f"state at {self.time.isoformat()}"
+
+
+# A global tag by name, in the present (None) or in the past.
+TagState = tuple[str, AsOf | None]

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, parse_http_date_safe
 
-from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.as_of import AsOf, TagState
 from cdb_rest.domain.status import Status
 from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
 from cdb_rest.lookup.queries import find_state_of_all, read_state
@@ -77,7 +77,7 @@ class Resource(NamedTuple):
         return cls._of_tag(name, as_of, "range", *selection)
 
     @classmethod
-    def tags(cls, kind: str, tags: Sequence[tuple[str, AsOf | None]], *query: Any) -> "Resource":
+    def tags(cls, kind: str, tags: Sequence[TagState], *query: Any) -> "Resource":
         """What a kind of request says about one or several tags, each in the present or in the past."""
         digest = digest_of(kind, *((name, str(as_of)) for name, as_of in tags), *query)
         return cls(digest, lambda: combined([read_state(*tag) for tag in tags]))

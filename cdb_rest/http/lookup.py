@@ -5,12 +5,12 @@ The view uses it, and so does the WSGI application that answers lookups without 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.as_of import TagState
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import Interval, Mode
 from cdb_rest.http.caching import Resource, combined, conditional_get, digest_of, headers_of, read_validators
@@ -23,6 +23,17 @@ from cdb_rest.parsing.parameters import AS_OF, parse_as_of, parse_flag, parse_mo
 # Maximum number of global tags in one request.
 MAX_TAGS = 10
 SINCE, UNTIL, CANONICAL = "CDB-Valid-Since", "CDB-Valid-Until", "CDB-Canonical-Moment"
+
+
+class TagParameters(NamedTuple):
+    """The names of the parameters for global tags, their revisions, and the time in the past."""
+
+    tag: str = "gtName"
+    revision: str = "rev"
+    time: str = "at"
+
+
+LOOKUP_PARAMETERS = TagParameters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +85,33 @@ def read_lookup_of_tags(lists: Mapping[str, Sequence[str]]) -> tuple[list[Lookup
     return [replace(query, tag=tag, as_of=as_of) for tag, as_of in tags], extras
 
 
-def read_tags(lists: Mapping[str, Sequence[str]]) -> list[tuple[str, AsOf | None]]:
-    """The global tags of a query string, in order, each with the past state that is asked for.
+def read_tags(
+    lists: Mapping[str, Sequence[str]], names: TagParameters = LOOKUP_PARAMETERS, first: str | None = None
+) -> list[TagState]:
+    """The global tags that a request names, in order, each with the past state that is asked for.
 
-    `lists` has the values of each parameter. With several tags, `rev` is given for each of them, in the same order and
-    empty for the present, or not at all; `at` holds for all. Raises `InvalidInputError`.
+    `lists` has the values of each parameter; `first` is a tag that is named elsewhere, before them. With several tags, the
+    revision is given for each of them, in the same order and empty for the present, or not at all; the time holds for all.
+    Raises `InvalidInputError`.
     """
-    names, revisions, times = (lists.get(name) or [] for name in ("gtName", "rev", "at"))
-    time = {"at": times[0]} if times else {}
-    if len(names) < 2 and len(revisions) < 2:
-        tag = parse_tag({"gtName": names[0]} if names else {})
-        return [(tag, parse_as_of(time | ({"rev": revisions[0]} if revisions else {})))]
-    if len(names) > MAX_TAGS or "" in names:
-        message = f"gtName must be given with a name, and at most {MAX_TAGS} times."
-        raise InvalidInputError(message, {"gtName": [message]})
-    if revisions and len(revisions) != len(names):
-        message = f"rev must be given once for each gtName; leave a value empty for the present (got {len(revisions)})."
-        raise InvalidInputError(message, {"rev": [message]})
-    numbers = [{"rev": number} if number else {} for number in revisions or [""] * len(names)]
-    return [(name, parse_as_of(time | number)) for name, number in zip(names, numbers, strict=True)]
+    tags, revisions, times = (lists.get(name) or [] for name in names)
+    tags = tags if first is None else [first, *tags]
+    time = {names.time: times[0]} if times else {}
+    if len(tags) < 2 and len(revisions) < 2:
+        # An empty revision is an error here: with one tag, there is no reason to leave it empty.
+        revision = {names.revision: revisions[0]} if revisions else {}
+        return [(parse_tag({"gtName": tags[0]} if tags else {}), parse_as_of(time | revision, names[1:]))]
+    if len(tags) > MAX_TAGS or "" in tags:
+        message = f"{names.tag} must be given with a name, and at most {MAX_TAGS} global tags are accepted."
+        raise InvalidInputError(message, {names.tag: [message]})
+    if revisions and len(revisions) != len(tags):
+        message = (
+            f"{names.revision} must be given once for each global tag; leave a value empty for the present "
+            f"(got {len(revisions)} for {len(tags)})."
+        )
+        raise InvalidInputError(message, {names.revision: [message]})
+    given = [{names.revision: one} if one else {} for one in revisions or [""] * len(tags)]
+    return [(tag, parse_as_of(time | one, names[1:])) for tag, one in zip(tags, given, strict=True)]
 
 
 def respond_to_stack_lookup(

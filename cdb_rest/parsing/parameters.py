@@ -78,18 +78,18 @@ def parse_flag(name: str, text: str | None) -> bool:
     return values[text]
 
 
-def parse_as_of(parameters: Mapping[str, str]) -> AsOf | None:
-    """The past state that the parameters `rev` or `at` of a query string ask for, or None without them.
+def parse_as_of(parameters: Mapping[str, str], names: tuple[str, str] = ("rev", "at")) -> AsOf | None:
+    """The past state that the parameters for a revision or a time ask for, or None without them.
 
     A time without a time zone is in UTC. Raises `InvalidInputError`, also if both are given.
     """
-    revision, time = parameters.get("rev"), parameters.get("at")
+    revision, time = (parameters.get(name) for name in names)
     if revision is not None and time is not None:
-        message = "rev and at must not be given together."
-        raise InvalidInputError(message, {"at": [message]})
+        message = f"{names[0]} and {names[1]} must not be given together."
+        raise InvalidInputError(message, {names[1]: [message]})
     if revision is not None:
-        return AsOf(revision=parse_number("rev", revision))
-    return None if time is None else AsOf(time=_parse_time("at", time))
+        return AsOf(revision=parse_number(names[0], revision))
+    return None if time is None else AsOf(time=_parse_time(names[1], time))
 
 
 def _parse_time(name: str, text: str) -> datetime:

@@ -74,19 +74,32 @@ def key_of(row, by):
     return row[3] if by == "checksum" and row[3] else row[2]
 
 
+def first_valid(lists, moment, mode):
+    """The row that a strict lookup in several tags returns, and the number of its list; or None twice."""
+    found = ((row, number) for number, rows in enumerate(lists) if (row := valid(rows, moment, mode)))
+    return next(found, (None, None))
+
+
 def differences(a, b, window, mode, by="url"):
-    """(payload type, since, until, payload in a, payload in b), in the order of a comparison."""
+    """`differences_of` two single tags."""
+    return differences_of([a], [b], window, mode, by)
+
+
+def differences_of(a, b, window, mode, by="url"):
+    """(payload type, since, until, payload in a, payload in b), in the order of a comparison of lists of tags."""
     found = []
-    for name in sorted({*a, *b}, key=str.encode):
-        pair = a.get(name, []), b.get(name, [])
+    for name in sorted({name for tag in (*a, *b) for name in tag}, key=str.encode):
+        pair = [[tag.get(name, []) for tag in side] for side in (a, b)]
 
-        def keys(moment, pair=pair):
-            return tuple(key_of(valid(rows, moment, mode), by) for rows in pair)
+        def rows(moment, pair=pair):
+            return [first_valid(side, moment, mode)[0] for side in pair]
 
-        for interval, (one, other) in steps(pair, window, mode, keys):
+        def keys(moment, rows=rows):
+            return tuple(key_of(row, by) for row in rows(moment))
+
+        for interval, (one, other) in steps(pair[0] + pair[1], window, mode, keys):
             if one != other:
-                payloads = [payload(valid(rows, interval.start, mode)) for rows in pair]
-                found.append((name, *wire(interval, mode), *payloads))
+                found.append((name, *wire(interval, mode), *map(payload, rows(interval.start))))
     return found
 
 

@@ -85,3 +85,10 @@ def test_only_some_gaps_are_printed(build):
 def test_faults_are_one_line(tag, arguments):
     _, error = check(*arguments)
     assert error and "\n" not in error
+
+
+def test_bases_fill_the_gaps_of_a_tag(tag, build):
+    build.iov(build.list(build.tag("base"), "Gain"), (5, 0), (6, 0))
+    printed, _ = check("tag", "--since", "1,0", "--base", "base")
+    assert printed.splitlines()[1].split()[2:] == ["(6,", "0)", "(7,", "0)"]
+    assert check("tag", "--since", "1,0", "--until", "6,0", "--base", "base")[1] is None

@@ -62,7 +62,7 @@ def test_the_ten_questions_have_the_answers_that_the_guide_shows(fresh, tmp_path
     service = fresh().start()
     text = (ROOT / "docs" / "ten-questions.md").read_text()
     blocks = re.findall(r"```sh\n(.*?)```(?:\n\n```json\n(.*?)```)?", text, re.DOTALL)
-    assert len(blocks) == 11
+    assert len(blocks) == 12
     for command, expected in blocks:
         printed = paste(service, command, tmp_path)
         if expected:

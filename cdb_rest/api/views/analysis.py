@@ -1,23 +1,22 @@
 """Analysis: the coverage of global tags, the uses of payloads, and the reasons for the results of lookups."""
 
-from dataclasses import replace
-
 from django.conf import settings
 from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
+from cdb_rest.analysis.coverage import Selection
 from cdb_rest.analysis.uses import Payload
 from cdb_rest.api import analysis
 from cdb_rest.api.analysis_documents import CoverageDocument, ExplanationDocument, UseDocument
-from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, in_path, required, response_example
+from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, base_parameter, in_path, required, response_example
 from cdb_rest.api.examples import PAYLOAD_IOV
 from cdb_rest.api.strict_view import StrictView
-from cdb_rest.api.windows import WINDOW, read_payload_type, read_selection
+from cdb_rest.api.windows import WINDOW, read_payload_type, read_window
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.http.caching import Resource, conditional_get
-from cdb_rest.http.lookup import read_query
-from cdb_rest.parsing.parameters import parse_flag
+from cdb_rest.http.lookup import TagParameters, read_tags
+from cdb_rest.parsing.parameters import parse_flag, parse_moment
 
 
 class CoverageView(StrictView):
@@ -25,10 +24,14 @@ class CoverageView(StrictView):
 
     `complete` says that there are none. `required` are names of payload types, separated by commas: a type that the tag
     does not have is reported as well. Without `since` and `until`, the window is the whole axis of moments.
+
+    With `base`, the tag and its bases are several tags as in a lookup. `base` may be repeated, and `rev` is given for each tag.
     """
 
+    repeatable = ("base", "rev")
     query = [
         *WINDOW,
+        base_parameter("base"),
         OpenApiParameter("required", str, description="Payload types that the tag must have, separated by commas."),
         *AS_OF,
     ]
@@ -58,13 +61,14 @@ class CoverageView(StrictView):
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         query = request.query_params
-        selection = read_selection(query, name)
+        tags = read_tags(dict(query.lists()), TagParameters("base"), name)
         types = [one for one in query.get("required", "").split(",") if one]
+        selection = Selection(tags, read_payload_type(query), read_window(query), types)
         window = selection.window
         parts = (selection.payload_type, *window.start, *window.end, types, settings.CDB_IOV_MODE)
-        resource = Resource.tags("coverage", [(name, selection.as_of)], *parts)
+        resource = Resource.tags("coverage", tags, *parts)
         not_modified = conditional_get(request.META, resource)
-        return not_modified or analysis.covered(request, selection, types, resource.digest)
+        return not_modified or analysis.covered(request, selection, resource.digest)
 
 
 class UsesView(StrictView):
@@ -111,8 +115,12 @@ class ExplanationView(StrictView):
 
     `reason` is `valid`, `ended` (the IOV with the latest start has ended), `not_started` (no IOV starts at the moment or
     before) or `no_payload_list`. If there is no valid IOV now, but there was one before, `change` removed it.
+
+    `gtName` may be given several times, as in a lookup. Then a payload type has one element for each tag, in their order, up to
+    the first tag in which an IOV is valid.
     """
 
+    repeatable = ("gtName", "rev")
     query = [
         required("gtName", TEXT, "Name of the global tag.", "tiny"),
         required("majorIOV", NUMBER, "Major part of the moment.", 5),
@@ -127,6 +135,7 @@ class ExplanationView(StrictView):
         examples=[
             response_example(
                 {
+                    "global_tag": "tiny",
                     "payload_type": "Pixel_Alignment",
                     "payload_list": "Pixel_Alignment_1",
                     "reason": "valid",
@@ -137,8 +146,8 @@ class ExplanationView(StrictView):
     )
     def get(self, request: Request) -> HttpResponseBase:
         query = request.query_params
-        lookup, payload_type = replace(read_query(query), only_valid=True), read_payload_type(query)
-        parts = (*lookup.moment, payload_type, lookup.mode.value)
-        resource = Resource.tags("explain", [(lookup.tag, lookup.as_of)], *parts)
+        tags, payload_type = read_tags(dict(query.lists())), read_payload_type(query)
+        moment = parse_moment(("majorIOV", "minorIOV"), (query.get("majorIOV"), query.get("minorIOV")))
+        resource = Resource.tags("explain", tags, *moment, payload_type, settings.CDB_IOV_MODE)
         not_modified = conditional_get(request.META, resource)
-        return not_modified or analysis.explained(request, lookup, payload_type, resource.digest)
+        return not_modified or analysis.explained(request, tags, moment, payload_type, resource.digest)

@@ -1,7 +1,5 @@
 """Comparison: the differences between global tags, or between states of a tag, and the moments that they affect."""
 
-from collections.abc import Mapping
-
 from django.conf import settings
 from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -10,17 +8,17 @@ from rest_framework.request import Request
 from cdb_rest.analysis.difference import Key, Scope
 from cdb_rest.api import analysis
 from cdb_rest.api.analysis_documents import AffectedDocument, DifferenceDocument, SummaryDocument
-from cdb_rest.api.analysis_inputs import MAX_AFFECTED_MOMENTS, AffectedInput
-from cdb_rest.api.descriptions import NUMBER, in_path, request_example, response_example
+from cdb_rest.api.analysis_inputs import MAX_AFFECTED_MOMENTS, AffectedInput, tags_of
+from cdb_rest.api.descriptions import NUMBER, base_parameter, in_path, request_example, response_example
 from cdb_rest.api.documents import one_of
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window, window_between
-from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.http.caching import Resource, conditional_get
+from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.parsing.fields import read_body
-from cdb_rest.parsing.parameters import parse_as_of, parse_flag
+from cdb_rest.parsing.parameters import parse_flag
 
 SUMMARY = OpenApiParameter(
     "summary", str, enum=["0", "1"], description="1: for each payload type, the number of differences instead of them."
@@ -32,6 +30,7 @@ KEY = OpenApiParameter(
 
 def _state_parameters(side: str) -> list[OpenApiParameter]:
     return [
+        base_parameter(f"base_{side}"),
         OpenApiParameter(f"rev_{side}", NUMBER, description=f"A revision of the global tag {side}."),
         OpenApiParameter(
             f"at_{side}",
@@ -49,7 +48,12 @@ class DifferencesView(StrictView):
 
     The commonest case is one tag in two states: `global-tags/tiny/diff/tiny?rev_a=1`. Equal tags have an empty array.
     Large comparisons count as exports: if `CDB_MAX_EXPORTS` are running, the response is 504.
+
+    With `base_a`, `a` and its bases are several tags as in a lookup, and so are `b` and `base_b`: to see what a patch changes,
+    compare it, with its base, with the base. `base_a` may be repeated; `rev_a` is then given for each tag.
     """
+
+    repeatable = ("base_a", "rev_a", "base_b", "rev_b")
 
     query = [*_state_parameters("a"), *_state_parameters("b"), *WINDOW, KEY, SUMMARY]
 
@@ -67,14 +71,21 @@ class DifferencesView(StrictView):
     )
     def get(self, request: Request, a: str, b: str) -> HttpResponseBase:
         query = request.query_params
+        lists = dict(query.lists())
         scope = Scope(
-            (a, _read_as_of(query, "a")), (b, _read_as_of(query, "b")), read_payload_type(query), read_window(query),
+            read_tags(lists, TagParameters("base_a", "rev_a", "at_a"), a),
+            read_tags(lists, TagParameters("base_b", "rev_b", "at_b"), b),
+            read_payload_type(query),
+            read_window(query),
             _read_key(query.get("by", Key.URL)),
-        )  # fmt: skip
+        )
         wants_summary = parse_flag("summary", query.get("summary"))
         window = scope.window
-        parts = (scope.payload_type, *window.start, *window.end, scope.key.value, wants_summary, settings.CDB_IOV_MODE)
-        resource = Resource.tags("diff", [scope.a, scope.b], *parts)
+        parts = (
+            len(scope.a), scope.payload_type, *window.start, *window.end, scope.key.value, wants_summary,
+            settings.CDB_IOV_MODE,
+        )  # fmt: skip
+        resource = Resource.tags("diff", [*scope.a, *scope.b], *parts)
         not_modified = conditional_get(request.META, resource)
         respond = analysis.summary if wants_summary else analysis.differences
         return not_modified or respond(request, scope, resource.digest)
@@ -86,6 +97,8 @@ class AffectedView(StrictView):
     The tag of the path is compared in the state `from_rev` or `from_at` with `to`: `tag`, `rev` or `at`; by default, the
     present of the same tag. The response has those of the `moments` at which a strict lookup returns another payload, in groups
     by the payload types that differ. Without `moments`, it has the intervals in which any payload type differs.
+
+    `base` and the `base` in `to` are further tags, as in a lookup in several tags; `from_rev` and `rev` are then arrays.
     """
 
     max_moments = MAX_AFFECTED_MOMENTS
@@ -103,23 +116,16 @@ class AffectedView(StrictView):
     def post(self, request: Request, name: str) -> HttpResponseBase:
         values = read_body(request, AffectedInput)
         other = values.get("to", {})
+        # Another state of the same tag has the same bases by default.
+        other = ({} if "tag" in other else {"tag": name, "base": values.get("base", [])}) | other
         scope = Scope(
-            (name, parse_as_of(_texts(values, {"from_rev": "rev", "from_at": "at"}))),
-            (other.get("tag", name), parse_as_of(_texts(other, {"rev": "rev", "at": "at"}))),
+            tags_of(values, TagParameters("base", "from_rev", "from_at"), name),
+            tags_of(other, TagParameters("base"), other["tag"]),
             values.get("payload_type"),
             window_between(values.get("since", Moment(0, 0)), values.get("until", END_OF_TIME)),
             _read_key(values["by"]),
         )
         return analysis.affected(scope, values.get("moments"))
-
-
-def _read_as_of(query: Mapping[str, str], side: str) -> AsOf | None:
-    return parse_as_of(_texts(query, {f"rev_{side}": "rev", f"at_{side}": "at"}))
-
-
-def _texts(values: Mapping[str, object], names: Mapping[str, str]) -> dict[str, str]:
-    """The values that are given, as texts, by other names."""
-    return {other: str(values[name]) for name, other in names.items() if name in values}
 
 
 def _read_key(text: str) -> Key:

@@ -7,8 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cdb_rest.analysis.contents import read_contents
-from cdb_rest.analysis.coverage import TypeCoverage, coverage
+from cdb_rest.analysis.coverage import Selection, TypeCoverage, coverage
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import CdbError
@@ -46,10 +45,25 @@ class Command(BaseCommand):
             metavar="FILE",
             help="a file with the names of payload types that the tag must have, one per line; - for standard input",
         )
-        parser.add_argument("--rev", metavar="N", help="check the tag as it was at this revision", **AT_LEAST_ONE)
+        parser.add_argument("--rev", metavar="N", help="check TAG as it was at this revision", **AT_LEAST_ONE)
+        parser.add_argument(
+            "--base",
+            action="append",
+            metavar="TAG",
+            help="a global tag whose IOVs count where the tags before it have no valid one, as in a lookup in several tags; "
+            "may be repeated",
+        )
 
     def handle(
-        self, *, tag: str, since: str, until: str | None, require: str | None, rev: int | None, **options: Any
+        self,
+        *,
+        tag: str,
+        since: str,
+        until: str | None,
+        require: str | None,
+        rev: int | None,
+        base: list[str] | None,
+        **options: Any,
     ) -> None:
         begin = time.monotonic()
         required = _names(require) if require else []
@@ -60,9 +74,11 @@ class Command(BaseCommand):
             window = Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE))
             if window.is_empty:
                 raise CommandError(f"The window from {start} to {end} is empty.")
+            past = None if rev is None else AsOf(revision=rev)
+            selection = Selection([(tag, past), *((one, None) for one in base or ())], None, window, required)
             with snapshot():
-                contents = read_contents(tag, None if rev is None else AsOf(revision=rev))
-                for batch in coverage(contents, window, required):
+                contents = selection.read()
+                for batch in coverage(contents, selection):
                     rows += batch
                     self._progress(len(rows), len(contents.lists))
         except CdbError as error:
