@@ -21,25 +21,27 @@ CROSS JOIN LATERAL (
                 FROM (
                     SELECT side, edge.since, edge.payload
                     FROM (
-                        SELECT min(side) AS side, since, until, lead(since) OVER (PARTITION BY min(side) ORDER BY since) AS following,
-                            array_prepend(key, min(payload)) AS payload
+                        SELECT part.side, part.since, part.until, lead(part.since) OVER (PARTITION BY part.side ORDER BY part.since) AS following,
+                            ARRAY[part.key, part.payload_url, part.checksum, part.size::text, part.extra] AS payload
                         FROM (
-                            SELECT 'a' AS side, since, until,
-                                CASE WHEN %(by_checksum)s AND checksum <> '' THEN checksum ELSE payload_url END AS key,
-                                ARRAY[payload_url, checksum, size::text, extra] AS payload
+                            SELECT *, CASE WHEN %(by_checksum)s AND checksum <> '' THEN checksum ELSE payload_url END AS key
                             FROM (
                                 {a_parts}
-                            ) AS a_part
-                            UNION ALL
-                            SELECT 'b', since, until,
-                                CASE WHEN %(by_checksum)s AND checksum <> '' THEN checksum ELSE payload_url END,
-                                ARRAY[payload_url, checksum, size::text, extra]
+                            ) AS part
+                        ) AS a_part
+                        FULL JOIN (
+                            SELECT *, CASE WHEN %(by_checksum)s AND checksum <> '' THEN checksum ELSE payload_url END AS key
                             FROM (
                                 {b_parts}
-                            ) AS b_part
-                        ) AS part
-                        GROUP BY since, until, key
-                        HAVING count(*) = 1
+                            ) AS part
+                        ) AS b_part ON b_part.since = a_part.since
+                        CROSS JOIN LATERAL (
+                            VALUES
+                            ('a', a_part.since, a_part.until, a_part.key, a_part.payload_url, a_part.checksum, a_part.size, a_part.extra),
+                            ('b', b_part.since, b_part.until, b_part.key, b_part.payload_url, b_part.checksum, b_part.size, b_part.extra)
+                        ) AS part (side, since, until, key, payload_url, checksum, size, extra)
+                        WHERE part.since IS NOT NULL
+                            AND (a_part.until IS DISTINCT FROM b_part.until OR a_part.key IS DISTINCT FROM b_part.key)
                     ) AS single
                     CROSS JOIN LATERAL (
                         SELECT single.since, single.payload
