@@ -1,6 +1,10 @@
-"""Differences, uses and explanations in the past of a tag, compared with what the API returned at each revision."""
+"""Differences, uses and explanations in the past of a tag, compared with what the API returned at each revision.
+
+A database has one mode for all its time, so each test sets it before it plays a history.
+"""
 
 import itertools
+import operator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,7 +12,7 @@ from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
 from cdb_rest.models import GlobalTagChange
-from tests.api.analysis_model import differences, read_differences, rows_of, valid
+from tests.api.analysis_model import MODES, differences, read_differences, rows_of, valid
 from tests.api.cached import insert
 from tests.builders import emptied
 from tests.profiles import examples
@@ -16,15 +20,20 @@ from tests.profiles import examples
 pytestmark = pytest.mark.django_db(transaction=True)
 LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
 MOMENT = st.tuples(st.integers(0, 4), st.integers(0, 2))
-MODE = Mode.CONTINUOUS
-WHOLE = Interval.from_wire(Moment(0, 0), Moment(OPEN, OPEN), MODE)
+WHOLE = Interval.from_wire(Moment(0, 0), Moment(OPEN, OPEN), Mode.CONTINUOUS)
+# With the last moments of majors, after which an inclusive end is in the next major.
+MOMENT_OR_LAST = st.one_of(MOMENT, st.tuples(st.integers(0, 4), st.just(OPEN)))
+INTERVALS = st.one_of(
+    st.tuples(MOMENT, MOMENT_OR_LAST).map(sorted), st.tuples(MOMENT, st.sampled_from(["open", "next"]))
+)
+INSERT = st.tuples(st.just("insert"), INTERVALS, st.sampled_from("xyz"))
 STEPS = st.one_of(
-    st.tuples(st.just("insert"), MOMENT, st.one_of(MOMENT, st.sampled_from(["open", "next"])), st.sampled_from("xyz")),
+    INSERT,
     st.tuples(st.just("delete"), st.integers(0, 5)),
-    st.tuples(st.just("revert"), st.integers(1, 8)),
+    st.tuples(st.just("revert"), st.integers(0, 8)),
     st.tuples(st.just("move")),
 )
-HISTORIES = st.lists(STEPS, min_size=1, max_size=8)
+HISTORIES = st.builds(operator.add, st.lists(INSERT, max_size=4), st.lists(STEPS, min_size=1, max_size=6))
 
 
 def play(api, history):
@@ -40,13 +49,14 @@ def play(api, history):
     for kind, *values in history:
         rows = rows_of(api.get("globalTag/tag").ok()).get("Gain", [])
         if kind == "insert":
-            body = {"global_tag": "tag", "payload_type": "Gain", "checksum": "c" + values[2]}
-            api.post("payload-iovs/insert", body | {"payload_url": values[2], "since": values[0], "until": values[1]})
+            (since, until), url = values
+            body = {"global_tag": "tag", "payload_type": "Gain", "payload_url": url, "checksum": f"c{url}"}
+            api.post("payload-iovs/insert", body | {"since": since, "until": until})
         elif kind == "delete" and rows:
             start, end, *_ = rows[values[0] % len(rows)]
             api.delete(f"deletePayloadIOV/tag/Gain/{start[0]}/{start[1]}/{end[0]}/{end[1]}").ok()
         elif kind == "revert":
-            api.post("global-tags/tag/revert", {"revision": values[0]})
+            api.post("global-tags/tag/revert", {"revision": sorted(seen)[values[0] % len(seen)]})
         elif kind == "move":
             # Another list of the same type takes the place of the present one.
             made = api.post("pl", {"payload_type": "Gain"}).ok()["name"]
@@ -61,15 +71,16 @@ def gain(build):
 
 
 @settings(max_examples=examples(150), **LAWS)
-@given(history=HISTORIES, data=st.data())
-def test_revisions_differ_as_their_contents_do(api, gain, history, data):
+@given(history=HISTORIES, mode=MODES, data=st.data())
+def test_revisions_differ_as_their_contents_do(api, gain, settings, history, mode, data):
+    settings.CDB_IOV_MODE = mode.value
     with emptied():
         seen = {revision: rows_of(nested) for revision, nested in play(api, history).items()}
         revisions = sorted(seen)
         one, other = (data.draw(st.sampled_from(revisions)) for _ in range(2))
-        expected = differences(seen[one], seen[other], WHOLE, MODE)
+        expected = differences(seen[one], seen[other], WHOLE, mode)
         assert read_differences(api, f"global-tags/tag/diff/tag?rev_a={one}&rev_b={other}") == expected
-        expected = differences(seen[one], seen[revisions[-1]], WHOLE, MODE)
+        expected = differences(seen[one], seen[revisions[-1]], WHOLE, mode)
         assert read_differences(api, f"global-tags/tag/diff/tag?rev_a={one}") == expected
 
 
@@ -90,37 +101,41 @@ def row(found):
 
 
 @settings(max_examples=examples(200), **LAWS)
-@given(history=HISTORIES, moment=MOMENT, data=st.data())
-def test_the_reason_is_the_change_after_which_the_payload_was_there(api, gain, history, moment, data):
-    moment = Moment(*moment)
+@given(history=HISTORIES, moment=MOMENT_OR_LAST, mode=MODES, data=st.data())
+def test_the_reason_is_the_change_after_which_the_payload_was_there(api, gain, settings, history, moment, mode, data):
+    settings.CDB_IOV_MODE = mode.value
     with emptied():
-        seen = {revision: rows_of(nested) for revision, nested in play(api, history).items()}
-        revisions = sorted(seen)
-        asked = data.draw(st.sampled_from([None, *revisions]))
-        values = {
-            revision: (found := valid(rows.get("Gain", []), moment, MODE)) and found[2:]
-            for revision, rows in seen.items()
-        }
-        until = [revision for revision in revisions if asked is None or revision <= asked]
-        value, change, replaced = values[until[-1]], until[0], None
-        for before, after in itertools.pairwise(until):
-            if values[before] != values[after]:
-                change, replaced = after, values[before]
-        path = f"payload-iovs/explain?gtName=tag&majorIOV={moment[0]}&minorIOV={moment[1]}&payload_type=Gain"
-        [found] = api.get(path if asked is None else f"{path}&rev={asked}").ok()
-        assert (found["reason"] == "valid") == (value is not None)
-        if value is not None:
-            assert row(found["payload_iov"]) == value
-        assert row(found["replaced"]) == replaced
-        if value is not None or replaced is not None:
-            assert found["change"]["revision"] == change
-        else:
-            assert found["change"] is None
+        seen = {revision: rows_of(nested).get("Gain", []) for revision, nested in play(api, history).items()}
+        asked = data.draw(st.sampled_from([None, *sorted(seen)]))
+        # The modes differ at the ends of rows.
+        for at in {Moment(*moment), *(row[1] for rows in seen.values() for row in rows)}:
+            check_reason(api, seen, at, asked, mode)
+
+
+def check_reason(api, seen, moment, asked, mode):
+    """The explanation at a moment, in a revision or in the present, is what the rows at each revision say."""
+    until = [revision for revision in sorted(seen) if asked is None or revision <= asked]
+    values = {revision: (one := valid(seen[revision], moment, mode)) and one[2:] for revision in until}
+    value, change, replaced = values[until[-1]], until[0], None
+    for before, after in itertools.pairwise(until):
+        if values[before] != values[after]:
+            change, replaced = after, values[before]
+    path = f"payload-iovs/explain?gtName=tag&majorIOV={moment[0]}&minorIOV={moment[1]}&payload_type=Gain"
+    [found] = api.get(path if asked is None else f"{path}&rev={asked}").ok()
+    assert (found["reason"] == "valid") == (value is not None)
+    if value is not None:
+        assert row(found["payload_iov"]) == value
+    assert row(found["replaced"]) == replaced
+    if value is not None or replaced is not None:
+        assert found["change"]["revision"] == change
+    else:
+        assert found["change"] is None
 
 
 @settings(max_examples=examples(150), **LAWS)
-@given(history=HISTORIES)
-def test_the_uses_are_those_of_all_revisions(api, gain, history):
+@given(history=HISTORIES, mode=MODES)
+def test_the_uses_are_those_of_all_revisions(api, gain, settings, history, mode):
+    settings.CDB_IOV_MODE = mode.value
     with emptied():
         seen = {revision: intervals_by_id(nested) for revision, nested in play(api, history).items()}
         revisions = sorted(seen)
