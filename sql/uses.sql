@@ -3,7 +3,8 @@
 -- Parameters: payload_url, url_pattern, checksum text: exactly one is not null; with_removed boolean.
 -- A use of the past is that of a row in one version of its list, while the tag had the list. It is left out if only the area of the row
 -- changed after it (cdb_rest/models/history.py), because the use went on then.
--- Expected plan: Index Scans of payload_iov_url or payload_iov_checksum, and of payload_iov_history_url or payload_iov_history_checksum.
+-- Expected plan: Index Scans of payload_iov_url or payload_iov_checksum, and of payload_iov_history_url or payload_iov_history_checksum;
+-- for each use of the past two scans of payload_list_version.
 WITH iov AS (
     SELECT payload_list_id, added_in, NULL::integer AS removed_in, payload_url, checksum, size, extra, major_iov, minor_iov,
         major_iov_end, minor_iov_end

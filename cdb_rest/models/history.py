@@ -43,6 +43,8 @@ class PayloadListVersion(models.Model):
 
     class Meta:
         db_table = "PayloadListVersion"
+        # To find the change that created a version. The primary key is for the opposite.
+        indexes = [models.Index(fields=["payload_list_id", "version"], name="payload_list_version")]
 
     def __str__(self) -> str:
         return f"version {self.version} of payload list {self.payload_list_id}"
