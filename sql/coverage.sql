@@ -3,7 +3,7 @@
 -- combined moments, the ends exclusive. Nulls, and no gaps, if no part is covered.
 -- Parameters: those of validity_parts.sql. Placeholders: {lists}: the payload types with their lists; {parts}: validity_parts.sql or
 --   overlaid_parts.sql of these lists.
--- Expected plan: for each payload type the scans of validity_parts.sql, without a sort.
+-- Expected plan: for each payload type the scans of validity_parts.sql, and a Sort of the parts.
 SELECT list.payload_type, found.*
 FROM {lists}
 CROSS JOIN LATERAL (

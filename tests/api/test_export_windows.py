@@ -16,6 +16,7 @@ from cdb_rest.services.export import Form, Selection, export
 from tests.api.cached import insert
 from tests.api.test_export import ALWAYS
 from tests.builders import Builder, emptied
+from tests.plans import nodes
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,13 +51,6 @@ def test_a_window_has_the_rows_that_are_valid_somewhere_in_it(settings, lists, s
         lines = b"".join(export(Selection("tag", None, window), Form.JSONL)).splitlines()
         found = [[*json.loads(line).values()] for line in lines]
         assert [[row[0], *row[4:8]] for row in found] == expected
-
-
-def nodes(plan):
-    """All nodes of a plan."""
-    yield plan
-    for child in plan.get("Plans", []):
-        yield from nodes(child)
 
 
 def explain(rows, values):

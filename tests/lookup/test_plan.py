@@ -4,6 +4,7 @@ import pytest
 from django.db import connection, transaction
 
 from cdb_rest import named_sql
+from tests.plans import nodes
 
 PARAMETERS = {
     "tag_id": "bigint",
@@ -14,13 +15,6 @@ PARAMETERS = {
     "inclusive": "boolean",
     "as_objects": "boolean",
 }
-
-
-def nodes(plan):
-    """All nodes of a plan, as dictionaries."""
-    yield plan
-    for child in plan.get("Plans", []):
-        yield from nodes(child)
 
 
 def explain(tag_id, settings):
