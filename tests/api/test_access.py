@@ -109,7 +109,7 @@ def test_every_view_that_writes_declares_a_role():
     for route in ROUTES:
         writes = [name for name in view_of(route).http_method_names if name.upper() not in SAFE_METHODS]
         has_writes = any(hasattr(view_of(route), name) for name in writes)
-        assert has_writes == (route.writes is not None or route.reads_by_post), route
+        assert has_writes == (route.writes is not None or bool(route.reads_by_post)), route
 
 
 def test_every_route_that_writes_has_a_test():

@@ -1,5 +1,6 @@
-"""The number of SQL statements of each GET route: fixed, however many rows there are."""
+"""The number of SQL statements of each GET route, and of each POST route that only reads: fixed, however many rows there are."""
 
+import json
 import re
 
 import pytest
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.django_db
 NAMES = {
     "name": "tag0",
     "a": "tag0",
-    "b": "tag0",
+    "b": "tag1",
     "revision": "1",
     "tag_id": "{tag_id}",
     "list_id": "{list_id}",
@@ -37,13 +38,16 @@ BUDGETS = {
     for route in ROUTES + STRATEGY_ROUTES
     for query, count in route.queries.items()
 } | {"/health/live": 0, "/health/ready": 1}
+POST_BUDGETS = {
+    (example_of(route.paths[-1]), body): count for route in ROUTES for body, count in route.reads_by_post.items()
+}
 
 
 def fill(build, count):
-    """`count` tags of `count` lists of `count` IOVs each."""
+    """`count` tags, but at least two, of `count` lists of `count` IOVs each. The status of `tag0` has changed twice."""
     numbers = range(count)
     types = PayloadType.objects.bulk_create(PayloadType(name=f"Type{number}") for number in numbers)
-    tags = [build.tag(f"tag{number}") for number in numbers]
+    tags = [build.tag(f"tag{number}") for number in range(max(count, 2))]
     lists = PayloadList.objects.bulk_create(
         PayloadList(name=f"{tag.name}_{kind.name}", payload_type=kind, global_tag=tag) for tag in tags for kind in types
     )
@@ -53,14 +57,27 @@ def fill(build, count):
         for major in numbers
     )
 
+    for status in ("locked", "unlocked"):
+        global_tags.change_status(name="tag0", status=status)
+
+
+def statements(send):
+    """The SQL statements of a request, which must succeed."""
+    with CaptureQueriesContext(connection) as queries:
+        send().ok()
+    return [query["sql"] for query in queries]
+
+
+def report(sent):
+    """A message that shows the statements."""
+    return "\n".join([f"{len(sent)} statements:", *sent])
+
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("rows", [1, 10])
 @pytest.mark.parametrize("path", BUDGETS)
 def test_budget(api, build, strategies_on, path, rows):
     fill(build, rows)
-    for status in ("locked", "unlocked"):
-        global_tags.change_status(name="tag0", status=status)
     payload_list = PayloadList.objects.first()
     url = path.format(
         tag_id=GlobalTag.objects.first().id,
@@ -68,10 +85,42 @@ def test_budget(api, build, strategies_on, path, rows):
         list_name=payload_list.name,
         iov_id=PayloadIOV.objects.first().id,
     )
-    with CaptureQueriesContext(connection) as queries:
-        api.get(url).ok()
-    sent = "\n".join(query["sql"] for query in queries)
-    assert len(queries) == BUDGETS[path], f"{len(queries)} statements:\n{sent}"
+    sent = statements(lambda: api.get(url))
+    assert len(sent) == BUDGETS[path], report(sent)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("rows", [1, 10])
+@pytest.mark.parametrize(("path", "body"), POST_BUDGETS)
+def test_budget_of_a_read_by_post(api, build, path, body, rows):
+    fill(build, rows)
+    sent = statements(lambda: api.post(path, json.loads(body)))
+    assert len(sent) <= POST_BUDGETS[path, body], report(sent)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_affected_moments_need_the_same_statements_however_many_they_are(api, build):
+    fill(build, 10)
+    few, many = (
+        statements(
+            lambda count=count: api.post(
+                "global-tags/tag0/affected",
+                {"from_rev": 2, "to": {"tag": "tag1"}, "moments": [[number, 0] for number in range(count)]},
+            )
+        )
+        for count in (1, 5000)
+    )
+    assert len(few) == len(many), report(many)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("count", [10, 1000])
+def test_a_query_of_many_moments_needs_at_most_one_statement_for_each_result(api, build, count):
+    """A tag has one result from its last start on, so 1,000 moments have ten results, like ten moments."""
+    fill(build, 10)
+    body = {"gtName": "tag0", "moments": [[number, 0] for number in range(count)]}
+    sent = statements(lambda: api.post("payload-iovs/query", body))
+    assert len(sent) <= 10 + 10, report(sent)
 
 
 def test_every_get_route_has_a_budget():
