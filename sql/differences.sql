@@ -4,7 +4,7 @@
 -- Parameters: by_checksum boolean: the key is the checksum, if there is one, instead of the URL; each_pair boolean: false merges
 --   neighbours also if their payloads differ; and those of validity_parts.sql. Placeholders: {lists}: the payload types with their
 --   lists; {a_parts}, {b_parts}: validity_parts.sql or overlaid_parts.sql of the lists of each tag.
--- Parts that both tags have are left out first (HAVING), so that only the others are merged.
+-- Parts that both tags have are left out first, so that only the others are merged.
 -- Expected plan: for each payload type two of the scans of validity_parts.sql, one after the other; nothing is sorted across types.
 SELECT list.payload_type, span.since, span.until, span.a, span.b
 FROM {lists}
@@ -21,7 +21,8 @@ CROSS JOIN LATERAL (
                 FROM (
                     SELECT side, edge.since, edge.payload
                     FROM (
-                        SELECT part.side, part.since, part.until, lead(part.since) OVER (PARTITION BY part.side ORDER BY part.since) AS following,
+                        SELECT part.side, part.since, part.until,
+                            lead(part.since) OVER (PARTITION BY part.side ORDER BY part.since) AS following,
                             ARRAY[part.key, part.payload_url, part.checksum, part.size::text, part.extra] AS payload
                         FROM (
                             SELECT *, CASE WHEN %(by_checksum)s AND checksum <> '' THEN checksum ELSE payload_url END AS key
