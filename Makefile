@@ -1,6 +1,6 @@
 # `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load locust lint format docs reference requirements package-tools image-check fresh-machine
+.PHONY: web-assets help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load locust lint format docs reference requirements package-tools image-check fresh-machine
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -84,6 +84,9 @@ docs: setup-dev ## build the documentation site into site/, without network acce
 
 reference: setup-dev ## write the generated pages of the documentation (settings, commands and errors in docs/)
 	@.venv/bin/python -m cdb.reference
+
+web-assets: ## fetch the style sheet and the script of the web pages from npm
+	@deploy/web_assets.sh
 
 requirements: setup-dev ## pin the newest versions that pyproject.toml permits
 	@$(PIN) --upgrade --extra embedded --output-file requirements.txt pyproject.toml

@@ -24,6 +24,7 @@ APPEND_SLASH = False
 INSTALLED_APPS = [
     "cdb",  # first, so that its commands override those of the same name in other apps
     "cdb_rest",
+    "cdb_web",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -115,6 +116,12 @@ STATIC_URL = "/static/"
 # The few static files are served from the installed packages, so that no collectstatic is necessary.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
+# The URLs of the pages' files contain a hash of their contents, so browsers may keep them for ever.
+WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/cdb_web/"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "cdb_web.static_files.HashedStaticFilesStorage"},
+}
 
 # The edge middleware checks the size of bodies and responds with 413; Django would respond with 400.
 DATA_UPLOAD_MAX_MEMORY_SIZE = None

@@ -10,6 +10,8 @@ from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import index, monitoring
 from cdb_rest.identity import issuers
+from cdb_rest.middleware.observation import NOT_FOUND
+from cdb_web.views import home
 
 # Only the admin and the logout have forms, so all other views are exempt from the middleware's CSRF check. For writes
 # to the API with a session's cookie, `cdb_rest.api.authorization.RoutePermission` makes this check.
@@ -27,9 +29,10 @@ urlpatterns = [
     ),
     re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=["get", "head"])),
     path("admin/", admin.site.urls),
-    path("", csrf_exempt(index.home)),
     path("favicon.ico", csrf_exempt(index.favicon)),
-    re_path("", csrf_exempt(errors.route_not_found)),
+    path("", include("cdb_web.urls")),
+    # Every other path. `RouteMiddleware` knows it by its name.
+    re_path("", csrf_exempt(home.not_found), name=NOT_FOUND),
 ]
 
 if issuers.for_login() is not None:

@@ -7,7 +7,7 @@ from hypothesis import settings
 
 # The same examples in every run and on every machine, so that no change is refused by chance. New ones are tried by `make soak`.
 settings.register_profile("quick", max_examples=15, deadline=None, derandomize=True)
-settings.register_profile("full", max_examples=30, deadline=None, derandomize=True)
+settings.register_profile("full", max_examples=20, deadline=None, derandomize=True)
 settings.load_profile("quick")
 
 

@@ -102,7 +102,8 @@ class SecurityHeadersMiddleware:
         response = self.get_response(request)
         is_page = response.get("Content-Type", "").startswith("text/html")
         for name, value in (self._page_headers if is_page else HEADERS).items():
-            response.headers[name] = value
+            # A page may have a stricter policy of its own.
+            response.headers.setdefault(name, value)
         return response
 
 

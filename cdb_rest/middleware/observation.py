@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from inspect import unwrap
 
 from django.conf import settings
 from django.db import connection
@@ -11,10 +10,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.urls import ResolverMatch, resolve
 from django_structlog.middlewares import RequestMiddleware
 
-from cdb_rest.api.errors import route_not_found
 from cdb_rest.observe.request_context import RequestContext, context_of
 from cdb_rest.observe.timing import HEADER, server_timing
 
+# The name of the URL pattern of all paths without a route.
+NOT_FOUND = "not_found"
 STATIC_FILES = f"/{settings.STATIC_URL.strip('/')}/<file>"
 PARAMETER = re.compile(r"\(\?P<(\w+)>[^)]*\)|<(?:\w+:)?(\w+)>")
 ANCHORS = re.compile(r"[\^$]|/\?")
@@ -44,7 +44,7 @@ class RouteMiddleware:
 
 
 def _route_of(match: ResolverMatch, request: HttpRequest, response: HttpResponseBase) -> str | None:
-    if unwrap(match.func) is not route_not_found:
+    if match.url_name != NOT_FOUND:
         return name_of(match.route)
     is_file = response.status_code < 400 and request.path_info.startswith(settings.STATIC_URL)
     return STATIC_FILES if is_file else None

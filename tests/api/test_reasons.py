@@ -100,7 +100,7 @@ def row(found):
     return found and (found["payload_url"], found["checksum"])
 
 
-@settings(max_examples=examples(200), **LAWS)
+@settings(max_examples=examples(100), **LAWS)
 @given(history=HISTORIES, moment=MOMENT_OR_LAST, mode=MODES, data=st.data())
 def test_the_reason_is_the_change_after_which_the_payload_was_there(api, gain, settings, history, moment, mode, data):
     settings.CDB_IOV_MODE = mode.value

@@ -96,7 +96,7 @@ def test_every_fault_is_named(fault):
 def test_every_sql_file_is_listed_has_a_header_and_is_used(file):
     assert f"`{file.name}`" in read("sql/README.md")
     assert file.read_text().startswith("-- ")
-    sources = [source for package in ("cdb", "cdb_rest") for source in (ROOT / package).rglob("*.py")]
+    sources = [source for package in ("cdb", "cdb_rest", "cdb_web") for source in (ROOT / package).rglob("*.py")]
     used = [source for source in sources if f'"{file.stem}"' in source.read_text()]
     assert used
 
@@ -151,7 +151,7 @@ def test_every_action_of_the_change_log_is_named(action):
     assert f"`{action}`" in read("docs/api.md").split("## The change log")[1].split("\n## ")[0]
 
 
-@pytest.mark.parametrize("package", ["cdb", "cdb_rest"])
+@pytest.mark.parametrize("package", ["cdb", "cdb_rest", "cdb_web"])
 def test_the_architecture_names_every_package(package):
     text = read("docs/architecture.md")
     for init in (ROOT / package).glob("*/__init__.py"):
@@ -161,7 +161,7 @@ def test_the_architecture_names_every_package(package):
 @pytest.mark.parametrize("page", ["architecture", "caching", "life-of-a-lookup", "life-of-an-insert", "run-modes"])
 def test_an_explanation_names_no_file_that_is_gone(page):
     text = read(f"docs/{page}.md")
-    roots = (ROOT, ROOT / "cdb_rest", ROOT / "cdb")
+    roots = (ROOT, ROOT / "cdb_rest", ROOT / "cdb_web", ROOT / "cdb")
     for named in re.findall(r"`(\w+(?:/\w+)+\.\w+)`", text):
         assert any((root / named).exists() for root in roots), named
 
@@ -172,7 +172,9 @@ def test_the_functions_of_a_step_are_in_its_file(page):
     steps = re.findall(row, read(f"docs/{page}.md"), re.MULTILINE)
     assert len(steps) > 5
     for file, functions in steps:
-        [source] = [root / file for root in (ROOT, ROOT / "cdb_rest", ROOT / "cdb") if (root / file).exists()]
+        [source] = [
+            root / file for root in (ROOT, ROOT / "cdb_rest", ROOT / "cdb_web", ROOT / "cdb") if (root / file).exists()
+        ]
         for name in re.findall(r"`(?:\w+\.)*(\w+)`", functions):
             assert re.search(rf"\b(def|class|FUNCTION) {name}\b", source.read_text()) or file.startswith("sql/"), name
 

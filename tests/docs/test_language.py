@@ -23,7 +23,19 @@ REPLACED = {
 }
 # Names in the database, and the Unix user `nobody`.
 ALLOWED = re.compile(r'"KeptAnswer"|kept_answer_(key|created)|KeptAnswer_id_seq|user `?nobody`?|getpwnam\("nobody"\)')
-PLACES = ("cdb", "cdb_rest", "deploy", "loadtests", "sql", "tests", "README.md", "CONTRIBUTING.md", "Makefile", "docs")
+PLACES = (
+    "cdb",
+    "cdb_rest",
+    "cdb_web",
+    "deploy",
+    "loadtests",
+    "sql",
+    "tests",
+    "README.md",
+    "CONTRIBUTING.md",
+    "Makefile",
+    "docs",
+)
 SUFFIXES = (".py", ".sql", ".md", ".conf", ".ini", ".yaml", ".yml", ".sh", "")
 
 

@@ -1,10 +1,8 @@
-"""The entry points: the home page, the index of the API, and the favicon."""
+"""The entry points: the parts of the service, the index of the API, and the favicon."""
 
 from pathlib import Path
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
-from django.utils.cache import patch_vary_headers
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 from rest_framework.request import Request
@@ -23,14 +21,6 @@ INDEX = {
     **DESCRIPTION,
 }
 ICON = (Path(cdb_rest.__file__).parent / "static/cdb_rest/favicon.ico").read_bytes()
-
-
-@require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    """Links to the parts of the service, as HTML for browsers and as JSON for other clients."""
-    response = render(request, "cdb_rest/home.html") if prefers_html(request) else JsonResponse(SERVICE)
-    patch_vary_headers(response, ["Accept"])
-    return response
 
 
 class IndexView(StrictView):

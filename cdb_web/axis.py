@@ -1,0 +1,90 @@
+"""The axis of a timeline: a window of moments on a number of pixels.
+
+The moments of a major number have the same position if several major numbers are in the window. Otherwise, the axis is
+linear in the minor number. Moments have 64 bits, so all arithmetic with them is done here, and a browser gets pixels and texts.
+"""
+
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from cdb_rest.compiled.intervals import Moments
+from cdb_rest.domain.moment import OPEN, Interval, Moment
+
+Floats = npt.NDArray[np.float64]
+# About this many labels are on an axis.
+LABELS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The window from the number `first` up to `last`, exclusive: major numbers, or minor numbers of one `major`."""
+
+    first: int
+    last: int
+    width: int
+    major: int | None = None
+
+    @classmethod
+    def of(cls, window: Interval, width: int) -> "Axis":
+        """The axis of a window that is not empty. With several major numbers, it is extended to whole ones."""
+        start, end = window.start, window.end
+        if (end.major, end.minor) == (start.major + 1, 0):
+            return cls(start.minor, OPEN + 1, width, start.major)
+        if end.major == start.major:
+            return cls(start.minor, end.minor, width, start.major)
+        return cls(start.major, end.major + (1 if end.minor else 0), width)
+
+    @property
+    def window(self) -> Interval:
+        """The window of the axis."""
+        if self.major is None:
+            return Interval(Moment(self.first, 0), Moment(self.last, 0))
+        end = Moment(self.major + 1, 0) if self.last == OPEN + 1 else Moment(self.major, self.last)
+        return Interval(Moment(self.major, self.first), end)
+
+    def part(self, left: float, right: float) -> "Axis":
+        """The axis of the part between two shares of the width, which may also be outside of it. It has at least one number.
+
+        A part of a single major number is an axis of minor numbers.
+        """
+        span = self.last - self.first
+        limit = OPEN + 1
+        # Floats have 53 bits, which is a thousand times more than a screen has pixels.
+        first = min(max(self.first + round(span * left), 0), limit - 1)
+        last = min(first + max(round(span * (right - left)), 1), limit)
+        if self.major is None and last - first == 1:
+            return Axis(0, limit, self.width, first)
+        return Axis(first, last, self.width, self.major)
+
+    def moment_at(self, pixel: int) -> Moment:
+        """The first moment at a pixel."""
+        number = self.first + (self.last - self.first) * pixel // self.width
+        return Moment(number, 0) if self.major is None else Moment(self.major, number)
+
+    def positions(self, moments: Moments) -> tuple[Floats, Floats]:
+        """Two positions of each moment, in pixels from 0 to the width: at or before it, and at or after it.
+
+        They differ for a moment inside of a major number, of which the axis shows only the beginning and the end.
+        """
+        if self.major is None:
+            numbers, rest = moments.majors, (moments.minors > 0).astype(np.float64)
+        else:
+            numbers, rest = moments.minors, np.zeros(len(moments))
+        span = self.last - self.first
+        before = (numbers - np.int64(self.first)).astype(np.float64)
+        if self.major is not None:
+            before[moments.majors < self.major] = 0
+            before[moments.majors > self.major] = span
+        # The division is the last step, so that whole numbers of pixels are exact.
+        low, high = (np.clip(part * self.width / span, 0, self.width) for part in (before, before + rest))
+        return low, high
+
+    def labels(self) -> list[tuple[int, str]]:
+        """Positions in pixels, with the texts at these positions."""
+        span = self.last - self.first
+        step = next(step for power in count() for digit in (1, 2, 5) if span <= LABELS * (step := digit * 10**power))
+        numbers = range(-(-self.first // step) * step, self.last, step)
+        return [((number - self.first) * self.width // span, str(number)) for number in numbers]

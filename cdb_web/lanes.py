@@ -1,0 +1,138 @@
+"""Lanes of a timeline: what is valid where in a payload list, in pixels.
+
+The number of rows that are read is that of the window; what a browser gets has one character for each pixel. A gap is never
+lost: a pixel that contains any part of one says so.
+"""
+
+import io
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from django.conf import settings
+from django.db import connection
+
+from cdb_rest import named_sql
+from cdb_rest.analysis.contents import ListVersion
+from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments
+from cdb_rest.connections.reads import fetch_all
+from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
+from cdb_rest.services.export import window_values
+from cdb_web.axis import Axis
+
+ROWS = named_sql.load("lane_rows")
+EXTENT = named_sql.load("lane_extent")
+EVERYTHING = Interval(Moment(0, 0), AFTER_ALL)
+# A row of COPY's binary format: the number of columns, and for each its length and its value. Source: PostgreSQL's manual, COPY.
+HEADER_BYTES, TRAILER_BYTES = 19, 2
+COLUMNS = ("major", "minor", "major_end", "minor_end")
+ROW = np.dtype(
+    [
+        ("count", ">i2"),
+        *((f"{name}{part}", kind) for name in COLUMNS for part, kind in (("_length", ">i4"), ("", ">i8"))),
+    ]
+)
+GAP, PARTLY, VALID = b"gpv"
+# Numbers of changes from 512 on look the same.
+MOST = 9
+
+
+class Lane(NamedTuple):
+    """What a payload list has at each pixel, one character each.
+
+    - `states`: `v`, a payload is valid everywhere; `g`, nowhere; `p`, not everywhere.
+    - `changes`: how many rows start there: 0, or the number of binary digits of their number, at most 9.
+    """
+
+    states: str
+    changes: str
+
+
+def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Interval | None:
+    """The part of the window from the first start of a row to the last start or end, None if no row starts there.
+
+    If the last rows are open, the part has some space for them.
+    """
+    parameters = window_values(window) | {
+        "lists": [one.id for one in lists],
+        "versions": [one.past_version for one in lists],
+    }
+    [(first, last, end)] = fetch_all(EXTENT, parameters)
+    if first is None:
+        return None
+    start, stop = Moment.from_combined(first), Moment.from_combined(max(last, end or 0))
+    if start.major == stop.major:
+        return Interval(start, min(window.end, Moment(stop.major, stop.minor + (stop.minor - start.minor) // 20 + 1)))
+    return Interval(start, min(window.end, Moment(stop.major + (stop.major - start.major) // 20 + 1, 0)))
+
+
+def lane(payload_list: ListVersion, axis: Axis) -> Lane:
+    """The lane of a payload list. Raises `django.db.Error`."""
+    starts, intervals = _read(payload_list, axis.window)
+    width = axis.width
+    partly, fully = (_covered(width, *edges) for edges in _gaps(axis, starts, intervals))
+    states = np.where(fully, GAP, np.where(partly, PARTLY, VALID)).astype(np.uint8)
+    # The first row may start before the window.
+    positions, _ = axis.positions(starts)
+    pixels = np.minimum(positions, width - 1).astype(np.int64)[_are_not_before(starts, axis.window.start)]
+    counts = np.bincount(pixels, minlength=width)
+    changes = np.minimum(np.ceil(np.log2(counts + 1)), MOST).astype(np.uint8) + ord("0")
+    return Lane(states.tobytes().decode(), changes.tobytes().decode())
+
+
+def _read(payload_list: ListVersion, window: Interval) -> tuple[Moments, Intervals]:
+    """The starts and the intervals of the rows that may be valid in the window, by start."""
+    parameters = window_values(window) | {"list": payload_list.id, "version": payload_list.past_version}
+    output = io.BytesIO()
+    with connection.cursor() as cursor:
+        cursor.cursor.copy_expert(cursor.cursor.mogrify(ROWS, parameters), output)
+    rows = np.frombuffer(output.getbuffer()[HEADER_BYTES:-TRAILER_BYTES], ROW)
+    major, minor, major_end, minor_end = (rows[name].astype(np.int64) for name in COLUMNS)
+    starts = Moments(major, minor)
+    return starts, Intervals.from_wire(starts, Moments(major_end, minor_end), Mode(settings.CDB_IOV_MODE))
+
+
+def _gaps(axis: Axis, starts: Moments, intervals: Intervals) -> tuple[tuple[Integers, Integers], ...]:
+    """The first pixels of gaps, and the pixels after their last ones: first of all pixels that contain a part of the gap,
+    then of those that contain nothing else.
+    """
+    window = axis.window
+    # Gaps begin with the window or at the end of a row, and end at the next start or with the window. An empty row ends at its
+    # start, because it hides the row before it.
+    ends = _later(intervals.ends, starts)
+    begins = Moments(
+        np.concatenate([[window.start.major], ends.majors]), np.concatenate([[window.start.minor], ends.minors])
+    )
+    begins = _later(begins, Moments(*(np.full(len(begins), part, np.int64) for part in window.start)))
+    last = Moment(int(begins.majors[-1]), int(begins.minors[-1]))
+    are_gaps = np.append(starts.are_after(begins[np.arange(len(starts))]), last < window.end)
+    are_gaps[1:] &= ~intervals.are_open
+    begins_low, begins_high = (part[are_gaps] for part in axis.positions(begins))
+    ends_low, ends_high = (np.append(part, axis.width)[are_gaps] for part in axis.positions(starts))
+    first = np.minimum(begins_low.astype(np.int64), axis.width - 1)
+    partly = first, np.maximum(np.ceil(ends_high).astype(np.int64), first + 1)
+    fully = np.ceil(begins_high).astype(np.int64), ends_low.astype(np.int64)
+    return partly, fully
+
+
+def _later(moments: Moments, others: Moments) -> Moments:
+    """The later one of the moments at each position."""
+    are_later = others.are_after(moments)
+    return Moments(
+        np.where(are_later, others.majors, moments.majors), np.where(are_later, others.minors, moments.minors)
+    )
+
+
+def _are_not_before(moments: Moments, moment: Moment) -> Booleans:
+    same: Booleans = (moments.majors == moment.major) & (moments.minors == moment.minor)
+    return moments.are_after(moment) | same
+
+
+def _covered(width: int, firsts: Integers, lasts: Integers) -> Booleans:
+    """Which pixels are in one of the ranges from `firsts` up to `lasts`, exclusive. A range may be empty."""
+    are_ranges = firsts < lasts
+    edges = np.zeros(width + 1, np.int64)
+    np.add.at(edges, firsts[are_ranges], 1)
+    np.add.at(edges, lasts[are_ranges], -1)
+    covered: Booleans = edges.cumsum()[:width] > 0
+    return covered

@@ -1,0 +1,74 @@
+"""What all pages have in common: who may read them, one snapshot for each, their headers, and errors as pages."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+
+from cdb_rest.api.errors import handle
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.domain.access import Role
+from cdb_rest.http.security import POLICY
+from cdb_rest.identity.authentication import principal_of
+
+# Stricter than that of the admin: no inline styles.
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADINGS = {400: "This request is not valid", 401: "Please log in", 403: "Not permitted", 404: "Not found"}
+
+View = Callable[..., HttpResponseBase]
+
+
+def page(view: View) -> View:
+    """Make a view the view of a page, for GET and HEAD.
+
+    The view reads in one snapshot of the database. If reads are closed, the page needs the role reader. An exception becomes a
+    page with the status that the API would respond with.
+    """
+
+    @wraps(view)
+    def respond(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
+        try:
+            if not settings.CDB_ANONYMOUS_READS:
+                principal_of(request.META).require(Role.READER)
+            with snapshot():
+                response = view(request, *arguments, **named)
+        except Exception as error:
+            response = error_page(request, error)
+        # A browser asks again each time, and other caches store nothing: what a page shows may depend on who reads it.
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        return response
+
+    return csrf_exempt(require_safe(respond))
+
+
+def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
+    """A page, from a template in `cdb_web/`."""
+    response = render(request, f"cdb_web/{template}", dict(values), status=status)
+    response[POLICY] = PAGE_POLICY
+    return response
+
+
+def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
+    """The page for an exception. It also counts and logs it, as for the API."""
+    answer = handle(error, {"request": request})
+    found = json.loads(answer.content)
+    values = {"status": answer.status_code, "heading": HEADINGS.get(answer.status_code, "This did not work")}
+    response = show(request, "error.html", values | {"detail": found["detail"]}, status=answer.status_code)
+    # The middleware would make JSON of it.
+    response.is_page = True  # type: ignore[attr-defined]  # it is an attribute of the service
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def is_partial(request: HttpRequest) -> bool:
+    """Whether htmx asks for the changing part of a page."""
+    return request.headers.get("HX-Request") == "true"

@@ -1,0 +1,225 @@
+// The drawing of a timeline: one lane for each payload type, zoom, and the IOVs at a place.
+// The server sends one character for each pixel. Moments have 64 bits, which numbers of JavaScript do not have, so they stay texts.
+"use strict";
+
+const LANES_AT_ONCE = 6;
+const HEIGHT = 22;
+
+function colors() {
+  const style = getComputedStyle(document.documentElement);
+  const color = (name) => style.getPropertyValue(name).trim();
+  return { valid: color("--lane-valid"), change: color("--lane-change"), gap: color("--lane-gap"), text: color("--pico-color") };
+}
+
+function context(canvas, width) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = HEIGHT * ratio;
+  const found = canvas.getContext("2d");
+  found.scale(ratio, ratio);
+  found.clearRect(0, 0, width, HEIGHT);
+  return found;
+}
+
+// Calls a function for each run of equal characters, with its start and its length.
+function runs(text, call) {
+  for (let start = 0, end; start < text.length; start = end) {
+    for (end = start + 1; text[end] === text[start]; end += 1);
+    call(text[start], start, end - start);
+  }
+}
+
+function draw(canvas, lane) {
+  const { valid, change, gap } = colors();
+  const drawing = context(canvas, lane.states.length);
+  runs(lane.states, (state, start, length) => {
+    drawing.fillStyle = state === "v" ? valid : gap;
+    // A gap is lower than what is valid, so that it can be told without its color.
+    drawing.fillRect(start, state === "v" ? 2 : 8, length, state === "v" ? HEIGHT - 4 : HEIGHT - 16);
+  });
+  drawing.fillStyle = change;
+  runs(lane.changes, (count, start, length) => {
+    if (count !== "0") {
+      drawing.globalAlpha = Math.min(1, 0.35 + Number(count) * 0.1);
+      drawing.fillRect(start, 2, length, HEIGHT - 4);
+    }
+  });
+  drawing.globalAlpha = 1;
+}
+
+function drawLabels(canvas, width, labels) {
+  const drawing = context(canvas, width);
+  drawing.fillStyle = colors().text;
+  drawing.font = "12px sans-serif";
+  for (const [position, text] of labels) {
+    drawing.fillRect(position, HEIGHT - 5, 1, 5);
+    drawing.fillText(text, Math.min(position + 3, width - drawing.measureText(text).width), HEIGHT - 8);
+  }
+}
+
+class Timeline {
+  constructor(section) {
+    this.section = section;
+    this.lanes = new Map([...section.querySelectorAll(".lane")].map((lane) => [lane.dataset.type, lane]));
+    this.visible = new Set();
+    this.drawn = new Map();
+    this.since = section.dataset.since;
+    this.until = section.dataset.until;
+    this.request = 0;
+    section.querySelectorAll(".axis, .legend").forEach((part) => (part.hidden = false));
+    this.observer = new IntersectionObserver((entries) => this.see(entries), { rootMargin: "200px" });
+    this.lanes.forEach((lane) => this.observer.observe(lane));
+    section.querySelectorAll("[data-left]").forEach((link) =>
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        this.zoom(Number(link.dataset.left), Number(link.dataset.right));
+      }),
+    );
+    this.lanes.forEach((lane, type) => this.listen(lane.querySelector("canvas"), type));
+    document.addEventListener("theme", () => this.redraw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    window.addEventListener("resize", () => {
+      clearTimeout(this.resizing);
+      this.resizing = setTimeout(() => this.zoom(0, 1), 200);
+    });
+  }
+
+  get width() {
+    return Math.max(100, Math.floor(this.section.querySelector(".lane canvas").getBoundingClientRect().width));
+  }
+
+  parameters(more) {
+    const given = { since: this.since, until: this.until, width: this.width, rev: this.section.dataset.rev, ...more };
+    return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ""));
+  }
+
+  see(entries) {
+    for (const { target, isIntersecting } of entries) {
+      this.visible[isIntersecting ? "add" : "delete"](target.dataset.type);
+    }
+    this.load([...this.visible].filter((type) => !this.drawn.has(type)), {});
+  }
+
+  zoom(left, right) {
+    this.drawn.clear();
+    this.request += 1;
+    return this.load([...this.visible], { left, right });
+  }
+
+  // Loads lanes of the present window, or of a part of it, which then is the window.
+  async load(types, part) {
+    const request = this.request;
+    const batches = [];
+    for (let place = 0; place < types.length; place += LANES_AT_ONCE) {
+      batches.push(types.slice(place, place + LANES_AT_ONCE));
+    }
+    types.forEach((type) => this.drawn.set(type, null));
+    this.section.setAttribute("aria-busy", "true");
+    await Promise.all(
+      batches.map(async (batch) => {
+        const query = this.parameters(part);
+        batch.forEach((type) => query.append("type", type));
+        const response = await fetch(`${this.section.dataset.url}?${query}`);
+        if (!response.ok) {
+          this.section.querySelector(".rows").textContent = `The lanes could not be loaded (${response.status}).`;
+          return;
+        }
+        const found = await response.json();
+        if (request === this.request) {
+          this.show(found);
+        }
+      }),
+    );
+    this.section.removeAttribute("aria-busy");
+    this.section.dataset.loads = String(Number(this.section.dataset.loads || 0) + 1);
+  }
+
+  show(found) {
+    const moved = found.since !== this.since || found.until !== this.until;
+    this.since = found.since;
+    this.until = found.until;
+    this.labels = found.labels;
+    this.section.querySelector(".window").textContent = `${found.text} (${found.unit})`;
+    drawLabels(this.section.querySelector(".axis canvas"), this.width, found.labels);
+    for (const [type, lane] of Object.entries(found.lanes)) {
+      this.drawn.set(type, lane);
+      draw(this.lanes.get(type).querySelector("canvas"), lane);
+    }
+    if (moved && this.lanes.size > 1) {
+      const address = new URL(location.href);
+      address.searchParams.set("since", found.since);
+      address.searchParams.set("until", found.until);
+      ["left", "right"].forEach((name) => address.searchParams.delete(name));
+      history.replaceState(null, "", address);
+    }
+  }
+
+  redraw() {
+    this.drawn.forEach((lane, type) => lane && draw(this.lanes.get(type).querySelector("canvas"), lane));
+    if (this.labels) {
+      drawLabels(this.section.querySelector(".axis canvas"), this.width, this.labels);
+    }
+  }
+
+  listen(canvas, type) {
+    let down = null;
+    const place = (event) => event.clientX - canvas.getBoundingClientRect().left;
+    canvas.addEventListener("pointerdown", (event) => {
+      down = place(event);
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      const up = place(event);
+      if (down !== null && Math.abs(up - down) > 4) {
+        const edges = [down, up].map((x) => Math.min(1, Math.max(0, x / this.width))).sort((a, b) => a - b);
+        this.zoom(...edges);
+      } else {
+        this.rows(type, up);
+      }
+      down = null;
+    });
+    let timer;
+    canvas.addEventListener("pointermove", (event) => {
+      clearTimeout(timer);
+      timer = down === null ? setTimeout(() => this.tip(canvas, type, place(event)), 250) : undefined;
+    });
+    canvas.addEventListener("pointerleave", () => {
+      clearTimeout(timer);
+      canvas.title = "";
+    });
+    canvas.addEventListener("keydown", (event) => {
+      const actions = {
+        "+": () => this.zoom(0.25, 0.75),
+        "-": () => this.zoom(-0.5, 1.5),
+        ArrowLeft: () => this.zoom(-0.25, 0.75),
+        ArrowRight: () => this.zoom(0.25, 1.25),
+        Enter: () => this.rows(type, this.width / 2),
+      };
+      if (actions[event.key]) {
+        event.preventDefault();
+        actions[event.key]();
+      }
+    });
+  }
+
+  async fetchRows(type, x) {
+    const pixel = Math.min(this.width - 1, Math.max(0, Math.floor(x)));
+    const response = await fetch(`${this.section.dataset.rows}?${this.parameters({ type, x: pixel })}`);
+    return response.ok ? response.text() : "";
+  }
+
+  async rows(type, x) {
+    // The text comes from a template of the server, which escapes all names and URLs.
+    this.section.querySelector(".rows").innerHTML = await this.fetchRows(type, x);
+  }
+
+  async tip(canvas, type, x) {
+    const page = new DOMParser().parseFromString(await this.fetchRows(type, x), "text/html");
+    const lines = [...page.querySelectorAll("tbody tr")].map((row) =>
+      [...row.cells].map((cell) => cell.textContent.trim()).join("  "),
+    );
+    canvas.title = [page.querySelector("h3")?.textContent ?? "", ...lines].join("\n");
+  }
+}
+
+document.querySelectorAll(".timeline").forEach((section) => new Timeline(section));

@@ -1,0 +1,79 @@
+"""Template filters and tags of the pages."""
+
+import shlex
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from django import template
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
+
+register = template.Library()
+
+
+@register.filter
+def moment_text(moment: Moment) -> str:
+    """A moment as in query strings; the largest one, and the end of an open interval, is that of an open interval."""
+    return "{},{}".format(*min(moment, END_OF_TIME))
+
+
+@register.filter
+def start_text(moment: tuple[int, int]) -> str:
+    """A moment as persons read it."""
+    return f"{moment[0]}, {moment[1]}"
+
+
+@register.filter
+def end_text(moment: tuple[int, int]) -> str:
+    """The end of an interval in the wire format, or "open"."""
+    return "open" if tuple(moment) == END_OF_TIME else start_text(moment)
+
+
+@register.filter
+def interval_end(interval: Interval) -> Moment:
+    """The end of an interval in the wire format."""
+    return interval.on_wire(Mode(settings.CDB_IOV_MODE))[1]
+
+
+@register.filter
+def item(values: Any, key: Any) -> Any:
+    """The element of a dictionary or a sequence."""
+    return values[key]
+
+
+@register.filter
+def percent(share: float) -> str:
+    """A share in percent, never rounded to 100 % or 0 %."""
+    if share in (0, 1):
+        return f"{share:.0%}"
+    return f"{min(max(share * 100, 0.01), 99.99):.2f} %"
+
+
+@register.simple_tag(takes_context=True)
+def query(context: dict[str, Any], **changes: Any) -> str:
+    """The query string of the page with some parameters changed, or removed if their value is None or empty."""
+    request: HttpRequest = context["request"]
+    values = request.GET.copy()
+    for name, value in changes.items():
+        values.pop(name, None)
+        if value not in (None, ""):
+            values[name] = str(value)
+    return f"?{values.urlencode()}" if values else "?"
+
+
+@register.simple_tag(takes_context=True)
+def curl(context: dict[str, Any], *path: Any, **parameters: Any) -> SafeString:
+    """The command that gets the same data from the API, at a path of these parts; parameters without a value are left out."""
+    request: HttpRequest = context["request"]
+    given = {name: value for name, value in parameters.items() if value not in (None, "", False)}
+    tail = f"?{urlencode(given, safe=',')}" if given else ""
+    parts = "/".join(quote(str(part), safe="") for part in path)
+    address = f"{request.scheme}://{request.get_host()}/api/cdb_rest/{parts}{tail}"
+    return format_html(
+        '<details class="command"><summary>Copy as a command</summary><pre><code>curl {}</code></pre></details>',
+        shlex.quote(address),
+    )

@@ -1,0 +1,45 @@
+"""The history of a global tag, and its single changes."""
+
+from itertools import islice
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+
+from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError, RevisionPrunedError
+from cdb_rest.history.changes import read_change
+from cdb_rest.models import GlobalTag, GlobalTagChange
+from cdb_web.page import page, show
+
+PAGE_SIZE = 50
+# Rows of each side of a change.
+MAX_ROWS = 200
+
+
+@page
+def history(request: HttpRequest, name: str) -> HttpResponse:
+    """The changes of a tag, newest first, page by page; two of them can be compared."""
+    changes = (
+        GlobalTagChange.objects.filter(global_tag=name).defer("logged_before", "logged_after").order_by("-revision")
+    )
+    if not changes.exists() and not GlobalTag.objects.filter(name=name).exists():
+        raise GlobalTagNotFoundError(name)
+    return show(
+        request, "history.html", {"name": name, "page": Paginator(changes, PAGE_SIZE).get_page(request.GET.get("page"))}
+    )
+
+
+@page
+def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
+    """One change: who, when, why, and what it removed and added."""
+    found = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
+    if found is None:
+        raise ChangeNotFoundError(f"of global tag {name} with revision {revision}")
+    values: dict[str, object] = {"name": name, "change": found, "max_rows": MAX_ROWS}
+    try:
+        before, after, groups = read_change(found)
+    except RevisionPrunedError as error:
+        values["pruned"] = str(error)
+    else:
+        rows = {side: list(islice(group, MAX_ROWS)) for side, group in groups}
+        values |= {"sides": [("Removed", before, rows.get("before", [])), ("Added", after, rows.get("after", []))]}
+    return show(request, "change.html", values)

@@ -1,0 +1,122 @@
+"""The data of a timeline: lanes of pixels, and the rows at a pixel."""
+
+from collections.abc import Sequence
+from itertools import islice
+
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+
+from cdb_rest.analysis.contents import Contents, ListVersion
+from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError
+from cdb_rest.domain.moment import OPEN, Interval
+from cdb_rest.services.export import Selection, find_source
+from cdb_rest.services.validity import valid_rows
+from cdb_web import inputs
+from cdb_web.axis import Axis
+from cdb_web.lanes import EVERYTHING, extent, lane
+from cdb_web.page import page, show
+from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
+
+MAX_WIDTH = 4000
+DEFAULT_WIDTH = 1000
+# Lanes in one response, and rows in one text.
+MAX_LANES = 50
+MAX_ROWS = 8
+ZOOMS = [("Zoom in", 0.25, 0.75), ("Zoom out", -0.5, 1.5), ("← Earlier", -0.5, 0.5), ("Later →", 0.5, 1.5)]
+
+
+@page
+def lanes(request: HttpRequest, name: str) -> HttpResponse:
+    """The axis, and the lanes of the payload types `type`, as JSON.
+
+    `since` and `until` are the window, by default all that the tag has; `left` and `right` choose a part of it, as shares of the
+    width from 0 to 1. A response without types has only the axis.
+    """
+    found = inputs.contents(request.GET, name)
+    types = request.GET.getlist("type")
+    if len(types) > MAX_LANES:
+        raise InvalidInputError(f"At most {MAX_LANES} payload types are accepted.")
+    missing = [one for one in types if one not in found.lists]
+    if missing:
+        raise PayloadListNotFoundError(f"of type {missing[0]} in global tag {name}")
+    axis = axis_of(request.GET, found)
+    window = axis.window
+    return JsonResponse(
+        {
+            "since": moment_text(window.start),
+            "until": moment_text(interval_end(window)),
+            "text": f"{start_text(window.start)} to {end_text(interval_end(window))}",
+            "unit": "major" if axis.major is None else f"minor of {axis.major}",
+            "labels": axis.labels(),
+            "lanes": {one: lane(found.lists[one][0], axis)._asdict() for one in types},
+        }
+    )
+
+
+@page
+def rows(request: HttpRequest, name: str) -> HttpResponse:
+    """The rows of the payload type `type` that are valid at the pixel `x`, as a part of a page."""
+    query = request.GET
+    axis = axis_of(query, inputs.contents(query, name))
+    pixel = _number(query, "x", 0, axis.width - 1)
+    start = axis.moment_at(pixel)
+    end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
+    window = Interval(start, end if end > start else axis.part(pixel / axis.width, (pixel + 1) / axis.width).window.end)
+    source = find_source(Selection(name, inputs.text(query, "type"), window, inputs.revision(query)))
+    found = list(islice(valid_rows(source, window), MAX_ROWS + 1))
+    return show(
+        request,
+        "rows.html",
+        {
+            "name": name,
+            "payload_type": query["type"],
+            "rows": [row for row in found[:MAX_ROWS] if not row.part.is_empty],
+            "has_more": len(found) > MAX_ROWS,
+            "window": window,
+            "rev": inputs.text(query, "rev"),
+        },
+    )
+
+
+def timeline_values(axis: Axis, lists: Sequence[tuple[str, ListVersion]]) -> dict[str, object]:
+    """The values for `timeline.html`: a timeline with a lane for each payload type."""
+    return {
+        "axis": axis,
+        "lanes": lists,
+        "since": moment_text(axis.window.start),
+        "until": moment_text(interval_end(axis.window)),
+        "zooms": ZOOMS,
+    }
+
+
+def axis_of(query: QueryDict, contents: Contents) -> Axis:
+    """The axis that a query string asks for. Raises `InvalidInputError`."""
+    width = _number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH)
+    lists = [one[0] for one in contents.lists.values()]
+    window = inputs.window(query) or extent(lists) or EVERYTHING
+    axis = Axis.of(window, width)
+    if "left" in query or "right" in query:
+        axis = axis.part(_share(query, "left", 0), _share(query, "right", 1))
+    if axis.major is not None and (axis.first, axis.last) == (0, OPEN + 1):
+        # Of the 2^63 minor numbers of a major number, only a few are in use.
+        used = extent(lists, axis.window)
+        axis = Axis.of(used, width) if used else axis
+    return axis
+
+
+def _number(query: QueryDict, name: str, least: int, most: int, default: int = 0) -> int:
+    text = query.get(name, str(default))
+    if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
+        message = f"{name} must be a number from {least} to {most}."
+        raise InvalidInputError(message, {name: [message]})
+    return int(text[:9])
+
+
+def _share(query: QueryDict, name: str, default: float) -> float:
+    try:
+        share = float(query.get(name, default))
+    except ValueError:
+        share = float("nan")
+    if not -10 <= share <= 10:
+        message = f"{name} must be a number from -10 to 10."
+        raise InvalidInputError(message, {name: [message]})
+    return share

@@ -1,0 +1,174 @@
+"""The web pages in a real browser: with the mouse, with the keyboard, without JavaScript, narrow, in both themes."""
+
+import re
+
+import pytest
+import requests
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+PAGES = [
+    "/",
+    "/?tag=tiny&major=5",
+    "/tags",
+    "/tags/tiny",
+    "/tags/tiny/lists/Pixel_Alignment",
+    "/tags/tiny/history",
+    "/tags/tiny/history/1",
+    "/tags/tiny/coverage",
+    "/compare?a=tiny&b=patch",
+    "/compare?a=tiny&b=patch&type=Pixel_Alignment",
+    "/payloads?value=pixel/v2.root&removed=1",
+    "/nothing",
+]
+
+
+@pytest.fixture(scope="module")
+def filled(service):
+    """The address of a service with the tags tiny, and patch, a copy with a change."""
+    api = f"http://127.0.0.1:{service.port}/api/cdb_rest/"
+    assert requests.post(f"{api}global-tags/tiny/clone/patch", timeout=20).status_code == 200
+    row = {"global_tag": "patch", "payload_type": "Pixel_Alignment", "payload_url": "pixel/v2.root", "checksum": "1"}
+    row |= {"since": [5, 0], "until": [6, 0]}
+    assert requests.post(f"{api}payload-iovs/insert", json=row, timeout=20).status_code == 200
+    yield f"http://127.0.0.1:{service.port}"
+    assert requests.delete(f"{api}deleteGlobalTag/patch", timeout=20).status_code == 200
+
+
+@pytest.fixture
+def tab(browser, filled):
+    """A function that opens a tab. At the end, no script has failed, and nothing was loaded from elsewhere or refused."""
+    faults, contexts = [], []
+
+    def open_tab(**options):
+        context = browser.new_context(base_url=filled, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda message: faults.append(message.text) if "Policy" in message.text else None)
+        page.on("request", lambda request: request.url.startswith((filled, "data:")) or faults.append(request.url))
+        return page
+
+    yield open_tab
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_are_accessible(tab, scheme):
+    page = tab(color_scheme=scheme)
+    for path in PAGES:
+        page.goto(path)
+        found = Axe().run(page)
+        assert found.violations_count == 0, (path, found.generate_report())
+
+
+def test_no_page_is_wider_than_a_phone(tab):
+    page = tab(viewport={"width": 390, "height": 800})
+    for path in PAGES:
+        page.goto(path)
+        # While the page is laid out, it may be wider for a moment.
+        page.wait_for_function("() => document.documentElement.scrollWidth <= 390")
+
+
+def pixels(page, lane=0):
+    """The number of different colors that a lane has."""
+    return page.evaluate(
+        """(number) => {
+            const canvas = document.querySelectorAll(".lane canvas")[number];
+            const data = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+            return new Set(data).size;
+        }""",
+        lane,
+    )
+
+
+def loads(page, count):
+    expect(page.locator(f".timeline[data-loads='{count}']")).to_have_count(1)
+
+
+def test_a_timeline_is_drawn_and_zoomed_with_the_mouse(tab):
+    page = tab()
+    page.goto("/tags/tiny")
+    loads(page, 1)
+    assert pixels(page) > 2
+    whole = page.locator(".window").inner_text()
+    page.get_by_role("button", name="Zoom in").click()
+    loads(page, 2)
+    zoomed = page.locator(".window").inner_text()
+    assert zoomed != whole and "since=" in page.url
+    # The address shows the same.
+    page.reload()
+    loads(page, 1)
+    assert page.locator(".window").inner_text() == zoomed
+    canvas = page.locator(".lane canvas").first
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, box["y"] + 10)
+    page.mouse.up()
+    loads(page, 2)
+    assert page.locator(".window").inner_text() != zoomed
+    canvas.click(position={"x": 50, "y": 10})
+    expect(page.locator(".rows")).to_contain_text("Cherenkov_Alignment/tiny/")
+
+
+def test_a_timeline_is_used_with_the_keyboard(tab):
+    page = tab()
+    page.goto("/tags/tiny")
+    loads(page, 1)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.locator(".lane canvas").first.focus()
+    page.keyboard.press("+")
+    loads(page, 2)
+    page.keyboard.press("ArrowLeft")
+    loads(page, 3)
+    page.keyboard.press("Enter")
+    expect(page.locator(".rows")).to_contain_text("Cherenkov_Alignment/tiny/")
+
+
+def test_tags_are_filtered_while_one_types_and_compared(tab):
+    page = tab()
+    page.goto("/tags")
+    page.get_by_label("Name, author or description").fill("pat")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page).to_have_url(re.compile("q=pat"))
+    page.get_by_label("Name, author or description").fill("")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    for name in ("tiny", "patch"):
+        page.get_by_label(f"Compare {name}").check()
+    page.get_by_role("button", name="Compare the two").click()
+    expect(page.locator("main")).to_contain_text("1 difference in 1 payload type")
+    page.get_by_role("link", name="Pixel_Alignment").click()
+    expect(page.locator("main")).to_contain_text("pixel/v2.root")
+
+
+def test_the_theme_is_chosen_and_kept(tab):
+    page = tab(color_scheme="light")
+    page.goto("/")
+    color = "() => getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(color)
+    page.get_by_role("button", name="Dark theme").click()
+    assert page.evaluate(color) != light
+    page.goto("/tags")
+    assert page.evaluate(color) != light
+
+
+def test_everything_but_the_drawing_works_without_javascript(tab):
+    page = tab(java_script_enabled=False)
+    page.goto("/")
+    page.get_by_label("Global tag").fill("tiny")
+    page.get_by_label("Major").fill("5")
+    page.get_by_role("button", name="Look up").click()
+    expect(page.locator("main")).to_contain_text("Pixel_Alignment/tiny/")
+    page.goto("/tags/tiny")
+    page.get_by_role("button", name="Zoom in").click()
+    assert "left=0.25" in page.url
+    page.get_by_role("table").get_by_role("link", name="Pixel_Alignment").click()
+    expect(page.locator("tbody tr").first).to_contain_text("1, 0")
+    page.goto("/tags")
+    page.get_by_label("Name, author or description").fill("pat")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator("tbody tr")).to_have_count(1)

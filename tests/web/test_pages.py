@@ -1,0 +1,177 @@
+"""The web pages: contents, errors, headers, and texts of users, which never become markup."""
+
+import re
+from html import unescape
+from urllib.parse import quote
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from cdb_web.page import PAGE_POLICY
+from tests.api.cached import insert
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HOSTILE = "<script>alert('x')</script>\"'&{{ 7 }}"
+
+
+class Browser:
+    """A client that accepts HTML."""
+
+    def __init__(self):
+        self._client = Client(headers={"Accept": "text/html,*/*;q=0.8"})
+
+    def get(self, path, status=200):
+        """The text of a page with that status."""
+        response = self._client.get(path)
+        assert response.status_code == status, (path, response.status_code, response.content[:2000])
+        assert response["Content-Security-Policy"] == PAGE_POLICY
+        assert response["Cache-Control"] in ("private, no-cache", "no-store")
+        text = response.content.decode()
+        # The policy forbids all of these.
+        assert not re.search(r"<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:", text), text
+        return text
+
+
+@pytest.fixture
+def browser():
+    return Browser()
+
+
+@pytest.fixture
+def tiny(db):
+    call_command("seed_scenario", "tiny", verbosity=0)
+
+
+def paths_of(name, payload_type, url):
+    tag, kind = quote(name, safe=""), quote(payload_type, safe="")
+    return [
+        f"/?tag={tag}&major=5&minor=0",
+        f"/tags?q={quote(name[:5])}",
+        f"/tags/{tag}",
+        f"/tags/{tag}?rev=1",
+        f"/tags/{tag}/rows?type={kind}&x=100",
+        f"/tags/{tag}/lists/{kind}",
+        f"/tags/{tag}/history",
+        f"/tags/{tag}/history/1",
+        f"/tags/{tag}/coverage",
+        f"/tags/{tag}/coverage?required={kind},none",
+        f"/compare?a={tag}&rev_a=1",
+        f"/compare?a={tag}&rev_a=1&type={kind}",
+        f"/payloads?value={quote(url)}&removed=1",
+    ]
+
+
+def test_all_pages_of_a_tag(browser, tiny):
+    for path in paths_of("tiny", "Pixel_Alignment", "x"):
+        text = browser.get(path)
+        # All links of a page lead somewhere, except those to single files.
+        for link in {unescape(found) for found in re.findall(r'href="(/[^"]*)"', text)}:
+            assert Client(headers={"Accept": "text/html"}).get(link).status_code == 200, (path, link)
+
+
+def test_pages_without_any_tag(browser):
+    assert "There are no global tags yet" in browser.get("/")
+    assert "No global tag matches" in browser.get("/tags")
+    browser.get("/compare")
+    browser.get("/payloads")
+    assert "No payload list has this payload" in browser.get("/payloads?value=x")
+
+
+def test_a_tag_without_lists(browser, build):
+    build.tag("empty")
+    assert "no payload lists" in browser.get("/tags/empty")
+    assert "no IOVs" in browser.get("/tags/empty/coverage")
+    assert "There are no changes yet" in browser.get("/tags/empty/history")
+
+
+def test_texts_of_users_never_become_markup(browser, api):
+    api.post(
+        "gt", {"name": HOSTILE.replace("/", "|"), "status": "unlocked", "author": HOSTILE, "description": HOSTILE}
+    ).ok()
+    name = HOSTILE.replace("/", "|")
+    api.post("pt", {"name": name}).ok()
+    row = {"global_tag": name, "payload_type": name, "payload_url": HOSTILE, "checksum": HOSTILE}
+    api.post("payload-iovs/insert", row | {"since": [1, 0], "until": [9, 0], "comment": HOSTILE}).ok()
+    for path in paths_of(name, name, HOSTILE):
+        text = browser.get(path)
+        assert "<script>alert" not in text and "49" not in re.findall(r"&amp;(\d+)", text), path
+        assert "&lt;script&gt;alert" in text, path
+    assert "&lt;script&gt;" in browser.get(f"/{quote(HOSTILE)}", 404)
+
+
+def test_what_the_pages_say(browser, api, tag):
+    insert(api, "later", [7, 0])
+    assert '<span class="badge valid">valid</span>' in browser.get("/?tag=tag&major=7")
+    listed = browser.get("/tags/tag/lists/Gain?since=0,0")
+    assert re.findall(r"<code>(first|later)</code>", listed) == ["first", "later"] and "badge gap" in listed
+    assert re.findall(
+        r"<code>(first|later)</code>", browser.get("/tags/tag/rows?type=Gain&since=7,0&until=8,0&x=0")
+    ) == ["later"]
+    assert "1 difference in 1 payload type" in re.sub(r"\s+", " ", browser.get("/compare?a=tag&rev_a=2"))
+    assert "The tag after this change" in browser.get("/tags/tag/history/2")
+    assert "1 payload type with gaps" in browser.get("/tags/tag/coverage?since=0,0&until=9,0")
+    assert "curl &#x27;http://testserver/api/cdb_rest/global-tags/tag/coverage?since=0,0&amp;until=9,0" in browser.get(
+        "/tags/tag/coverage?since=0,0&until=9,0"
+    )
+
+
+def test_the_list_of_tags_is_filtered_and_sorted(browser, build):
+    for number in range(60):
+        build.tag(f"tag{number:02}")
+    names = re.findall(r'/tags/(tag\d\d)"', browser.get("/tags?sort=name"))
+    assert names == [f"tag{number:02}" for number in range(50)]
+    assert re.findall(r'/tags/(tag\d\d)"', browser.get("/tags?sort=-name&page=2")) == [
+        f"tag{9 - n:02}" for n in range(10)
+    ]
+    assert re.findall(r'/tags/(tag\d\d)"', browser.get("/tags?q=G07")) == ["tag07"]
+    part = Client(headers={"HX-Request": "true"}).get("/tags?q=tag07").content.decode()
+    assert "tag07" in part and "<html" not in part
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/tags/none", 404, "There is no global tag none."),
+        ("/tags/tag/lists/none", 404, "There is no payload type none."),
+        ("/tags/tag/history/99", 404, "There is no change"),
+        ("/tags/tag?rev=99", 404, "There is no revision 99"),
+        ("/tags/tag?since=5", 400, "since"),
+        ("/tags/tag/rows?type=Gain&x=-1", 400, "x must be a number"),
+        ("/tags/tag/lanes?width=100000", 400, "width must be a number"),
+        ("/tags/tag/lanes?left=nan", 400, "left must be a number"),
+        ("/?tag=tag&major=x", 400, "major"),
+        ("/compare?a=none", 404, "There is no global tag none."),
+        ("/nothing", 404, "There is nothing at /nothing."),
+    ],
+)
+def test_errors_are_pages(browser, tag, path, status, text):
+    assert text in browser.get(path, status)
+
+
+def test_clients_of_the_api_get_json_for_unknown_paths(tag):
+    assert Client().get("/nothing").json()["code"] == "route_not_found"
+    assert Client(headers={"Accept": "text/html"}).get("/api/nothing").json()["code"] == "route_not_found"
+
+
+def test_pages_are_read_only(tag):
+    for path in ("/tags", "/tags/tag", "/compare"):
+        assert Client().post(path).status_code == 405
+        assert Client().head(path).status_code == 200
+
+
+def test_closed_reads_need_the_role_reader(browser, tag, settings):
+    settings.CDB_OPEN_WRITES = settings.CDB_ANONYMOUS_READS = False
+    for path in ["/", *paths_of("tag", "Gain", "x"), "/tags/tag/lanes"]:
+        assert "log in" in browser.get(path, 401).lower(), path
+
+
+def test_the_address_of_the_other_web_interface_leads_here():
+    for path in ("/api/cdb_rest/web", "/api/cdb_rest/web/"):
+        assert Client().get(path)["Location"] == "/"
+
+
+def test_static_files_have_their_hash_in_their_address(browser):
+    for path in set(re.findall(r'(?:href|src)="(/static/[^"]*)"', browser.get("/"))):
+        assert re.fullmatch(r"/static/cdb_web/[a-z./]+\?[0-9a-f]{12}", path)
+        assert "immutable" in Client().get(path)["Cache-Control"]
