@@ -90,6 +90,7 @@ SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/"
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "cdb_web.page.csrf_failure"
 SESSION_COOKIE_AGE = 8 * 3600
 
 # With CDB_TLS a proxy terminates HTTPS and sends `X-Forwarded-Proto: https`. gunicorn trusts this header from

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
@@ -9,12 +10,13 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from cdb_rest.api.errors import handle
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.access import Role
-from cdb_rest.http.security import POLICY
+from cdb_rest.domain.errors import NotPermittedError
+from cdb_rest.http.security import POLICY, SAFE_METHODS
 from cdb_rest.identity.authentication import principal_of
 
 # Stricter than that of the admin: no inline styles.
@@ -33,13 +35,24 @@ def page(view: View) -> View:
     The view reads in one snapshot of the database. If reads are closed, the page needs the role reader. An exception becomes a
     page with the status that the API would respond with.
     """
+    return csrf_exempt(require_safe(_guarded(view)))
 
+
+def form_page(view: View) -> View:
+    """Make a view the view of a page with a form: as `page`, and for POST, which needs the CSRF token of the form.
+
+    A POST is not in a snapshot, because the services make their own transactions. They check the permissions of a write.
+    """
+    return require_http_methods(["GET", "HEAD", "POST"])(_guarded(view))
+
+
+def _guarded(view: View) -> View:
     @wraps(view)
     def respond(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
         try:
             if not settings.CDB_ANONYMOUS_READS:
                 principal_of(request.META).require(Role.READER)
-            with snapshot():
+            with snapshot() if request.method in SAFE_METHODS else nullcontext():
                 response = view(request, *arguments, **named)
         except Exception as error:
             response = error_page(request, error)
@@ -47,13 +60,22 @@ def page(view: View) -> View:
         response.headers.setdefault("Cache-Control", "private, no-cache")
         return response
 
-    return csrf_exempt(require_safe(respond))
+    return respond
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The page for a form without its CSRF token (`CSRF_FAILURE_VIEW`)."""
+    return error_page(
+        request, NotPermittedError(f"The form was not accepted ({reason}) Reload the page, and try again.")
+    )
 
 
 def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
     """A page, from a template in `cdb_web/`."""
     response = render(request, f"cdb_web/{template}", dict(values), status=status)
     response[POLICY] = PAGE_POLICY
+    # The middleware would make JSON of errors.
+    response.is_page = True  # type: ignore[attr-defined]  # it is an attribute of the service
     return response
 
 
@@ -63,8 +85,6 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
     found = json.loads(answer.content)
     values = {"status": answer.status_code, "heading": HEADINGS.get(answer.status_code, "This did not work")}
     response = show(request, "error.html", values | {"detail": found["detail"]}, status=answer.status_code)
-    # The middleware would make JSON of it.
-    response.is_page = True  # type: ignore[attr-defined]  # it is an attribute of the service
     response["Cache-Control"] = "no-store"
     return response
 

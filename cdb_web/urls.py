@@ -5,7 +5,7 @@ from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 
 from cdb_web.page import View
-from cdb_web.views import changes, compare, coverage, home, payload_list, payloads, tag, tags, timeline
+from cdb_web.views import changes, compare, coverage, home, insert, manage, payload_list, payloads, tag, tags, timeline
 
 ROUTES: list[tuple[str, View, str]] = [
     ("tags", tags.tags, "tags"),
@@ -15,6 +15,9 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<str:name>/lists/<str:payload_type>", payload_list.payload_list, "list"),
     ("tags/<str:name>/history", changes.history, "history"),
     ("tags/<str:name>/history/<int:revision>", changes.change, "change"),
+    ("tags/<str:name>/insert", insert.insert, "insert"),
+    ("tags/<str:name>/manage", manage.manage, "manage"),
+    ("tags/<str:name>/revert/<int:revision>", manage.revert, "revert"),
     ("tags/<str:name>/coverage", coverage.coverage, "coverage"),
     ("compare", compare.compare, "compare"),
     ("payloads", payloads.payloads, "payloads"),

@@ -44,6 +44,7 @@ STATUS_OF: dict[type[errors.CdbError], int] = {
     errors.PayloadTypeInUseError: 409,
     errors.PayloadListNotEmptyError: 409,
     errors.ConcurrentChangeError: 409,
+    errors.TagChangedError: 409,
     errors.KeyReusedError: 409,
     errors.RevisionPrunedError: 410,
     errors.TooManyAttemptsError: 429,

@@ -147,7 +147,7 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
     # It may also be an array, which the type stubs leave out.
     data: Any = request.data
     rows = (
-        _read_rows(data, InsertInput, strict=is_own_path(request))
+        read_rows(data, InsertInput, strict=is_own_path(request))
         if isinstance(data, list)
         else [read_body(request, InsertInput)]
     )
@@ -167,10 +167,14 @@ def read_bulk(request: Request) -> list[dict[str, Any]]:
     data: Any = request.data
     if not isinstance(data, list):
         raise InvalidInputError("The body must be a JSON array of payload IOVs.")
-    return _read_rows(data, BulkPayloadIOVInput, strict=is_own_path(request))
+    return read_rows(data, BulkPayloadIOVInput, strict=is_own_path(request))
 
 
-def _read_rows(data: list[Any], form_class: type[Input], *, strict: bool) -> list[dict[str, Any]]:
+def read_rows(data: list[Any], form_class: type[Input], *, strict: bool) -> list[dict[str, Any]]:
+    """The validated rows, by the serializer `form_class`.
+
+    Raises `TooManyRowsError`, or `InvalidInputError`, whose `rows` describes the first invalid ones.
+    """
     if len(data) > settings.CDB_MAX_BULK_ROWS:
         raise TooManyRowsError(
             f"The body has {len(data)} rows; at most {settings.CDB_MAX_BULK_ROWS} are accepted at once."

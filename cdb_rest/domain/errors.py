@@ -232,6 +232,12 @@ class ConcurrentChangeError(CdbError):
     code = "concurrent_change"
 
 
+class TagChangedError(CdbError):
+    """The global tag has changed since the revision for which the write was planned. Nothing was stored."""
+
+    code = "global_tag_changed"
+
+
 class DatabaseUnavailableError(CdbError):
     """The database cannot be reached, does not respond in time or has no space left; try again later.
 

@@ -34,6 +34,19 @@ def end_text(moment: tuple[int, int]) -> str:
 
 
 @register.filter
+def plan_end(end: str | list[int]) -> str:
+    """The end of an interval in a plan: a moment, "open" or "next"."""
+    return end if isinstance(end, str) else start_text((end[0], end[1]))
+
+
+@register.filter
+def cuts(row: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What a row of a plan does to existing IOVs, with titles."""
+    titles = {"trimmed": "shortened", "moved": "starts later", "split": "split", "detached": "removed"}
+    return [(title, row[name]) for name, title in titles.items()]
+
+
+@register.filter
 def interval_end(interval: Interval) -> Moment:
     """The end of an interval in the wire format."""
     return interval.on_wire(Mode(settings.CDB_IOV_MODE))[1]

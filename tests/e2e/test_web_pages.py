@@ -19,6 +19,9 @@ PAGES = [
     "/compare?a=tiny&b=patch",
     "/compare?a=tiny&b=patch&type=Pixel_Alignment",
     "/payloads?value=pixel/v2.root&removed=1",
+    "/tags/patch/insert",
+    "/tags/patch/manage",
+    "/tags/patch/revert/1",
     "/nothing",
 ]
 
@@ -143,6 +146,26 @@ def test_tags_are_filtered_while_one_types_and_compared(tab):
     expect(page.locator("main")).to_contain_text("1 difference in 1 payload type")
     page.get_by_role("link", name="Pixel_Alignment").click()
     expect(page.locator("main")).to_contain_text("pixel/v2.root")
+
+
+def test_a_payload_is_inserted_after_a_preview(tab):
+    page = tab()
+    page.goto("/tags/patch/insert")
+    for label, text in (
+        ("Payload type", "Pixel_Alignment"),
+        ("Payload URL", "pixel/v4.root"),
+        ("From", "8,0"),
+        ("Up to", "9,0"),
+    ):
+        page.get_by_label(label, exact=True).fill(text)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("heading", name="Preview")).to_be_visible()
+    assert Axe().run(page).violations_count == 0
+    page.get_by_role("button", name="Insert 1 payload").click()
+    expect(page.locator("main")).to_contain_text("pixel/v4.root")
+    page.get_by_role("link", name="Revert to it").click()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("main")).to_contain_text("has these contents already")
 
 
 def test_the_theme_is_chosen_and_kept(tab):

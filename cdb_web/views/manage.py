@@ -1,0 +1,68 @@
+"""The forms that clone a global tag, change its status, and revert it."""
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError
+from cdb_rest.models import GlobalTag, GlobalTagStatus
+from cdb_rest.services.global_tags import change_status, clone_global_tag
+from cdb_rest.services.reverting import revert_global_tag
+from cdb_web.page import form_page, show
+from cdb_web.writes import as_previewed, check_confirmed, newest_revision, origin_of, problem_of
+
+
+@form_page
+def manage(request: HttpRequest, name: str) -> HttpResponse:
+    """Forms for a clone and for the status of a tag."""
+    tag = GlobalTag.objects.select_related("status").filter(name=name).first()
+    if tag is None:
+        raise GlobalTagNotFoundError(name)
+    values = {
+        "name": name,
+        "tag": tag,
+        "statuses": GlobalTagStatus.objects.order_by("name"),
+        "values": request.POST,
+    }
+    if request.method != "POST":
+        return show(request, "manage.html", values)
+    try:
+        origin = origin_of(request)
+        if request.POST.get("action") == "clone":
+            target = request.POST.get("target", "").strip()
+            if not target:
+                raise InvalidInputError("The copy needs a name.")
+            shown = clone_global_tag(source=name, target=target, origin=origin).name
+        else:
+            check_confirmed(request, name)
+            shown = change_status(name=name, status=request.POST.get("status", ""), origin=origin).name
+    except CdbError as error:
+        problem, status = problem_of(error)
+        return show(request, "manage.html", values | problem, status=status)
+    return HttpResponseRedirect(reverse("web:history", args=[shown]), status=303)
+
+
+@form_page
+def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
+    """What a reversion to a revision would change. A POST makes it."""
+    values: dict[str, object] = {"name": name, "revision": revision, "values": request.POST}
+    if request.method == "POST":
+        try:
+            if "planned" in request.POST:
+                check_confirmed(request, name)
+                origin = origin_of(request)
+                found = as_previewed(
+                    request, name, lambda: revert_global_tag(name=name, revision=revision, origin=origin)
+                )
+                address = (
+                    reverse("web:history", args=[name])
+                    if found.revision is None
+                    else reverse("web:change", args=[name, found.revision])
+                )
+                return HttpResponseRedirect(address, status=303)
+            planned = newest_revision(name)
+            plan = revert_global_tag(name=name, revision=revision, dry_run=True, origin=origin_of(request))
+            values |= {"plan": plan.types, "planned": planned}
+        except CdbError as error:
+            problem, status = problem_of(error)
+            return show(request, "revert.html", values | problem, status=status)
+    return show(request, "revert.html", values)

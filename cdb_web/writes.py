@@ -1,0 +1,50 @@
+"""What the forms that write have in common: the origin of a write, confirmations, and errors in the form."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.http import HttpRequest
+
+from cdb_rest.api.errors import STATUS_OF
+from cdb_rest.domain.errors import CdbError, InvalidInputError
+from cdb_rest.domain.names import COMMENT_LENGTH, TEXT_LENGTH
+from cdb_rest.domain.origin import Origin
+from cdb_rest.identity.authentication import principal_of
+from cdb_rest.models import GlobalTagChange
+from cdb_rest.parsing.parameters import parse_number
+from cdb_rest.services.preconditions import if_unchanged
+
+Result = TypeVar("Result")
+
+
+def origin_of(request: HttpRequest) -> Origin:
+    """The origin of the write that a form asks for, with its `comment`. Raises `InvalidInputError` if it is too long."""
+    principal = principal_of(request.META)
+    comment = request.POST.get("comment", "").strip()
+    if len(comment) > COMMENT_LENGTH:
+        message = f"A comment has at most {COMMENT_LENGTH} characters."
+        raise InvalidInputError(message, {"comment": [message]})
+    return Origin(principal.name[:TEXT_LENGTH], comment, principal)
+
+
+def newest_revision(name: str) -> int:
+    """The revision to which the preview of a write belongs; 0 for a tag without changes."""
+    newest = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision").values_list("revision", flat=True)
+    return newest.first() or 0
+
+
+def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result]) -> Result:
+    """Call a write service, if the tag still has the revision of the preview. Raises the errors of `if_unchanged`."""
+    return if_unchanged(name, parse_number("planned", request.POST.get("planned")), service)
+
+
+def check_confirmed(request: HttpRequest, name: str) -> None:
+    """Raise `InvalidInputError` unless the person has typed the name of the tag."""
+    if request.POST.get("confirm", "").strip() != name:
+        message = f"Type the name of the global tag, {name}, to confirm."
+        raise InvalidInputError(message, {"confirm": [message]})
+
+
+def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
+    """The values for a form that is shown again because of an error, and the status of the page."""
+    return {"problem": str(error), "wrong_rows": error.rows}, STATUS_OF[type(error)]

@@ -1,0 +1,175 @@
+"""The forms that write: previews, confirmations, permissions, protection against other sites."""
+
+import json
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadIOV
+from tests.api.cached import insert
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROW = {"payload_type": "Gain", "payload_url": "new", "checksum": "c", "since": "5,0", "until": "6,0", "comment": "why"}
+
+
+class Forms:
+    """A browser with cookies that sends the CSRF token of a form, and its hidden fields."""
+
+    def __init__(self):
+        self.client = Client(enforce_csrf_checks=True, headers={"Accept": "text/html"})
+
+    def open(self, path):
+        return self.client.get(path).content.decode()
+
+    def send(self, path, page, values, status):
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[1]
+        response = self.client.post(path, {"csrfmiddlewaretoken": token} | values)
+        assert response.status_code == status, (response.status_code, response.content.decode()[:3000])
+        return response
+
+    def preview(self, path, values, status=200):
+        """The page with the preview, and the values of its hidden fields."""
+        page = self.send(path, self.open(path), values, status).content.decode()
+        hidden = dict(re.findall(r'type="hidden" name="(planned|rows)" value="([^"]*)"', page))
+        return page, {name: value.replace("&quot;", '"') for name, value in hidden.items()}
+
+
+@pytest.fixture
+def forms():
+    return Forms()
+
+
+def rows():
+    return sorted(
+        PayloadIOV.objects.filter(payload_list__isnull=False).values_list("payload_url", "major_iov", "major_iov_end")
+    )
+
+
+def test_a_preview_stores_nothing_and_is_what_is_done(forms, tag):
+    before = rows()
+    page, hidden = forms.preview("/tags/tag/insert", ROW)
+    assert rows() == before
+    assert re.findall(r'<span class="badge gap">(\w+)</span>', page) == ["split"]
+    response = forms.send("/tags/tag/insert", page, hidden | {"comment": "why"}, 303)
+    change = GlobalTagChange.objects.order_by("-number")[0]
+    assert response["Location"] == f"/tags/tag/history/{change.revision}"
+    assert (change.comment, change.action) == ("why", "insert")
+    assert [one[:2] for one in rows()] == [("first", 1), ("first", 6), ("new", 5)]
+
+
+def test_a_preview_of_an_earlier_state_is_refused(forms, api, tag):
+    page, hidden = forms.preview("/tags/tag/insert", ROW)
+    insert(api, "other", [8, 0])
+    before = rows()
+    found = forms.send("/tags/tag/insert", page, hidden, 409).content.decode()
+    assert "has changed since revision" in found and rows() == before
+    # A second preview shows the new state, and can be confirmed.
+    page, hidden = forms.preview("/tags/tag/insert", ROW)
+    forms.send("/tags/tag/insert", page, hidden, 303)
+
+
+JSON_FILE = [
+    {"payload_type": "Gain", "payload_url": f"url{major}", "checksum": "", "since": [major, 0], "until": "next"}
+    for major in (2, 3)
+]
+CSV_FILE = """payload_type,payload_url,checksum,major_iov,minor_iov,major_iov_end,minor_iov_end
+Gain,url2,,2,0,3,0
+Gain,url3,,3,0,,
+"""
+
+
+@pytest.mark.parametrize("content", [json.dumps(JSON_FILE), CSV_FILE], ids=["json", "csv"])
+def test_many_rows_come_from_a_file(forms, tag, content):
+    page, hidden = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", content.encode())})
+    assert "Insert 2 payloads" in page
+    forms.send("/tags/tag/insert", page, hidden, 303)
+    assert {"url2", "url3"} <= {one[0] for one in rows()}
+
+
+@pytest.mark.parametrize(
+    ("values", "status", "message"),
+    [
+        (ROW | {"since": "5"}, 400, "since"),
+        (ROW | {"until": "soon"}, 400, "until"),
+        (ROW | {"payload_type": "none"}, 404, "There is no payload type none."),
+        (ROW | {"size": "many"}, 400, "size"),
+        (ROW | {"comment": "x" * 2000}, 400, "A comment has at most"),
+        ({"file": "[1]"}, 400, "non_field_errors"),
+        ({"file": "[{"}, 400, "not valid JSON"),
+        ({"file": b"\xff\xfe"}, 400, "not a text in UTF-8"),
+        ({"file": "a,b\n1,2\n"}, 400, "is missing"),
+        ({"file": ""}, 400, ""),
+        ({"rows": "{}", "planned": "1"}, 400, "must be a JSON array"),
+        ({"rows": "[]", "planned": "x"}, 400, "planned"),
+    ],
+)
+def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
+    before = rows()
+    if "file" in values:
+        content = values["file"]
+        values = {"file": SimpleUploadedFile("rows", content if isinstance(content, bytes) else content.encode())}
+    page, _ = forms.preview("/tags/tag/insert", values, status)
+    assert 'role="alert"' in page and message in page
+    assert rows() == before
+
+
+def test_all_wrong_rows_of_a_file_are_shown(forms, tag):
+    wrong = [{"payload_type": "Gain", "payload_url": "u", "checksum": "", "since": [9, 0], "until": [1, 0]}] * 3
+    page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", json.dumps(wrong).encode())}, 400)
+    assert len(re.findall(r'<td class="number">\d</td>', page)) == 3
+
+
+def test_clone_lock_and_freeze(forms, tag):
+    path = "/tags/tag/manage"
+    page = forms.open(path)
+    assert forms.send(path, page, {"action": "clone", "target": "copy"}, 303)["Location"] == "/tags/copy/history"
+    assert "already exists" in forms.send(path, page, {"action": "clone", "target": "copy"}, 400).content.decode()
+    forms.send(path, page, {"action": "clone", "target": " "}, 400)
+    for confirm in ("", "other"):
+        forms.send(path, page, {"action": "status", "status": "frozen", "confirm": confirm}, 400)
+    assert GlobalTag.objects.get(name="tag").status.name == "unlocked"
+    forms.send(path, page, {"action": "status", "status": "frozen", "confirm": "tag"}, 303)
+    assert GlobalTag.objects.get(name="tag").status.name == "frozen"
+    found = forms.send(path, page, {"action": "status", "status": "unlocked", "confirm": "tag"}, 409).content.decode()
+    assert 'role="alert"' in found
+
+
+def test_a_tag_is_reverted_after_a_preview(forms, api, tag):
+    revision = GlobalTagChange.objects.order_by("-number")[0].revision
+    before = rows()
+    insert(api, "mistake", [4, 0])
+    path = f"/tags/tag/revert/{revision}"
+    page, hidden = forms.preview(path, {})
+    assert "Gain" in page and "mistake" in str(rows())
+    forms.send(path, page, hidden | {"confirm": "no"}, 400)
+    forms.send(path, page, hidden | {"confirm": "tag"}, 303)
+    assert rows() == before
+    assert "has these contents already" in forms.preview(path, {})[0]
+    insert(api, "later", [6, 0])
+    page, hidden = forms.preview(path, {})
+    insert(api, "another", [7, 0])
+    assert "has changed since" in forms.send(path, page, hidden | {"confirm": "tag"}, 409).content.decode()
+
+
+@pytest.mark.parametrize("path", ["/tags/tag/insert", "/tags/tag/manage", "/tags/tag/revert/1"])
+def test_a_form_needs_its_token(forms, tag, path):
+    response = forms.client.post(path, ROW)
+    assert response.status_code == 403 and "Reload the page" in response.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/tags/none/insert", "/tags/none/manage"])
+def test_forms_of_unknown_tags_are_not_found(forms, path):
+    assert forms.client.get(path).status_code == 404
+
+
+def test_writes_need_a_role(forms, tag, settings):
+    settings.CDB_OPEN_WRITES = False
+    before = rows()
+    assert "needs the role contributor" in forms.preview("/tags/tag/insert", ROW, 401)[0]
+    page = forms.open("/tags/tag/manage")
+    forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 401)
+    forms.send("/tags/tag/manage", page, {"action": "status", "status": "locked", "confirm": "tag"}, 401)
+    forms.preview("/tags/tag/revert/1", {}, 401)
+    assert rows() == before and GlobalTag.objects.count() == 1
