@@ -17,7 +17,7 @@ from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import NotPermittedError
 from cdb_rest.http.security import POLICY, SAFE_METHODS
-from cdb_rest.identity.authentication import principal_of
+from cdb_rest.identity.authentication import KEY, SESSION, principal_of
 
 # Stricter than that of the admin: no inline styles.
 PAGE_POLICY = (
@@ -52,6 +52,9 @@ def _guarded(view: View) -> View:
         try:
             if not settings.CDB_ANONYMOUS_READS:
                 principal_of(request.META).require(Role.READER)
+            elif not settings.CDB_OPEN_WRITES and settings.SESSION_COOKIE_NAME in request.COOKIES:
+                # For the name in the head of the page.
+                principal_of(request.META)
             with snapshot() if request.method in SAFE_METHODS else nullcontext():
                 response = view(request, *arguments, **named)
         except Exception as error:
@@ -72,7 +75,10 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
     """A page, from a template in `cdb_web/`."""
-    response = render(request, f"cdb_web/{template}", dict(values), status=status)
+    principal = request.META.get(KEY)
+    person = principal.name if principal and principal.method == SESSION else ""
+    login = {"person": person, "may_log_in": not person and not settings.CDB_OPEN_WRITES}
+    response = render(request, f"cdb_web/{template}", login | dict(values), status=status)
     response[POLICY] = PAGE_POLICY
     # The middleware would make JSON of errors.
     response.is_page = True  # type: ignore[attr-defined]  # it is an attribute of the service

@@ -175,3 +175,13 @@ def test_static_files_have_their_hash_in_their_address(browser):
     for path in set(re.findall(r'(?:href|src)="(/static/[^"]*)"', browser.get("/"))):
         assert re.fullmatch(r"/static/cdb_web/[a-z./]+\?[0-9a-f]{12}", path)
         assert "immutable" in Client().get(path)["Cache-Control"]
+
+
+def test_a_person_who_may_write_is_named_or_can_log_in(browser, tag, settings, django_user_model):
+    assert "Log in" not in browser.get("/tags")
+    settings.CDB_OPEN_WRITES = False
+    assert 'href="/admin/login/?next=%2Ftags%3Fq%3Dx">Log in</a>' in browser.get("/tags?q=x")
+    client = Client(headers={"Accept": "text/html"})
+    client.force_login(django_user_model.objects.create_user("an expert", password="x"))
+    page = client.get("/tags").content.decode()
+    assert "<li>an expert</li>" in page and "Log in" not in page
