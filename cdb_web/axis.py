@@ -82,6 +82,17 @@ class Axis:
         low, high = (np.clip(part * self.width / span, 0, self.width) for part in (before, before + rest))
         return low, high
 
+    def pixels(self, moment: Moment) -> tuple[int, int]:
+        """The pixel at or before a moment, and the one at or after it; the first and the last one outside of the window."""
+        moment = max(min(moment, self.window.end), self.window.start)
+        if self.major is None:
+            number, rest = moment.major, 1 if moment.minor else 0
+        else:
+            number, rest = (moment.minor if moment.major == self.major else self.last), 0
+        span = self.last - self.first
+        first = (number - self.first) * self.width // span
+        return min(first, self.width - 1), -(-(number + rest - self.first) * self.width // span)
+
     def labels(self) -> list[tuple[int, str]]:
         """Positions in pixels, with the texts at these positions."""
         span = self.last - self.first

@@ -13,7 +13,8 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import ListVersion
+from cdb_rest.analysis.contents import ListVersion, interval_between
+from cdb_rest.analysis.difference import Comparison, differences
 from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
@@ -78,6 +79,16 @@ def lane(payload_list: ListVersion, axis: Axis) -> Lane:
     counts = np.bincount(pixels, minlength=width)
     changes = np.minimum(np.ceil(np.log2(counts + 1)), MOST).astype(np.uint8) + ord("0")
     return Lane(states.tobytes().decode(), changes.tobytes().decode())
+
+
+def differing(comparison: Comparison, axis: Axis) -> str:
+    """Whether the payloads differ somewhere at each pixel, 1 or 0, one character each. Raises `django.db.Error`."""
+    found = [one for batch in differences(comparison) for one in batch]
+    intervals = [interval_between(one.since, one.until) for one in found]
+    starts, ends = ([axis.pixels(getattr(one, side)) for one in intervals] for side in ("start", "end"))
+    firsts = np.array([low for low, _ in starts], np.int64)
+    lasts = np.maximum(np.array([high for _, high in ends], np.int64), firsts + 1)
+    return (_covered(axis.width, firsts, lasts).astype(np.uint8) + ord("0")).tobytes().decode()
 
 
 def _read(payload_list: ListVersion, window: Interval) -> tuple[Moments, Intervals]:

@@ -6,13 +6,15 @@ from itertools import islice
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
 from cdb_rest.analysis.contents import Contents, ListVersion
+from cdb_rest.analysis.difference import Scope
 from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError
 from cdb_rest.domain.moment import OPEN, Interval
+from cdb_rest.parsing.parameters import parse_moment_text
 from cdb_rest.services.export import Selection, find_source
 from cdb_rest.services.validity import valid_rows
 from cdb_web import inputs
 from cdb_web.axis import Axis
-from cdb_web.lanes import EVERYTHING, extent, lane
+from cdb_web.lanes import EVERYTHING, differing, extent, lane
 from cdb_web.page import page, show
 from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
 
@@ -29,7 +31,8 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
     """The axis, and the lanes of the payload types `type`, as JSON.
 
     `since` and `until` are the window, by default all that the tag has; `left` and `right` choose a part of it, as shares of the
-    width from 0 to 1. A response without types has only the axis.
+    width from 0 to 1. A response without types has only the axis. With `against`, lanes say where the payloads differ from that
+    revision; `at` is a moment whose pixel is the `marker`.
     """
     found = inputs.contents(request.GET, name)
     types = request.GET.getlist("type")
@@ -40,6 +43,8 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
         raise PayloadListNotFoundError(f"of type {missing[0]} in global tag {name}")
     axis = axis_of(request.GET, found)
     window = axis.window
+    at = inputs.text(request.GET, "at")
+    marker = parse_moment_text("at", at) if at else None
     return JsonResponse(
         {
             "since": moment_text(window.start),
@@ -47,9 +52,22 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             "text": f"{start_text(window.start)} to {end_text(interval_end(window))}",
             "unit": "major" if axis.major is None else f"minor of {axis.major}",
             "labels": axis.labels(),
-            "lanes": {one: lane(found.lists[one][0], axis)._asdict() for one in types},
+            "marker": axis.pixels(marker)[0] if marker and window.contains(marker) else None,
+            "lanes": {
+                one: lane(found.lists[one][0], axis)._asdict() | _difference(request.GET, name, one, axis)
+                for one in types
+            },
         }
     )
+
+
+def _difference(query: QueryDict, name: str, payload_type: str, axis: Axis) -> dict[str, str]:
+    """Where the payload type differs from the revision `against`, if it is given."""
+    against = inputs.revision(query, "against")
+    if against is None:
+        return {}
+    tags = [(name, against)], [(name, inputs.revision(query))]
+    return {"differs": differing(Scope(*tags, payload_type, axis.window).read(), axis)}
 
 
 @page

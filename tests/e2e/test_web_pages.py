@@ -117,6 +117,20 @@ def test_a_timeline_is_drawn_and_zoomed_with_the_mouse(tab):
     expect(page.locator(".rows")).to_contain_text("Cherenkov_Alignment/tiny/")
 
 
+def test_a_timeline_shows_a_past_revision_and_what_differs(tab):
+    page = tab()
+    page.goto("/tags/patch?against=1&at=5,500")
+    loads(page, 1)
+    lane = [lane.get_attribute("data-type") for lane in page.locator(".lane").all()].index("Pixel_Alignment")
+    colors = pixels(page, lane)
+    assert colors > pixels(page, lane + 1)
+    page.get_by_role("slider", name="Revision").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(re.compile("rev=1"))
+    loads(page, 1)
+    assert pixels(page, lane) < colors
+
+
 def test_a_timeline_is_used_with_the_keyboard(tab):
     page = tab()
     page.goto("/tags/tiny")

@@ -185,3 +185,16 @@ def test_a_person_who_may_write_is_named_or_can_log_in(browser, tag, settings, d
     client.force_login(django_user_model.objects.create_user("an expert", password="x"))
     page = client.get("/tags").content.decode()
     assert "<li>an expert</li>" in page and "Log in" not in page
+
+
+def test_a_timeline_has_differences_and_a_marker(api, tag):
+    before = api.get("globalTag/tag?light").headers["CDB-Revision"]
+    insert(api, "later", [7, 0])
+    path = "/tags/tag/lanes?type=Gain&since=0,0&until=10,0&width=10"
+    plain = Client().get(path).json()
+    assert plain["marker"] is None and plain["lanes"] == {"Gain": {"states": "gvvvvvvvvv", "changes": "0100000100"}}
+    found = Client().get(f"{path}&against={before}&at=7,5").json()
+    assert found["marker"] == 7 and found["lanes"]["Gain"]["differs"] == "0000000111"
+    same = Client().get(f"{path}&against={int(before) + 1}&at=10,0").json()
+    assert same["marker"] is None and same["lanes"]["Gain"]["differs"] == "0" * 10
+    assert Client().get(f"{path}&rev={before}").json()["lanes"]["Gain"]["changes"] == "0100000000"

@@ -8,7 +8,7 @@ const HEIGHT = 22;
 function colors() {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(name).trim();
-  return { valid: color("--lane-valid"), change: color("--lane-change"), gap: color("--lane-gap"), text: color("--pico-color") };
+  return { valid: color("--lane-valid"), change: color("--lane-change"), gap: color("--lane-gap"), differs: color("--lane-differs"), text: color("--pico-color") };
 }
 
 function context(canvas, width) {
@@ -29,8 +29,8 @@ function runs(text, call) {
   }
 }
 
-function draw(canvas, lane) {
-  const { valid, change, gap } = colors();
+function draw(canvas, lane, marker) {
+  const { valid, change, gap, differs, text } = colors();
   const drawing = context(canvas, lane.states.length);
   runs(lane.states, (state, start, length) => {
     drawing.fillStyle = state === "v" ? valid : gap;
@@ -45,6 +45,12 @@ function draw(canvas, lane) {
     }
   });
   drawing.globalAlpha = 1;
+  drawing.fillStyle = differs;
+  runs(lane.differs || "", (does, start, length) => does === "1" && drawing.fillRect(start, 0, length, 4));
+  if (marker !== null) {
+    drawing.fillStyle = text;
+    drawing.fillRect(marker, 0, 1, HEIGHT);
+  }
 }
 
 function drawLabels(canvas, width, labels) {
@@ -89,7 +95,8 @@ class Timeline {
   }
 
   parameters(more) {
-    const given = { since: this.since, until: this.until, width: this.width, rev: this.section.dataset.rev, ...more };
+    const given = { since: this.since, until: this.until, width: this.width, ...more };
+    ["rev", "against", "at"].forEach((name) => (given[name] = this.section.dataset[name]));
     return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ""));
   }
 
@@ -139,11 +146,12 @@ class Timeline {
     this.since = found.since;
     this.until = found.until;
     this.labels = found.labels;
+    this.marker = found.marker;
     this.section.querySelector(".window").textContent = `${found.text} (${found.unit})`;
     drawLabels(this.section.querySelector(".axis canvas"), this.width, found.labels);
     for (const [type, lane] of Object.entries(found.lanes)) {
       this.drawn.set(type, lane);
-      draw(this.lanes.get(type).querySelector("canvas"), lane);
+      draw(this.lanes.get(type).querySelector("canvas"), lane, found.marker);
     }
     if (moved && this.lanes.size > 1) {
       const address = new URL(location.href);
@@ -155,7 +163,7 @@ class Timeline {
   }
 
   redraw() {
-    this.drawn.forEach((lane, type) => lane && draw(this.lanes.get(type).querySelector("canvas"), lane));
+    this.drawn.forEach((lane, type) => lane && draw(this.lanes.get(type).querySelector("canvas"), lane, this.marker));
     if (this.labels) {
       drawLabels(this.section.querySelector(".axis canvas"), this.width, this.labels);
     }
@@ -221,5 +229,13 @@ class Timeline {
     canvas.title = [page.querySelector("h3")?.textContent ?? "", ...lines].join("\n");
   }
 }
+
+// The slider chooses the revision that the form has.
+document.querySelectorAll(".slider").forEach((label) => {
+  const slider = label.querySelector("input");
+  label.hidden = slider.max === "0";
+  slider.addEventListener("input", () => (slider.form.elements.rev.value = slider.value));
+  slider.addEventListener("change", () => slider.form.requestSubmit());
+});
 
 document.querySelectorAll(".timeline").forEach((section) => new Timeline(section));
