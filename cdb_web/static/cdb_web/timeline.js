@@ -33,9 +33,15 @@ function draw(canvas, lane, marker) {
   const { valid, change, gap, differs, text } = colors();
   const drawing = context(canvas, lane.states.length);
   runs(lane.states, (state, start, length) => {
-    drawing.fillStyle = state === "v" ? valid : gap;
-    // A gap is lower than what is valid, so that it can be told without its color.
-    drawing.fillRect(start, state === "v" ? 2 : 8, length, state === "v" ? HEIGHT - 4 : HEIGHT - 16);
+    if (state !== "g") {
+      drawing.fillStyle = valid;
+      drawing.fillRect(start, 2, length, HEIGHT - 4);
+    }
+    // A gap is narrower than what is valid, so that it can be told without its color. Below something valid, it is a part of it.
+    if (state !== "v") {
+      drawing.fillStyle = gap;
+      drawing.fillRect(start, state === "g" ? 8 : HEIGHT - 8, length, 6);
+    }
   });
   drawing.fillStyle = change;
   runs(lane.changes, (count, start, length) => {
@@ -72,6 +78,7 @@ class Timeline {
     this.since = section.dataset.since;
     this.until = section.dataset.until;
     this.request = 0;
+    this.loading = 0;
     section.querySelectorAll(".axis, .legend").forEach((part) => (part.hidden = false));
     this.observer = new IntersectionObserver((entries) => this.see(entries), { rootMargin: "200px" });
     this.lanes.forEach((lane) => this.observer.observe(lane));
@@ -104,7 +111,10 @@ class Timeline {
     for (const { target, isIntersecting } of entries) {
       this.visible[isIntersecting ? "add" : "delete"](target.dataset.type);
     }
-    this.load([...this.visible].filter((type) => !this.drawn.has(type)), {});
+    const missing = [...this.visible].filter((type) => !this.drawn.has(type));
+    if (missing.length) {
+      this.load(missing, {});
+    }
   }
 
   zoom(left, right) {
@@ -122,6 +132,7 @@ class Timeline {
     }
     types.forEach((type) => this.drawn.set(type, null));
     this.section.setAttribute("aria-busy", "true");
+    this.loading += 1;
     await Promise.all(
       batches.map(async (batch) => {
         const query = this.parameters(part);
@@ -137,8 +148,11 @@ class Timeline {
         }
       }),
     );
-    this.section.removeAttribute("aria-busy");
-    this.section.dataset.loads = String(Number(this.section.dataset.loads || 0) + 1);
+    this.loading -= 1;
+    if (!this.loading) {
+      this.section.removeAttribute("aria-busy");
+      this.section.dataset.loads = String(Number(this.section.dataset.loads || 0) + 1);
+    }
   }
 
   show(found) {
