@@ -6,11 +6,13 @@ from typing import Any, TypeVar
 from django.http import HttpRequest
 
 from cdb_rest.api.errors import STATUS_OF
+from cdb_rest.api.writes import CommentInput
 from cdb_rest.domain.errors import CdbError, InvalidInputError
-from cdb_rest.domain.names import COMMENT_LENGTH, TEXT_LENGTH
+from cdb_rest.domain.names import TEXT_LENGTH
 from cdb_rest.domain.origin import Origin
 from cdb_rest.identity.authentication import principal_of
 from cdb_rest.models import GlobalTagChange
+from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.services.preconditions import if_unchanged
 
@@ -18,12 +20,9 @@ Result = TypeVar("Result")
 
 
 def origin_of(request: HttpRequest) -> Origin:
-    """The origin of the write that a form asks for, with its `comment`. Raises `InvalidInputError` if it is too long."""
+    """The origin of the write that a form asks for, with its `comment`. Raises `InvalidInputError` as for the API."""
     principal = principal_of(request.META)
-    comment = request.POST.get("comment", "").strip()
-    if len(comment) > COMMENT_LENGTH:
-        message = f"A comment has at most {COMMENT_LENGTH} characters."
-        raise InvalidInputError(message, {"comment": [message]})
+    comment = read_value({"comment": request.POST.get("comment", "").strip()}, CommentInput)["comment"]
     return Origin(principal.name[:TEXT_LENGTH], comment, principal)
 
 

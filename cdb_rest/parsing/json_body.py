@@ -22,6 +22,12 @@ class TooComplexError(ParseError):
     """The body has more values, or is nested more deeply, than any valid request of its route."""
 
 
+def limit_of_rows() -> int:
+    """The maximum number of values of a body with rows."""
+    most_rows: int = settings.CDB_MAX_BULK_ROWS
+    return max(VALUES, VALUES_OF_A_ROW * most_rows)
+
+
 class JSONParser(BaseParser):
     """A parser of UTF-8 JSON. Raises `ParseError` for other bodies. Of equal keys in an object, the last one counts.
 
@@ -40,16 +46,21 @@ class JSONParser(BaseParser):
         view = (parser_context or {}).get("view")
         limit = VALUES + VALUES_OF_A_MOMENT * getattr(view, "max_moments", 0)
         if getattr(view, "takes_rows", False):
-            limit = max(VALUES, VALUES_OF_A_ROW * settings.CDB_MAX_BULK_ROWS)
-        if sum(map(content.count, (b",", b"[", b"{"))) > limit:
-            raise TooComplexError(f"The body has too many values; this request needs no more than {limit}.")
-        try:
-            value = orjson.loads(content)
-        except orjson.JSONDecodeError as error:
-            raise ParseError(f"The body is not valid JSON: {error}.") from error
-        if _is_deep(value):
-            raise TooComplexError(f"The body is nested too deeply; at most {LEVELS} levels are accepted.")
-        return value
+            limit = limit_of_rows()
+        return parse_limited(content, limit)
+
+
+def parse_limited(content: bytes, limit: int) -> Any:
+    """The value of a JSON text with at most `limit` values and `LEVELS` levels. Raises `ParseError`."""
+    if sum(map(content.count, (b",", b"[", b"{"))) > limit:
+        raise TooComplexError(f"The body has too many values; this request needs no more than {limit}.")
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise ParseError(f"The body is not valid JSON: {error}.") from error
+    if _is_deep(value):
+        raise TooComplexError(f"The body is nested too deeply; at most {LEVELS} levels are accepted.")
+    return value
 
 
 def _is_deep(value: Any) -> bool:

@@ -2,16 +2,20 @@
 
 import csv
 import io
+from itertools import islice
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from rest_framework.exceptions import ParseError
 
 from cdb_rest.api.inputs import InsertInput, read_rows
 from cdb_rest.api.plans import insertion_document
 from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError
 from cdb_rest.models import GlobalTag, PayloadType
+from cdb_rest.parsing.json_body import limit_of_rows, parse_limited
 from cdb_rest.parsing.parameters import parse_moment_text, parse_number
 from cdb_rest.services.insertion import insert_payloads
 from cdb_web.page import form_page, show
@@ -62,6 +66,8 @@ def _preview(request: HttpRequest, name: str) -> dict[str, Any]:
 
 
 def _validated(rows: list[Any], name: str) -> list[dict[str, Any]]:
+    if not rows:
+        raise InvalidInputError("There are no rows.")
     with_tag = [row | {"global_tag": name} if isinstance(row, dict) else row for row in rows]
     found = read_rows(with_tag, InsertInput, strict=True)
     for row in found:
@@ -89,18 +95,21 @@ def _rows(request: HttpRequest) -> list[Any]:
         text = file.read().decode()
     except UnicodeDecodeError as error:
         raise InvalidInputError("The file is not a text in UTF-8.") from error
-    is_json = text.lstrip().startswith("[")
-    rows = _parsed(text) if is_json else [_from_csv(row) for row in csv.DictReader(io.StringIO(text))]
-    if not rows:
-        raise InvalidInputError("The file has no rows.")
-    return rows
+    if text.lstrip().startswith("["):
+        return _parsed(text)
+    # One more row than is accepted, so that there is an error.
+    lines = islice(csv.DictReader(io.StringIO(text)), settings.CDB_MAX_BULK_ROWS + 1)
+    try:
+        return [_from_csv(row) for row in lines]
+    except csv.Error as error:
+        raise InvalidInputError(f"The file is not valid CSV: {error}.") from error
 
 
 def _parsed(text: str) -> list[Any]:
     try:
-        rows = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise InvalidInputError(f"The rows are not valid JSON: {error}.") from error
+        rows = parse_limited(text.encode(errors="surrogatepass"), limit_of_rows())
+    except ParseError as error:
+        raise InvalidInputError(str(error.detail)) from error
     if not isinstance(rows, list):
         raise InvalidInputError("The rows must be a JSON array.")
     return rows

@@ -3,8 +3,10 @@
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError
+from cdb_rest.api.inputs import NameInput
+from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError
 from cdb_rest.models import GlobalTag, GlobalTagStatus
+from cdb_rest.parsing.fields import read_value
 from cdb_rest.services.global_tags import change_status, clone_global_tag
 from cdb_rest.services.reverting import revert_global_tag
 from cdb_web.page import form_page, show
@@ -28,9 +30,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
     try:
         origin = origin_of(request)
         if request.POST.get("action") == "clone":
-            target = request.POST.get("target", "").strip()
-            if not target:
-                raise InvalidInputError("The copy needs a name.")
+            target = read_value({"name": request.POST.get("target", "").strip()}, NameInput)["name"]
             shown = clone_global_tag(source=name, target=target, origin=origin).name
         else:
             check_confirmed(request, name)

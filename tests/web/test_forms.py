@@ -70,6 +70,7 @@ def test_a_preview_of_an_earlier_state_is_refused(forms, api, tag):
     forms.send("/tags/tag/insert", page, hidden, 303)
 
 
+ROW_OF_A_FILE = {"payload_type": "Gain", "payload_url": "u", "checksum": "", "since": [9, 0], "until": "next"}
 JSON_FILE = [
     {"payload_type": "Gain", "payload_url": f"url{major}", "checksum": "", "since": [major, 0], "until": "next"}
     for major in (2, 3)
@@ -95,14 +96,18 @@ def test_many_rows_come_from_a_file(forms, tag, content):
         (ROW | {"until": "soon"}, 400, "until"),
         (ROW | {"payload_type": "none"}, 404, "There is no payload type none."),
         (ROW | {"size": "many"}, 400, "size"),
-        (ROW | {"comment": "x" * 2000}, 400, "A comment has at most"),
+        (ROW | {"comment": "x" * 2000}, 400, "comment: Ensure this field has no more than 1000"),
         ({"file": "[1]"}, 400, "non_field_errors"),
         ({"file": "[{"}, 400, "not valid JSON"),
         ({"file": b"\xff\xfe"}, 400, "not a text in UTF-8"),
         ({"file": "a,b\n1,2\n"}, 400, "is missing"),
         ({"file": ""}, 400, ""),
         ({"rows": "{}", "planned": "1"}, 400, "must be a JSON array"),
-        ({"rows": "[]", "planned": "x"}, 400, "planned"),
+        ({"rows": json.dumps([ROW_OF_A_FILE]), "planned": "x"}, 400, "planned"),
+        ({"rows": "[]", "planned": "1"}, 400, "There are no rows."),
+        ({"rows": f"[{'[' * 20}{']' * 20}]", "planned": "1"}, 400, "nested too deeply"),
+        ({"file": "payload_type,payload_url\nGain," + "x" * 200_000}, 400, "not valid CSV"),
+        (ROW | {"comment": "a\0b"}, 400, "comment: Null characters"),
     ],
 )
 def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
@@ -134,6 +139,14 @@ def test_clone_lock_and_freeze(forms, tag):
     assert GlobalTag.objects.get(name="tag").status.name == "frozen"
     found = forms.send(path, page, {"action": "status", "status": "unlocked", "confirm": "tag"}, 409).content.decode()
     assert 'role="alert"' in found
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "a\0b", "a\nb", "x" * 81])
+def test_a_clone_needs_a_name_that_has_a_page(forms, tag, name):
+    page = forms.open("/tags/tag/manage")
+    found = forms.send("/tags/tag/manage", page, {"action": "clone", "target": name}, 400).content.decode()
+    assert 'role="alert"' in found and "name: " in found
+    assert GlobalTag.objects.count() == 1
 
 
 def test_a_tag_is_reverted_after_a_preview(forms, api, tag):
