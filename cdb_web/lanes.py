@@ -17,7 +17,7 @@ from cdb_rest.analysis.contents import ListVersion, interval_between
 from cdb_rest.analysis.difference import Comparison, differences
 from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments
 from cdb_rest.connections.reads import fetch_all
-from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
+from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_rest.services.export import window_values
 from cdb_web.axis import Axis
 
@@ -52,7 +52,7 @@ class Lane(NamedTuple):
 def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Interval | None:
     """The part of the window from the first start of a row to the last start or end, None if no row starts there.
 
-    If the last rows are open, the part has some space for them.
+    A last start is in the part, so the part is never empty.
     """
     parameters = window_values(window) | {
         "lists": [one.id for one in lists],
@@ -62,9 +62,29 @@ def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Inter
     if first is None:
         return None
     start, stop = Moment.from_combined(first), Moment.from_combined(max(last, end or 0))
+    if end is None or last >= end:
+        stop = _moment(stop.major, stop.minor + 1)
+    return Interval(start, min(window.end, stop))
+
+
+def with_space(part: Interval, window: Interval = EVERYTHING) -> Interval:
+    """The extent of a window with some space after it, for open rows, and before it, unless the window is everything.
+
+    A gap at an end of the window reaches the extent, so the space shows it.
+    """
+    start, stop = part.start, part.end
     if start.major == stop.major:
-        return Interval(start, min(window.end, Moment(stop.major, stop.minor + (stop.minor - start.minor) // 20 + 1)))
-    return Interval(start, min(window.end, Moment(stop.major + (stop.major - start.major) // 20 + 1, 0)))
+        space = (stop.minor - start.minor) // 20 + 1
+        before, after = Moment(start.major, max(start.minor - space, 0)), _moment(stop.major, stop.minor + space)
+    else:
+        space = (stop.major - start.major) // 20 + 1
+        before, after = Moment(max(start.major - space, 0), 0), Moment(stop.major + space, 0)
+    return Interval(start if window == EVERYTHING else max(before, window.start), min(after, window.end))
+
+
+def _moment(major: int, minor: int) -> Moment:
+    """A moment whose minor number may be too large: then the next major number begins."""
+    return Moment(major + 1, 0) if minor > OPEN else Moment(major, minor)
 
 
 def lane(payload_list: ListVersion, axis: Axis) -> Lane:

@@ -1,5 +1,5 @@
--- The earliest start of a row of payload lists in a window, the latest one, and the latest end in the window of the last rows of the
--- lists, as combined moments; null if there is none.
+-- The earliest start of a row of payload lists in a window, the latest one, and the latest end before the window's end of the lists'
+-- last rows, as combined moments; null if there is none. The last row of a list may start before the window, and end in it.
 -- Parameters: lists bigint[], versions integer[]: the lists, and their versions, null for the present; since, until numeric: the window;
 --   inclusive boolean: whether ends are inclusive.
 -- Expected plan: for each list two Index Only Scans of payload_iov_lookup that stop at the first row.
@@ -29,7 +29,7 @@ LEFT JOIN LATERAL (
         SELECT comb_iov, cdb_end(major_iov_end, minor_iov_end, %(inclusive)s) AS finish
         FROM "PayloadIOV"
         WHERE payload_list_id = list.id AND (list.version IS NULL OR added_in <= list.version)
-            AND comb_iov >= %(since)s AND comb_iov < %(until)s
+            AND comb_iov < %(until)s
         ORDER BY comb_iov DESC NULLS LAST
         LIMIT 1
     )
@@ -38,7 +38,7 @@ LEFT JOIN LATERAL (
         SELECT comb_iov, cdb_end(major_iov_end, minor_iov_end, %(inclusive)s)
         FROM "PayloadIOVHistory"
         WHERE list.version IS NOT NULL AND payload_list_id = list.id AND row_start IS NULL
-            AND added_in <= list.version AND removed_in > list.version AND comb_iov >= %(since)s AND comb_iov < %(until)s
+            AND added_in <= list.version AND removed_in > list.version AND comb_iov < %(until)s
         ORDER BY comb_iov DESC NULLS LAST
         LIMIT 1
     )

@@ -1,7 +1,6 @@
 """The data of a timeline: lanes of pixels, and the rows at a pixel."""
 
 from collections.abc import Sequence
-from itertools import islice
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
@@ -11,10 +10,10 @@ from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError
 from cdb_rest.domain.moment import OPEN, Interval
 from cdb_rest.parsing.parameters import parse_moment_text
 from cdb_rest.services.export import Selection, find_source
-from cdb_rest.services.validity import valid_rows
 from cdb_web import inputs
 from cdb_web.axis import Axis
-from cdb_web.lanes import EVERYTHING, differing, extent, lane
+from cdb_web.iov_rows import read_rows
+from cdb_web.lanes import EVERYTHING, differing, extent, lane, with_space
 from cdb_web.page import page, show
 from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
 
@@ -80,15 +79,14 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
     window = Interval(start, end if end > start else axis.part(pixel / axis.width, (pixel + 1) / axis.width).window.end)
     source = find_source(Selection(name, inputs.text(query, "type"), window, inputs.revision(query)))
-    found = list(islice(valid_rows(source, window), MAX_ROWS + 1))
+    found = read_rows(source, window, MAX_ROWS)
     return show(
         request,
         "rows.html",
         {
             "name": name,
             "payload_type": query["type"],
-            "rows": [row for row in found[:MAX_ROWS] if not row.part.is_empty],
-            "has_more": len(found) > MAX_ROWS,
+            "rows": found,
             "window": window,
             "rev": inputs.text(query, "rev"),
         },
@@ -110,15 +108,19 @@ def axis_of(query: QueryDict, contents: Contents) -> Axis:
     """The axis that a query string asks for. Raises `InvalidInputError`."""
     width = _number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH)
     lists = [one[0] for one in contents.lists.values()]
-    window = inputs.window(query) or extent(lists) or EVERYTHING
-    axis = Axis.of(window, width)
+    axis = Axis.of(inputs.window(query) or _used(lists, EVERYTHING), width)
     if "left" in query or "right" in query:
         axis = axis.part(_share(query, "left", 0), _share(query, "right", 1))
     if axis.major is not None and (axis.first, axis.last) == (0, OPEN + 1):
         # Of the 2^63 minor numbers of a major number, only a few are in use.
-        used = extent(lists, axis.window)
-        axis = Axis.of(used, width) if used else axis
+        axis = Axis.of(_used(lists, axis.window), width)
     return axis
+
+
+def _used(lists: Sequence[ListVersion], window: Interval) -> Interval:
+    """The part of a window in which rows start or end, with some space, or all of it if no row starts there."""
+    found = extent(lists, window)
+    return window if found is None else with_space(found, window)
 
 
 def _number(query: QueryDict, name: str, least: int, most: int, default: int = 0) -> int:

@@ -1,0 +1,36 @@
+"""Rows of a payload list with the gaps between them, for the tables of pages."""
+
+from itertools import islice, takewhile
+from typing import NamedTuple
+
+from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.services.export import Source
+from cdb_rest.services.validity import ValidRow, valid_rows
+
+
+class Rows(NamedTuple):
+    """The first rows that are valid somewhere in a window.
+
+    - `leading`: the gap before the first row, None if there is none. If there are no rows, it is the window.
+    - `pairs`: each row with the gap after it, or None. The rows are not cut at the end of the window.
+    - `following`: the start of the next row in the window, None if there is none.
+    """
+
+    leading: Interval | None
+    pairs: list[tuple[ValidRow, Interval | None]]
+    following: Moment | None
+
+
+def read_rows(source: Source, window: Interval, most: int) -> Rows:
+    """At most `most` rows of one payload type. Raises the errors of `valid_rows`."""
+    # They are read beyond the window, to know where the last one ends. Rows are streamed, so the rest is not read.
+    rows = list(islice(valid_rows(source, Interval(window.start, AFTER_ALL)), most + 1))
+    found = list(takewhile(lambda row: row.part.start < window.end, rows))
+    following = found[most].part.start if len(found) > most else None
+    ends = [*(row.part.start for row in rows[1:]), AFTER_ALL]
+    pairs = [(row, _gap(row.part.end, end)) for row, end in zip(found[:most], ends, strict=False)]
+    return Rows(_gap(window.start, found[0].part.start) if found else window, pairs, following)
+
+
+def _gap(start: Moment, end: Moment) -> Interval | None:
+    return Interval(start, end) if start < end else None
