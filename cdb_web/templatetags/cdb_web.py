@@ -82,7 +82,7 @@ def query(context: dict[str, Any], **changes: Any) -> str:
 def curl(context: dict[str, Any], *path: Any, **parameters: Any) -> SafeString:
     """The command that gets the same data from the API, at a path of these parts; parameters without a value are left out."""
     request: HttpRequest = context["request"]
-    given = {name: value for name, value in parameters.items() if value not in (None, "", False)}
+    given = {name: value for name, value in parameters.items() if value is not None and value != ""}
     tail = f"?{urlencode(given, safe=',')}" if given else ""
     parts = "/".join(quote(str(part), safe="") for part in path)
     address = f"{request.scheme}://{request.get_host()}/api/cdb_rest/{parts}{tail}"

@@ -17,10 +17,11 @@ def payloads(request: HttpRequest) -> HttpResponse:
     """The uses of payloads with a URL, a beginning of the URL, or a checksum, also in the past if `removed`."""
     query = request.GET
     kind, value = query.get("by", "payload_url"), inputs.text(query, "value")
+    with_removed = "removed" in query
     kind = kind if kind in KINDS else "payload_url"
-    values: dict[str, object] = {"by": kind, "value": value, "kinds": KINDS, "removed": "removed" in query}
+    values: dict[str, object] = {"by": kind, "value": value, "kinds": KINDS, "removed": 1 if with_removed else None}
     if value:
         payload = Payload(*(value if one == kind else None for one in KINDS))
-        rows = list(islice(uses(payload, with_removed="removed" in query), MAX_SHOWN + 1))
+        rows = list(islice(uses(payload, with_removed=with_removed), MAX_SHOWN + 1))
         values |= {"rows": rows[:MAX_SHOWN], "has_more": len(rows) > MAX_SHOWN, "max_shown": MAX_SHOWN}
     return show(request, "payloads.html", values)

@@ -25,7 +25,7 @@ def tag(request: HttpRequest, name: str) -> HttpResponse:
         {
             "name": name,
             "tag": GlobalTag.objects.select_related("status").filter(name=name).first(),
-            "rev": "" if as_of is None else as_of.revision,
+            "rev": inputs.text(request.GET, "rev"),
             "change": shown.order_by("-number").first(),
             "newest": changes.order_by("-number").values_list("revision", flat=True).first(),
             "lists": [(payload_type, lists[0], names.get(lists[0].id)) for payload_type, lists in found.lists.items()],
