@@ -1,24 +1,43 @@
 """The routes of the pages, relative to the root of the service. Each path also works with a slash at its end."""
 
 from django.http import HttpRequest, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, register_converter
 from django.views.decorators.csrf import csrf_exempt
 
 from cdb_web.page import View
 from cdb_web.views import changes, compare, coverage, home, insert, manage, payload_list, payloads, tag, tags, timeline
 
+
+class NameConverter:
+    """A name as a segment of a path. Servers decode %2F before routing, so a slash, which names of an adopted database may have,
+    is encoded twice.
+    """
+
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> str:
+        """The name for a segment."""
+        return value.replace("%2F", "/")
+
+    def to_url(self, name: str) -> str:
+        """The segment for a name."""
+        return name.replace("/", "%2F")
+
+
+register_converter(NameConverter, "name")
+
 ROUTES: list[tuple[str, View, str]] = [
     ("tags", tags.tags, "tags"),
-    ("tags/<str:name>", tag.tag, "tag"),
-    ("tags/<str:name>/lanes", timeline.lanes, "lanes"),
-    ("tags/<str:name>/rows", timeline.rows, "rows"),
-    ("tags/<str:name>/lists/<str:payload_type>", payload_list.payload_list, "list"),
-    ("tags/<str:name>/history", changes.history, "history"),
-    ("tags/<str:name>/history/<int:revision>", changes.change, "change"),
-    ("tags/<str:name>/insert", insert.insert, "insert"),
-    ("tags/<str:name>/manage", manage.manage, "manage"),
-    ("tags/<str:name>/revert/<int:revision>", manage.revert, "revert"),
-    ("tags/<str:name>/coverage", coverage.coverage, "coverage"),
+    ("tags/<name:name>", tag.tag, "tag"),
+    ("tags/<name:name>/lanes", timeline.lanes, "lanes"),
+    ("tags/<name:name>/rows", timeline.rows, "rows"),
+    ("tags/<name:name>/lists/<name:payload_type>", payload_list.payload_list, "list"),
+    ("tags/<name:name>/history", changes.history, "history"),
+    ("tags/<name:name>/history/<int:revision>", changes.change, "change"),
+    ("tags/<name:name>/insert", insert.insert, "insert"),
+    ("tags/<name:name>/manage", manage.manage, "manage"),
+    ("tags/<name:name>/revert/<int:revision>", manage.revert, "revert"),
+    ("tags/<name:name>/coverage", coverage.coverage, "coverage"),
     ("compare", compare.compare, "compare"),
     ("payloads", payloads.payloads, "payloads"),
 ]
