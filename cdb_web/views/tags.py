@@ -3,6 +3,7 @@
 from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
+from django.utils.cache import patch_vary_headers
 
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_web import inputs
@@ -41,7 +42,10 @@ def tags(request: HttpRequest) -> HttpResponse:
         "page": Paginator(found, PAGE_SIZE).get_page(query.get("page")),
         "statuses": GlobalTagStatus.objects.order_by("name").values_list("name", flat=True),
     }
-    return show(request, "tags_table.html" if is_partial(request) else "tags.html", values)
+    response = show(request, "tags_table.html" if is_partial(request) else "tags.html", values)
+    # Otherwise the Back button of a browser may show the part from its cache instead of the page.
+    patch_vary_headers(response, ["HX-Request"])
+    return response
 
 
 def _next_sort(column: str, sort: str) -> str:

@@ -166,128 +166,6 @@ def test_the_coverage_is_by_default_that_up_to_the_last_end(browser, build):
     assert "No gaps" in browser.get("/tags/tag/coverage")
 
 
-def cells_of(page):
-    """The texts of the cells of each row of a table."""
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page.split("<tbody>")[1], re.DOTALL)
-    return [[re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in rows]
-
-
-@pytest.fixture
-def with_gap(build):
-    """A payload list with a gap from 3, 7 to 3, 9; its IOVs end at 5, 0."""
-    gain = build.list(build.tag("tag"), "Gain")
-    for url, since, until in (("a", (2, 0), (3, 7)), ("b", (3, 9), (4, 0)), ("c", (4, 0), (5, 0))):
-        build.iov(gain, since, until, url=url)
-
-
-def test_the_rows_at_a_pixel_have_their_ends_and_the_gaps(browser, with_gap):
-    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=2,0&until=4,0&width=2&x=1")) == [
-        ["a", "2, 0", "3, 7"],
-        ["gap", "3, 7", "3, 9"],
-        ["b", "3, 9", "4, 0"],
-    ]
-    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=2,0&until=6,0&width=4&x=3")) == [
-        ["gap", "5, 0", "6, 0"]
-    ]
-    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=2,0&until=6,0&width=4&x=0"))[0] == ["a", "2, 0", "3, 7"]
-
-
-def test_the_table_of_a_window_does_not_cut_ends_and_has_all_gaps(browser, with_gap):
-    found = [row[:3] for row in cells_of(browser.get("/tags/tag/lists/Gain?since=3,0&until=3,10"))]
-    assert found == [["2, 0", "3, 7", "a"], ["3, 7", "3, 9", "gap"], ["3, 9", "4, 0", "b"]]
-    assert cells_of(browser.get("/tags/tag/lists/Gain?since=7,0&until=8,0")) == [["7, 0", "8, 0", "gap"]]
-
-
-def test_a_gap_at_the_beginning_of_a_major_number_is_in_its_lane(browser, with_gap):
-    found = Client().get("/tags/tag/lanes?type=Gain&since=3,0&until=4,0&width=10").json()
-    assert (found["since"], found["lanes"]["Gain"]["states"][0]) == ("3,8", "g")
-
-
-def test_a_gap_at_the_end_of_a_major_number_is_in_its_lane(browser, build):
-    tag = build.tag("tag")
-    build.iov(build.list(tag, "A"), (2, 0), (3, 50))
-    build.iov(build.list(tag, "B"), (3, 1), (9, 0))
-    found = Client().get("/tags/tag/lanes?type=A&since=3,0&until=4,0&width=60").json()
-    assert found["lanes"]["A"]["states"][-1] == "g"
-
-
-def test_the_coverage_is_by_default_that_up_to_the_last_end(browser, build):
-    build.iov(build.list(build.tag("tag"), "Gain"), (2, 0), (50, 0))
-    assert "No gaps" in browser.get("/tags/tag/coverage")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/?tag=tag&major=0",
-        *(f"/payloads?by={kind}&value=x&removed=1" for kind in ("payload_url", "url_prefix", "checksum")),
-        "/compare?a=tag&rev_a=1&since=0,0&until=9,0",
-        "/tags/tag/lists/Gain?since=0,0",
-    ],
-)
-def test_the_command_of_a_page_is_valid_and_complete(browser, tag, path):
-    [command] = re.findall(r"curl &#x27;http://testserver(/.*?)&#x27;", browser.get(path))
-    response = Client().get(unescape(command))
-    assert response.status_code == 200, response.content
-    assert all(word in command for word in re.findall(r"removed=1|since=0,0|until=9,0", path))
-    assert "majorIOV=0&amp;minorIOV=0" in command or "major" not in path
-
-
-def test_a_lookup_in_the_past_leads_to_lists_of_the_past(browser, api, tag):
-    insert(api, "later", [7, 0])
-    assert 'href="/tags/tag/lists/Gain?since=1,0&amp;rev=2"' in browser.get("/?tag=tag&major=6&rev=2")
-
-
-def cells_of(page):
-    """The texts of the cells of each row of a table."""
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", page.split("<tbody>")[1], re.DOTALL)
-    return [[re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in rows]
-
-
-@pytest.fixture
-def with_gap(build):
-    """A payload list with a gap from 3, 7 to 3, 9; its IOVs end at 5, 0."""
-    gain = build.list(build.tag("tag"), "Gain")
-    for url, since, until in (("a", (2, 0), (3, 7)), ("b", (3, 9), (4, 0)), ("c", (4, 0), (5, 0))):
-        build.iov(gain, since, until, url=url)
-
-
-def test_the_rows_at_a_pixel_have_their_ends_and_the_gaps(browser, with_gap):
-    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=2,0&until=4,0&width=2&x=1")) == [
-        ["a", "2, 0", "3, 7"],
-        ["gap", "3, 7", "3, 9"],
-        ["b", "3, 9", "4, 0"],
-    ]
-    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=2,0&until=6,0&width=4&x=3")) == [
-        ["gap", "5, 0", "6, 0"]
-    ]
-    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=2,0&until=6,0&width=4&x=0"))[0] == ["a", "2, 0", "3, 7"]
-
-
-def test_the_table_of_a_window_does_not_cut_ends_and_has_all_gaps(browser, with_gap):
-    found = [row[:3] for row in cells_of(browser.get("/tags/tag/lists/Gain?since=3,0&until=3,10"))]
-    assert found == [["2, 0", "3, 7", "a"], ["3, 7", "3, 9", "gap"], ["3, 9", "4, 0", "b"]]
-    assert cells_of(browser.get("/tags/tag/lists/Gain?since=7,0&until=8,0")) == [["7, 0", "8, 0", "gap"]]
-
-
-def test_a_gap_at_the_beginning_of_a_major_number_is_in_its_lane(browser, with_gap):
-    found = Client().get("/tags/tag/lanes?type=Gain&since=3,0&until=4,0&width=10").json()
-    assert (found["since"], found["lanes"]["Gain"]["states"][0]) == ("3,8", "g")
-
-
-def test_a_gap_at_the_end_of_a_major_number_is_in_its_lane(browser, build):
-    tag = build.tag("tag")
-    build.iov(build.list(tag, "A"), (2, 0), (3, 50))
-    build.iov(build.list(tag, "B"), (3, 1), (9, 0))
-    found = Client().get("/tags/tag/lanes?type=A&since=3,0&until=4,0&width=60").json()
-    assert found["lanes"]["A"]["states"][-1] == "g"
-
-
-def test_the_coverage_is_by_default_that_up_to_the_last_end(browser, build):
-    build.iov(build.list(build.tag("tag"), "Gain"), (2, 0), (50, 0))
-    assert "No gaps" in browser.get("/tags/tag/coverage")
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -328,7 +206,9 @@ def test_the_list_of_tags_is_filtered_and_sorted(browser, build):
         f"tag{9 - n:02}" for n in range(10)
     ]
     assert re.findall(r'/tags/(tag\d\d)"', browser.get("/tags?q=G07")) == ["tag07"]
-    part = Client(headers={"HX-Request": "true"}).get("/tags?q=tag07").content.decode()
+    response = Client(headers={"HX-Request": "true"}).get("/tags?q=tag07")
+    assert "HX-Request" in response["Vary"]
+    part = response.content.decode()
     assert "tag07" in part and "<html" not in part
 
 
