@@ -44,8 +44,14 @@ def _compare(values: dict[str, str], has_type: bool) -> dict[str, object]:
     )
     comparison = scope.read()
     if has_type:
-        lines = b"".join(difference_lines(comparison)).splitlines()
-        return {"rows": [orjson.loads(line) for line in lines[:MAX_SHOWN]], "count": len(lines)}
+        count, rest = 0, b""
+        shown: list[bytes] = []
+        for chunk in difference_lines(comparison):
+            count += chunk.count(b"\n")
+            if len(shown) < MAX_SHOWN:
+                *lines, rest = (rest + chunk).split(b"\n")
+                shown += lines
+        return {"rows": [orjson.loads(line) for line in shown[:MAX_SHOWN]], "count": count}
     types = [one for batch in summaries(comparison) for one in batch]
     found = AffectedIntervals()
     for batch in differences(comparison):
