@@ -111,16 +111,30 @@ class Timeline {
     for (const { target, isIntersecting } of entries) {
       this.visible[isIntersecting ? "add" : "delete"](target.dataset.type);
     }
+    this.loadMissing();
+  }
+
+  // The window is known only after a zoom, so lanes that become visible during one wait for its end.
+  loadMissing() {
     const missing = [...this.visible].filter((type) => !this.drawn.has(type));
-    if (missing.length) {
+    if (!this.zooming && missing.length) {
       this.load(missing, {});
     }
   }
 
-  zoom(left, right) {
+  async zoom(left, right) {
     this.drawn.clear();
     this.request += 1;
-    return this.load([...this.visible], { left, right });
+    const request = this.request;
+    this.zooming = true;
+    try {
+      await this.load([...this.visible], { left, right });
+    } finally {
+      if (request === this.request) {
+        this.zooming = false;
+        this.loadMissing();
+      }
+    }
   }
 
   // Loads lanes of the present window, or of a part of it, which then is the window.
