@@ -10,8 +10,6 @@ from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Moment
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
 
-# Forms send parameters that were left empty.
-
 
 def text(query: Mapping[str, str], name: str) -> str:
     """A parameter without spaces around it; empty if it is missing."""
