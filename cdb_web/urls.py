@@ -5,7 +5,20 @@ from django.urls import URLPattern, path, register_converter
 from django.views.decorators.csrf import csrf_exempt
 
 from cdb_web.page import View
-from cdb_web.views import changes, compare, coverage, home, insert, manage, payload_list, payloads, tag, tags, timeline
+from cdb_web.views import (
+    changes,
+    compare,
+    coverage,
+    home,
+    insert,
+    manage,
+    payload_list,
+    payloads,
+    tag,
+    tags,
+    timeline,
+    why,
+)
 
 
 class NameConverter:
@@ -32,6 +45,7 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<name:name>/lanes", timeline.lanes, "lanes"),
     ("tags/<name:name>/rows", timeline.rows, "rows"),
     ("tags/<name:name>/lists/<name:payload_type>", payload_list.payload_list, "list"),
+    ("tags/<name:name>/why", why.why, "why"),
     ("tags/<name:name>/history", changes.history, "history"),
     ("tags/<name:name>/history/<int:revision>", changes.change, "change"),
     ("tags/<name:name>/insert", insert.insert, "insert"),

@@ -13,6 +13,7 @@ PAGES = [
     "/tags",
     "/tags/tiny",
     "/tags/tiny/lists/Pixel_Alignment",
+    "/tags/tiny/why?type=Pixel_Alignment&at=5,0",
     "/tags/tiny/history",
     "/tags/tiny/history/1",
     "/tags/tiny/coverage",

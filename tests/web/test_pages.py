@@ -52,6 +52,7 @@ def paths_of(name, payload_type, url):
         f"/tags/{tag}?rev=1",
         f"/tags/{tag}/rows?type={kind}&x=100",
         f"/tags/{tag}/lists/{kind}",
+        f"/tags/{tag}/why?type={kind}&at=5,0",
         f"/tags/{tag}/history",
         f"/tags/{tag}/history/1",
         f"/tags/{tag}/coverage",
@@ -281,3 +282,18 @@ def test_a_timeline_has_differences_and_a_marker(api, tag):
     same = Client().get(f"{path}&against={int(before) + 1}&at=10,0").json()
     assert same["marker"] is None and same["lanes"]["Gain"]["differs"] == "0" * 10
     assert Client().get(f"{path}&rev={before}").json()["lanes"]["Gain"]["changes"] == "0100000000"
+
+
+def test_the_reason_names_the_change_and_what_it_replaced(browser, api, tag):
+    insert(api, "later", [7, 0])
+    revision = api.get("globalTag/tag?light").headers["CDB-Revision"]
+    text = browser.get("/tags/tag/why?type=Gain&at=8,0")
+    assert f'/tags/tag/history/{revision}"' in text and re.findall(r"<code>(first|later)</code>", text) == [
+        "later",
+        "first",
+    ]
+    text = browser.get("/tags/tag/why?type=Gain&at=0,5")
+    assert "no IOV of the payload list starts" in text and "beginning of the recorded history" in text
+    browser.get("/tags/tag/why?type=Gain", 400)
+    browser.get("/tags/tag/why?type=none&at=1,0", 404)
+    assert 'why?type=Gain&amp;at=8,0">Why?</a>' in browser.get("/?tag=tag&major=8")

@@ -1,0 +1,49 @@
+"""The page that says why a payload is valid at a moment."""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from cdb_rest.analysis.explanation import explain
+from cdb_rest.domain.moment import Interval, Mode, Moment
+from cdb_rest.parsing.parameters import parse_moment_text
+from cdb_web import inputs
+from cdb_web.page import page, show
+
+REASONS = {
+    "valid": "This payload is valid at the moment.",
+    "ended": "No payload is valid: the IOV with the latest start has ended before the moment.",
+    "not_started": "No payload is valid: no IOV of the payload list starts at the moment or before.",
+    "no_payload_list": "No payload is valid: the tag has no payload list of this type.",
+}
+
+
+@page
+def why(request: HttpRequest, name: str) -> HttpResponse:
+    """The IOV of the payload type `type` at the moment `at`, the change that put it there, and what it replaced."""
+    query = request.GET
+    moment = parse_moment_text("at", inputs.text(query, "at"))
+    payload_type = inputs.text(query, "type")
+    _, [found] = explain(tags=[(name, inputs.revision(query))], moment=moment, payload_type=payload_type)
+    return show(
+        request,
+        "why.html",
+        {
+            "name": name,
+            "rev": inputs.text(query, "rev"),
+            "payload_type": payload_type,
+            "moment": moment,
+            "found": found,
+            "reason": REASONS[found.reason],
+            "rows": [
+                ("Now", found.row, _interval(found.row)),
+                ("Before this change", found.replaced, _interval(found.replaced)),
+            ],
+        },
+    )
+
+
+def _interval(row: dict[str, int] | None) -> Interval | None:
+    if row is None:
+        return None
+    start, end = Moment(row["major_iov"], row["minor_iov"]), Moment(row["major_iov_end"], row["minor_iov_end"])
+    return Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE))
