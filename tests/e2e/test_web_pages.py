@@ -210,3 +210,33 @@ def test_everything_but_the_drawing_works_without_javascript(tab):
     page.get_by_label("Name, author or description").fill("pat")
     page.get_by_role("button", name="Filter").click()
     expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, fresh, needs_packages):
+    """Writes are closed, so the form needs the session. The file is a form of several parts."""
+    served = fresh(command="serve", CDB_OPEN_WRITES="", CDB_WORKERS="2").start()
+    served.environment |= {"DJANGO_SUPERUSER_PASSWORD": "correct horse battery"}
+    served.manage("createsuperuser", "--noinput", "--username", "calibrator", "--email", "calibrator@example.org")
+    context = browser.new_context(base_url=f"http://127.0.0.1:{served.port}")
+    page = context.new_page()
+    page.goto("/tags/tiny/manage")
+    page.get_by_label("Name of the copy").fill("web-copy")
+    page.get_by_role("button", name="Clone").click()
+    expect(page.get_by_role("alert")).to_contain_text("needs the role")
+    page.get_by_role("link", name="Log in").click()
+    page.fill("#id_username", "calibrator")
+    page.fill("#id_password", "correct horse battery")
+    page.click("input[type=submit]")
+    expect(page.locator("header")).to_contain_text("calibrator")
+    page.get_by_label("Name of the copy").fill("web-copy")
+    page.get_by_role("button", name="Clone").click()
+    page.goto("/tags/web-copy/insert")
+    rows = "payload_type,payload_url,checksum,major_iov,minor_iov\nPixel_Alignment,web/1.root,c,8,0\n"
+    page.get_by_label("Or a file").set_input_files(
+        {"name": "rows.csv", "mimeType": "text/csv", "buffer": rows.encode()}
+    )
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Insert 1 payload").click()
+    expect(page.locator("main")).to_contain_text("web/1.root")
+    expect(page.locator(".facts")).to_contain_text("calibrator")
+    context.close()
