@@ -102,12 +102,16 @@ def lane(payload_list: ListVersion, axis: Axis) -> Lane:
 
 
 def differing(comparison: Comparison, axis: Axis) -> str:
-    """Whether the payloads differ somewhere at each pixel, 1 or 0, one character each. Raises `django.db.Error`."""
+    """Whether the payloads differ somewhere at each pixel, as `marked`. Raises `django.db.Error`."""
     found = [one for batch in differences(comparison) for one in batch]
-    intervals = [interval_between(one.since, one.until) for one in found]
-    starts, ends = ([axis.pixels(getattr(one, side)) for one in intervals] for side in ("start", "end"))
-    firsts = np.array([low for low, _ in starts], np.int64)
-    lasts = np.maximum(np.array([high for _, high in ends], np.int64), firsts + 1)
+    return marked([interval_between(one.since, one.until) for one in found], axis)
+
+
+def marked(intervals: Sequence[Interval], axis: Axis) -> str:
+    """Whether an interval is somewhere at each pixel, 1 or 0, one character each. Intervals outside of the window count at
+    its edges, and must not be given."""
+    firsts = np.array([axis.pixels(one.start)[0] for one in intervals], np.int64)
+    lasts = np.maximum(np.array([axis.pixels(one.end)[1] for one in intervals], np.int64), firsts + 1)
     return (_covered(axis.width, firsts, lasts).astype(np.uint8) + ord("0")).tobytes().decode()
 
 

@@ -7,12 +7,13 @@ from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseForbidden
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from cdb_rest.api.errors import handle
+from cdb_rest.api.views.index import prefers_html
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import NotPermittedError
@@ -67,10 +68,9 @@ def _guarded(view: View) -> View:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The page for a form without its CSRF token (`CSRF_FAILURE_VIEW`)."""
-    return error_page(
-        request, NotPermittedError(f"The form was not accepted ({reason}) Reload the page, and try again.")
-    )
+    """The response to a form without its CSRF token (`CSRF_FAILURE_VIEW`): a page for browsers, JSON for other clients."""
+    error = NotPermittedError(f"The form was not accepted ({reason}) Reload the page, and try again.")
+    return error_page(request, error) if prefers_html(request) else HttpResponseForbidden()
 
 
 def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, status: int = 200) -> HttpResponse:

@@ -13,12 +13,14 @@ from rest_framework.exceptions import ParseError
 
 from cdb_rest.api.inputs import InsertInput, read_rows
 from cdb_rest.api.plans import insertion_document
+from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError
 from cdb_rest.models import GlobalTag, PayloadType
 from cdb_rest.parsing.json_body import limit_of_rows, parse_limited
 from cdb_rest.parsing.parameters import parse_moment_text, parse_number
-from cdb_rest.services.insertion import insert_payloads
+from cdb_rest.services.insertion import Insertion, insert_payloads
 from cdb_web.page import form_page, show
+from cdb_web.plan_drawing import draw_plan
 from cdb_web.writes import as_previewed, newest_revision, origin_of, problem_of
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until", "comment")
@@ -62,7 +64,12 @@ def _preview(request: HttpRequest, name: str) -> dict[str, Any]:
     found = insert_payloads(rows=_validated(given, name), dry_run=True, origin=origin_of(request))
     plan = insertion_document(found, dry_run=True)
     return {"plan": plan["rows"][:MAX_SHOWN], "detail": plan["detail"], "count": len(given), "planned": planned,
-            "rows": orjson.dumps(given).decode()}  # fmt: skip
+            "rows": orjson.dumps(given).decode()} | _drawing(name, found)  # fmt: skip
+
+
+def _drawing(name: str, found: Insertion) -> dict[str, Any]:
+    with snapshot():
+        return draw_plan(name, found.placements)
 
 
 def _validated(rows: list[Any], name: str) -> list[dict[str, Any]]:

@@ -81,6 +81,22 @@ Gain,url3,,3,0,,
 """
 
 
+def test_a_preview_is_drawn(forms, tag):
+    page, _ = forms.preview("/tags/tag/insert", ROW)
+    [(states, changes, added, removed)] = re.findall(
+        r'data-states="(\w+)" data-changes="(\w+)" data-added="(\w+)" data-removed="(\w+)"', page
+    )
+    # The window is a little larger than the interval from 5,0 up to 6,0, in which the first IOV loses a part.
+    assert set(states) == {"v"} and set(changes) == {"0"}
+    assert re.fullmatch("0+1+0+", added) and added == removed
+    page, _ = forms.preview("/tags/tag/insert", ROW | {"until": "next"})
+    [(added, removed)] = re.findall(r'data-added="(\w+)" data-removed="(\w+)"', page)
+    assert re.fullmatch("0+1+", added)
+    page, _ = forms.preview("/tags/tag/insert", ROW | {"since": "0,0", "until": "open"})
+    [(added, removed)] = re.findall(r'data-added="(\w+)" data-removed="(\w+)"', page)
+    assert set(added) == {"1"} and re.fullmatch("0+1+", removed)
+
+
 @pytest.mark.parametrize("content", [json.dumps(JSON_FILE), CSV_FILE], ids=["json", "csv"])
 def test_many_rows_come_from_a_file(forms, tag, content):
     page, hidden = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", content.encode())})

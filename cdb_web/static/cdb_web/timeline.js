@@ -8,7 +8,7 @@ const HEIGHT = 22;
 function colors() {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(name).trim();
-  return { valid: color("--lane-valid"), change: color("--lane-change"), gap: color("--lane-gap"), differs: color("--lane-differs"), text: color("--pico-color") };
+  return { valid: color("--lane-valid"), change: color("--lane-change"), gap: color("--lane-gap"), differs: color("--lane-differs"), added: color("--lane-added"), text: color("--pico-color") };
 }
 
 function context(canvas, width) {
@@ -30,7 +30,7 @@ function runs(text, call) {
 }
 
 function draw(canvas, lane, marker) {
-  const { valid, change, gap, differs, text } = colors();
+  const { valid, change, gap, differs, added, text } = colors();
   const drawing = context(canvas, lane.states.length);
   runs(lane.states, (state, start, length) => {
     if (state !== "g") {
@@ -51,8 +51,13 @@ function draw(canvas, lane, marker) {
     }
   });
   drawing.globalAlpha = 1;
-  drawing.fillStyle = differs;
-  runs(lane.differs || "", (does, start, length) => does === "1" && drawing.fillRect(start, 0, length, 4));
+  const mark = (marks, color, top) => {
+    drawing.fillStyle = color;
+    runs(marks || "", (does, start, length) => does === "1" && drawing.fillRect(start, top, length, 4));
+  };
+  mark(lane.differs, differs, 0);
+  mark(lane.added, added, 0);
+  mark(lane.removed, differs, HEIGHT - 4);
   if (marker !== null) {
     drawing.fillStyle = text;
     drawing.fillRect(marker, 0, 1, HEIGHT);
@@ -266,4 +271,14 @@ document.querySelectorAll(".slider").forEach((label) => {
   slider.addEventListener("change", () => slider.form.requestSubmit());
 });
 
-document.querySelectorAll(".timeline").forEach((section) => new Timeline(section));
+document.querySelectorAll(".timeline:not(.fixed)").forEach((section) => new Timeline(section));
+
+// The drawing of a preview has all of its data in the page.
+function drawPlan() {
+  document.querySelectorAll("canvas.plan").forEach((canvas) => draw(canvas, canvas.dataset, null));
+  document.querySelectorAll("canvas.labels").forEach((canvas) => {
+    drawLabels(canvas, Number(canvas.dataset.width), JSON.parse(canvas.dataset.labels));
+  });
+}
+drawPlan();
+document.addEventListener("theme", drawPlan);

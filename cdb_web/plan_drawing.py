@@ -1,0 +1,72 @@
+"""The drawing of what an insertion would change: one lane for each payload type, in the window of the changes."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import islice, pairwise
+from typing import Any
+
+from cdb_rest.analysis.contents import read_contents
+from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
+from cdb_rest.models import PayloadIOV
+from cdb_rest.services.intervals import interval_of
+from cdb_rest.services.placing import Placement
+from cdb_web.axis import Axis
+from cdb_web.lanes import Lane, lane, marked
+
+WIDTH = 1000
+MAX_LANES = 20
+
+
+def draw_plan(name: str, placements: Sequence[Placement]) -> dict[str, Any]:
+    """The axis and the lanes of the first payload types: the present states and changes, and where IOVs are added and removed.
+
+    The placements are those of a dry run.
+    """
+    contents = read_contents([(name, None)])
+    by_type: dict[str, list[Placement]] = defaultdict(list)
+    for one in placements:
+        by_type[one.payload_list.payload_type.name].append(one)
+    shown = dict(islice(by_type.items(), MAX_LANES))
+    added = {payload_type: [_valid(one) for one in group] for payload_type, group in shown.items()}
+    removed = {
+        payload_type: [part for one in group for cut in one.cuts for part in _without(cut.was, cut.rest)]
+        for payload_type, group in shown.items()
+    }
+    axis = _axis([one for parts in (*added.values(), *removed.values()) for one in parts])
+    lanes = []
+    for payload_type in shown:
+        lists = contents.lists.get(payload_type)
+        states = lane(lists[0], axis) if lists else Lane("g" * WIDTH, "0" * WIDTH)
+        lanes.append((payload_type, states, marked(added[payload_type], axis), marked(removed[payload_type], axis)))
+    return {"drawn": lanes, "labels": json.dumps(axis.labels()), "undrawn": len(by_type) - len(shown), "width": WIDTH}
+
+
+def _valid(placement: Placement) -> Interval:
+    """The interval in which a placed IOV would be valid."""
+    interval = interval_of(placement.iov)
+    if not placement.since_only:
+        return interval
+    later = PayloadIOV.objects.filter(payload_list=placement.payload_list.id, comb_iov__gt=interval.start.combined)
+    start = later.order_by("comb_iov").values_list("major_iov", "minor_iov").first()
+    return Interval(interval.start, Moment(*start) if start else AFTER_ALL)
+
+
+def _without(was: Interval, rest: Sequence[Interval]) -> list[Interval]:
+    """The parts of an interval that are not in the rest, whose intervals are in order and inside of it."""
+    edges = [was.start, *(edge for one in rest for edge in (one.start, one.end)), was.end]
+    return [Interval(*pair) for pair in list(pairwise(edges))[::2] if pair[0] < pair[1]]
+
+
+def _axis(intervals: Sequence[Interval]) -> Axis:
+    """An axis with all edges of the intervals, and some space at both sides."""
+    edges = sorted(edge for one in intervals for edge in (one.start, one.end) if edge != AFTER_ALL)
+    first, last = edges[0], edges[-1]
+    if first.major == last.major and all(one.end != AFTER_ALL for one in intervals):
+        space = (last.minor - first.minor) // 5 + 1
+        return Axis.of(
+            Interval(Moment(first.major, max(first.minor - space, 0)), Moment(last.major, last.minor + space)), WIDTH
+        )
+    space = (last.major - first.major) // 5 + 1
+    start, end = Moment(max(first.major - space, 0), 0), Moment(last.major + space + 1, 0)
+    return Axis.of(Interval(start, min(end, AFTER_ALL)), WIDTH)
