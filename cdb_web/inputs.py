@@ -1,4 +1,4 @@
-"""What the query strings of pages ask for."""
+"""The parameters in the query strings of pages."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What all pages have in common: who may read them, one snapshot for each, their headers, and errors as pages."""
+"""Decorators for the views of pages: access, a snapshot of the database, headers, and errors as pages."""
 
 import json
 from collections.abc import Callable, Mapping

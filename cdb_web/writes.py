@@ -1,4 +1,4 @@
-"""What the forms that write have in common: the origin of a write, confirmations, and errors in the form."""
+"""Parts that all forms that write have in common: the origin of a write, confirmations, and errors in the form."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
