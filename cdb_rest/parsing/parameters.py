@@ -96,10 +96,11 @@ def _parse_time(name: str, text: str) -> datetime:
     try:
         # A plus sign that was not encoded arrives as a space.
         found = datetime.fromisoformat(UNENCODED_PLUS.sub(r"+\1", text))
-    except ValueError:
+        # PostgreSQL accepts no offsets of 16 hours or more, and Python accepts them up to 24.
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         message = f"{name} must be a time such as 2026-11-24T12:00:00Z (got {text})."
         raise InvalidInputError(message, {name: [message]}) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def is_light(text: str | None) -> bool:

@@ -383,3 +383,13 @@ def test_other_parameters_must_not_be_repeated(api, tag, path):
     assert "more than once" in found["detail"]
     etag = api.get("globalTag/tag?light").headers["ETag"]
     api.get(path, **{"If-None-Match": etag}).error(400, "invalid_input")
+
+
+@pytest.mark.parametrize(
+    ("time", "status"),
+    [("1009-06-08T17:39:43-18:31", 404), ("2026-01-01T00:00:00%2B23:59", 404), ("0001-01-01T00:00:00%2B01:00", 400)],
+)
+def test_any_offset_of_a_time_is_accepted(api, tag, time, status):
+    """PostgreSQL itself refuses offsets of 16 hours or more."""
+    assert api.get(f"global-tags/tag/diff/tag?at_b={time}").status == status
+    assert api.get(f"payloadiovs/?gtName=tag&majorIOV=1&minorIOV=0&at={time}").status == status

@@ -154,9 +154,9 @@ def test_tags_are_filtered_while_one_types_and_compared(tab):
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page).to_have_url(re.compile("q=pat"))
     page.get_by_label("Name, author or description").fill("")
-    expect(page.locator("tbody tr")).to_have_count(2)
+    # Other tests use the same service, so there may be more tags.
     for name in ("tiny", "patch"):
-        page.get_by_label(f"Compare {name}").check()
+        page.get_by_label(f"Compare {name}", exact=True).check()
     page.get_by_role("button", name="Compare the two").click()
     expect(page.locator("main")).to_contain_text("1 difference in 1 payload type")
     page.get_by_role("link", name="Pixel_Alignment").click()
