@@ -1,11 +1,12 @@
 """Parts that all forms that write have in common: the origin of a write, confirmations, and errors in the form."""
 
+import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.http import HttpRequest
 
-from cdb_rest.api.errors import STATUS_OF
+from cdb_rest.api.errors import handle
 from cdb_rest.api.writes import CommentInput
 from cdb_rest.domain.errors import CdbError, InvalidInputError
 from cdb_rest.domain.names import TEXT_LENGTH
@@ -45,5 +46,6 @@ def check_confirmed(request: HttpRequest, name: str) -> None:
 
 
 def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
-    """The values for a form that is shown again because of an error, and the status of the page."""
-    return {"problem": str(error), "wrong_rows": error.rows}, STATUS_OF[type(error)]
+    """The values for a form that is shown again because of an error, and the status of the page. It counts the error."""
+    response = handle(error, {})
+    return {"problem": json.loads(response.content)["detail"], "wrong_rows": error.rows}, response.status_code

@@ -1,6 +1,7 @@
 """Template filters and tags of the pages."""
 
 import shlex
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -34,6 +35,12 @@ def end_text(moment: tuple[int, int]) -> str:
 
 
 @register.filter
+def row_end(row: Mapping[str, Any]) -> str:
+    """The end of an IOV with the columns of the database, or "open"."""
+    return end_text((row["major_iov_end"], row["minor_iov_end"]))
+
+
+@register.filter
 def plan_end(end: str | list[int]) -> str:
     """The end of an interval in a plan: a moment, "open" or "next"."""
     return end if isinstance(end, str) else start_text((end[0], end[1]))
@@ -50,12 +57,6 @@ def cuts(row: dict[str, Any]) -> list[tuple[str, Any]]:
 def interval_end(interval: Interval) -> Moment:
     """The end of an interval in the wire format."""
     return interval.on_wire(Mode(settings.CDB_IOV_MODE))[1]
-
-
-@register.filter
-def item(values: Any, key: Any) -> Any:
-    """The element of a dictionary or a sequence."""
-    return values[key]
 
 
 @register.filter

@@ -1,10 +1,8 @@
 """The page that says why a payload is valid at a moment."""
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.analysis.explanation import explain
-from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.parsing.parameters import parse_moment_text
 from cdb_web import inputs
 from cdb_web.page import page, show
@@ -34,16 +32,6 @@ def why(request: HttpRequest, name: str) -> HttpResponse:
             "moment": moment,
             "found": found,
             "reason": REASONS[found.reason],
-            "rows": [
-                ("Now", found.row, _interval(found.row)),
-                ("Before this change", found.replaced, _interval(found.replaced)),
-            ],
+            "rows": [("Now", found.row), ("Before this change", found.replaced)],
         },
     )
-
-
-def _interval(row: dict[str, int] | None) -> Interval | None:
-    if row is None:
-        return None
-    start, end = Moment(row["major_iov"], row["minor_iov"]), Moment(row["major_iov_end"], row["minor_iov_end"])
-    return Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE))
