@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import ListVersion, interval_between
+from cdb_rest.analysis.contents import ListVersion, interval_between, window_rows
 from cdb_rest.analysis.difference import Comparison, differences
 from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments
 from cdb_rest.connections.reads import fetch_all
@@ -21,7 +21,9 @@ from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_rest.services.export import window_values
 from cdb_web.axis import Axis
 
-ROWS = named_sql.load("lane_rows")
+ROWS = named_sql.load("lane_rows").replace(
+    "{rows}", window_rows("%(list)s", "%(version)s", "major_iov, minor_iov, major_iov_end, minor_iov_end")
+)
 EXTENT = named_sql.load("lane_extent")
 EVERYTHING = Interval(Moment(0, 0), AFTER_ALL)
 # A row of COPY's binary format: the number of columns, and for each its length and its value. Source: PostgreSQL's manual, COPY.

@@ -1,9 +1,8 @@
 -- The parts of a window in which a payload list has a valid row, in the order of their starts, with the payload. since and until are
 -- combined moments, until exclusive.
--- Parameters: since, until numeric: the window; inclusive boolean: whether ends are inclusive. Placeholders: {list}, {version}: the
---   id of the list, and its version, null for the present.
+-- Parameters: since, until numeric: the window; inclusive boolean: whether ends are inclusive. Placeholder: {rows}: window_rows.sql.
 -- A row is valid from its start up to its end, but not beyond the next start in the list, also if the row there is empty.
--- Expected plan: a Merge Append of an Index Only Scan Backward of payload_iov_lookup and, for a version, of a Sort of its history.
+-- Expected plan: that of window_rows.sql.
 SELECT since, until, payload_url, checksum, size, extra
 FROM (
     SELECT greatest(iov.comb_iov, %(since)s) AS since,
@@ -14,28 +13,7 @@ FROM (
         ) AS until,
         payload_url, checksum, size, extra
     FROM (
-        (
-            SELECT comb_iov, major_iov_end, minor_iov_end, payload_url, checksum, size, extra
-            FROM "PayloadIOV"
-            WHERE payload_list_id = {list} AND ({version} IS NULL OR added_in <= {version})
-                AND comb_iov < %(until)s AND comb_iov >= coalesce((
-                    SELECT comb_iov
-                    FROM "PayloadIOV"
-                    WHERE payload_list_id = {list} AND ({version} IS NULL OR added_in <= {version}) AND comb_iov <= %(since)s
-                    ORDER BY comb_iov DESC NULLS LAST
-                    LIMIT 1
-                ), %(since)s)
-            ORDER BY comb_iov ASC NULLS FIRST
-        )
-        UNION ALL
-        (
-            SELECT comb_iov, major_iov_end, minor_iov_end, payload_url, checksum, size, extra
-            FROM "PayloadIOVHistory"
-            WHERE {version} IS NOT NULL AND payload_list_id = {list} AND row_start IS NULL
-                AND added_in <= {version} AND removed_in > {version} AND comb_iov < %(until)s
-            ORDER BY comb_iov ASC NULLS FIRST
-        )
-        ORDER BY comb_iov ASC NULLS FIRST
+        {rows}
     ) AS iov
 ) AS part
 WHERE since < until

@@ -24,8 +24,10 @@ from cdb_rest.models import PayloadList
 from cdb_rest.services.export import check_payload_type, take_slot
 
 SETTINGS = named_sql.load("analysis_settings")
+WINDOW_ROWS = named_sql.load("window_rows")
 PARTS = named_sql.load("validity_parts")
 OVERLAY = named_sql.load("overlaid_parts")
+PART_COLUMNS = "major_iov_end, minor_iov_end, payload_url, checksum, size, extra"
 # About this many rows are read by one statement, so that it takes a few seconds at most.
 ROWS_AT_ONCE = 500_000
 
@@ -158,10 +160,18 @@ def parts_of(side: str, depth: int) -> str:
     Its other parameters are those of `cdb_rest.services.export.window_values`.
     """
     parts = [
-        PARTS.replace("{list}", f"list.{side}_list_{place}").replace("{version}", f"list.{side}_version_{place}")
+        PARTS.replace("{rows}", window_rows(f"list.{side}_list_{place}", f"list.{side}_version_{place}", PART_COLUMNS))
         for place in range(depth)
     ]
     return reduce(lambda lower, upper: OVERLAY.replace("{upper}", upper).replace("{lower}", lower), reversed(parts))
+
+
+def window_rows(payload_list: str, version: str, columns: str) -> str:
+    """The statement for the rows of a payload list that may be valid in a window, with these columns.
+
+    `payload_list` and `version` are SQL expressions. The parameters are those of `cdb_rest.services.export.window_values`.
+    """
+    return WINDOW_ROWS.replace("{list}", payload_list).replace("{version}", version).replace("{columns}", columns)
 
 
 def interval_between(since: Any, until: Any) -> Interval:
