@@ -2,6 +2,7 @@
 
 import itertools
 
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
@@ -21,6 +22,10 @@ ROWS = st.lists(
 ).map(lambda rows: sorted(row for row in rows if row[0] <= row[1]))
 # The rows (start, end in the wire format, URL, checksum) of a tag by payload type.
 TAGS = st.dictionaries(st.sampled_from(TYPES), ROWS)
+STACKS = st.lists(TAGS, min_size=2, max_size=3)
+WINDOWS = st.one_of(st.just(WHOLE), st.tuples(MOMENTS, MOMENTS))
+# Settings of hypothesis.
+LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
 
 
 def make(name, tag):
@@ -149,3 +154,13 @@ def query(window):
 
 
 MODES = st.sampled_from(Mode)
+
+
+def names(tags):
+    """The names of the tags, in order."""
+    return [f"tag {number}" for number in range(len(tags))]
+
+
+def of_tags(tags):
+    """The query string that names the tags."""
+    return "&".join(f"gtName={name}" for name in names(tags))

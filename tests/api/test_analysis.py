@@ -3,17 +3,18 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import OPEN, Interval, Mode
 from tests.api.analysis_model import (
     END,
+    LAWS,
     MODES,
     MOMENTS,
     TAGS,
     TYPES,
-    WHOLE,
+    WINDOWS,
     differences,
     make,
     query,
@@ -27,8 +28,6 @@ from tests.builders import emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
-WINDOWS = st.one_of(st.just(WHOLE), st.tuples(MOMENTS, MOMENTS))
-LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
 
 
 @settings(max_examples=examples(150), **LAWS)

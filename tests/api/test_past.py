@@ -210,3 +210,13 @@ def test_a_deletion_without_history_keeps_the_past_of_other_tags(api, tag):
     delete_global_tag(name="scenario", keep_history=False)
     assert fetch(past("globalTag/tag", "rev=2"))[2] == before
     assert fetch(past("globalTag/scenario", "rev=2"))[0] == 410
+
+
+@pytest.mark.parametrize(
+    ("time", "status"),
+    [("1009-06-08T17:39:43-18:31", 404), ("2026-01-01T00:00:00%2B23:59", 404), ("0001-01-01T00:00:00%2B01:00", 400)],
+)
+def test_any_offset_of_a_time_is_accepted(api, tag, time, status):
+    """PostgreSQL itself refuses offsets of 16 hours or more."""
+    assert api.get(f"global-tags/tag/diff/tag?at_b={time}").status == status
+    assert api.get(f"payloadiovs/?gtName=tag&majorIOV=1&minorIOV=0&at={time}").status == status

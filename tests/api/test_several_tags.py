@@ -1,24 +1,22 @@
-"""Requests about several tags, and lookups at many moments, compared with a model in plain Python."""
-
-import json
+"""Lookups and ranges in several tags, compared with a model in plain Python."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.lookup.model import COLUMNS
 from cdb_rest.services import global_tags
 from tests.api.analysis_model import (
+    LAWS,
     MODES,
     MOMENTS,
-    TAGS,
-    WHOLE,
-    differences_of,
-    first_valid,
+    STACKS,
+    WINDOWS,
     make,
+    names,
+    of_tags,
     query,
-    read_differences,
     steps,
     valid,
     wire,
@@ -28,17 +26,6 @@ from tests.builders import emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
-parametrize = pytest.mark.parametrize
-LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
-STACKS = st.lists(TAGS, min_size=2, max_size=3)
-
-
-def names(tags):
-    return [f"tag {number}" for number in range(len(tags))]
-
-
-def of_tags(tags):
-    return "&".join(f"gtName={name}" for name in names(tags))
 
 
 def expected_rows(tags, moment, mode, *, strict):
@@ -85,132 +72,8 @@ def test_the_first_tag_with_a_valid_row_decides(api, settings, tags, moment, mod
         assert {look_up(at).content for at in (moment, *inside)} == {answer.content}
 
 
-# Numbers of tags: those of one side of a comparison, in their order.
-SIDES = st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True)
-
-
-@settings(max_examples=examples(150), **LAWS)
-@given(
-    tags=st.lists(TAGS, min_size=3, max_size=3),
-    a=SIDES,
-    b=SIDES,
-    mode=MODES,
-    window=st.one_of(st.just(WHOLE), st.tuples(MOMENTS, MOMENTS)),
-    by=st.sampled_from(["url", "checksum"]),
-)
-def test_the_differences_of_several_tags_are_those_of_a_model(api, settings, tags, a, b, mode, window, by):
-    settings.CDB_IOV_MODE = mode.value
-    inside = Interval.from_wire(*window, mode)
-    if inside.is_empty:
-        return
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
-        expected = differences_of([tags[number] for number in a], [tags[number] for number in b], inside, mode, by)
-        path = f"global-tags/tag {a[0]}/diff/tag {b[0]}?by={by}&{query(window)}"
-        for side, numbers in (("a", a), ("b", b)):
-            path += "".join(f"&base_{side}=tag {number}" for number in numbers[1:])
-        assert read_differences(api, path) == expected
-        assert api.get(f"{path}&summary=1").ok()["differences"] == len(expected)
-        body = {"base": [f"tag {number}" for number in a[1:]], "since": window[0], "until": window[1], "by": by}
-        body["to"] = {"tag": f"tag {b[0]}", "base": [f"tag {number}" for number in b[1:]]}
-        moments = sorted({tuple(since) for _, since, *_ in expected})
-        found = api.post(f"global-tags/tag {a[0]}/affected", body | {"moments": moments}).ok()
-        assert sorted(tuple(moment) for group in found["groups"] for moment in group["moments"]) == moments
-
-
-def test_each_of_several_tags_can_be_read_in_its_past(api, tag, build):
-    build.iov(build.list(build.tag("base"), "Gain"), (0, 0), url="base")
-    before = api.get("globalTag/tag?light").headers["CDB-Revision"]
-    insert(api, "later", [7, 0])
-    expected = [("Gain", [7, 0], list(END_OF_TIME), ("first", "c"), ("later", "c"))]
-    path = f"global-tags/tag/diff/tag?base_a=base&base_b=base&rev_a={before}&rev_a="
-    assert read_differences(api, path) == expected
-    assert api.get(path).headers["CDB-Revision"].count(",") == 3
-    body = {"base": "base", "from_rev": [int(before), None], "moments": [[6, 0], [7, 5]]}
-    assert api.post("global-tags/tag/affected", body).ok()["groups"] == [
-        {"payload_types": ["Gain"], "moments": [[7, 5]]}
-    ]
-    assert api.get(f"global-tags/tag/coverage?base=base&rev={before}&rev=").ok()["complete"] is True
-    assert api.get("global-tags/tag/coverage").ok()["complete"] is False
-    [found, *more] = api.get(
-        f"payload-iovs/explain?gtName=tag&gtName=base&majorIOV=0&minorIOV=0&rev={before}&rev="
-    ).ok()
-    assert (found["reason"], [one["global_tag"] for one in more]) == ("not_started", ["base"])
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("global-tags/tag/diff/tag?base_a=", "base_a must be given with a name"),
-        ("global-tags/tag/diff/tag?base_b=tag&rev_b=1", "rev_b must be given once for each global tag"),
-        ("global-tags/tag/diff/tag?rev_a=1&rev_a=2", "rev_a must be given once for each global tag"),
-        ("global-tags/tag/diff/tag?rev_a=one", "rev_a must be"),
-        ("global-tags/tag/diff/tag?rev_b=1&at_b=2026-01-01", "rev_b and at_b must not be given together"),
-        ("global-tags/tag/coverage?base=tag&rev=1", "rev must be given once for each global tag"),
-        ("payload-iovs/explain?gtName=tag&gtName=tag&rev=1&majorIOV=1&minorIOV=0", "rev must be given once"),
-    ],
-)
-def test_faults_of_several_tags_name_their_parameter(api, tag, path, message):
-    assert message in api.get(path).error(400, "invalid_input")["detail"]
-
-
 @settings(max_examples=examples(100), **LAWS)
-@given(tags=STACKS, mode=MODES, window=st.one_of(st.just(WHOLE), st.tuples(MOMENTS, MOMENTS)))
-def test_the_gaps_of_several_tags_are_those_of_a_model(api, settings, tags, mode, window):
-    settings.CDB_IOV_MODE = mode.value
-    inside = Interval.from_wire(*window, mode)
-    if inside.is_empty:
-        return
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
-        bases = "".join(f"&base={name}" for name in names(tags)[1:])
-        found = api.get(f"global-tags/tag 0/coverage?{query(window)}{bases}").ok()["payload_types"]
-        assert [one["payload_type"] for one in found] == sorted({name for tag in tags for name in tag}, key=str.encode)
-        for one in found:
-            lists = [tag.get(one["payload_type"], []) for tag in tags]
-
-            def is_gap(moment, lists=lists):
-                return first_valid(lists, moment, mode) == (None, None)
-
-            gaps = [wire(part, mode) for part, empty in steps(lists, inside, mode, is_gap) if empty]
-            assert [[gap["since"], gap["until"]] for gap in one["gaps"]] == gaps
-
-
-@settings(max_examples=examples(100), **LAWS)
-@given(tags=STACKS, mode=MODES, moment=MOMENTS)
-def test_the_reasons_name_the_tags_up_to_the_one_that_decides(api, settings, tags, mode, moment):
-    settings.CDB_IOV_MODE = mode.value
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
-        found = api.get(f"payload-iovs/explain?{of_tags(tags)}&majorIOV={moment[0]}&minorIOV={moment[1]}").ok()
-        expected = []
-        for payload_type in sorted({name for tag in tags for name in tag}, key=str.encode):
-            lists = [tag.get(payload_type) for tag in tags]
-            row, number = first_valid([rows or [] for rows in lists], moment, mode)
-            for place, rows in enumerate(lists[: None if number is None else number + 1]):
-                if rows is None:
-                    reason = "no_payload_list"
-                elif place == number:
-                    reason = "valid"
-                else:
-                    reason = "ended" if any(row[0] <= moment for row in rows) else "not_started"
-                expected.append((names(tags)[place], payload_type, reason, row[2] if place == number else None))
-        assert expected == [
-            (
-                one["global_tag"],
-                one["payload_type"],
-                one["reason"],
-                one["payload_iov"]["payload_url"] if one["reason"] == "valid" else None,
-            )
-            for one in found
-        ]
-
-
-@settings(max_examples=examples(100), **LAWS)
-@given(tags=STACKS, mode=MODES, window=st.one_of(st.just(WHOLE), st.tuples(MOMENTS, MOMENTS)))
+@given(tags=STACKS, mode=MODES, window=WINDOWS)
 def test_the_parts_of_several_tags_are_those_of_a_model(api, settings, tags, mode, window):
     settings.CDB_IOV_MODE = mode.value
     inside = Interval.from_wire(*window, mode)
@@ -244,71 +107,6 @@ def test_the_parts_of_several_tags_are_those_of_a_model(api, settings, tags, mod
             )
             for one in answer.ok()
         ]
-
-
-@settings(max_examples=examples(150), **LAWS)
-@given(
-    tags=st.lists(TAGS, min_size=1, max_size=2),
-    moments=st.lists(MOMENTS, max_size=12),
-    mode=MODES,
-    strict=st.booleans(),
-    shape=st.sampled_from(["list", "dict"]),
-)
-def test_many_lookups_have_the_results_of_single_ones(api, settings, tags, moments, mode, strict, shape):
-    settings.CDB_IOV_MODE = mode.value
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
-        body = {"gtName": names(tags), "moments": moments, "strict": strict, "shape": shape}
-        found = api.post("payload-iovs/query", body).ok()
-        bodies = [one["rows"] if "rows" in one else found[one["same_as"]]["rows"] for one in found]
-        # Each distinct result comes once, and the moments come in the order of the request.
-        distinct = [json.dumps(one["rows"]) for one in found if "rows" in one]
-        assert len(distinct) == len(set(distinct))
-        order = {moment: place for place, moment in reversed([*enumerate(moments)])}
-        places = [[order[tuple(moment)] for moment in one["moments"]] for one in found]
-        assert places == sorted(places, key=lambda group: group[0]) and all(group == sorted(group) for group in places)
-        results = {tuple(moment): rows for one, rows in zip(found, bodies, strict=True) for moment in one["moments"]}
-        assert results.keys() == set(moments)
-        for moment, rows in results.items():
-            path = f"payloadiovs/?{of_tags(tags)}&majorIOV={moment[0]}&minorIOV={moment[1]}&shape={shape}"
-            assert rows == api.get(f"{path}&strict=1" if strict else path).ok()
-
-
-def test_moments_with_the_same_result_need_one_lookup(api, build, django_assert_max_num_queries):
-    payload_list = build.list(build.tag(), "Gain")
-    for major in range(3):
-        build.iov(payload_list, (major, 0), url=f"url{major}")
-    moments = [[minor % 3, minor] for minor in range(900)]
-    with django_assert_max_num_queries(10):
-        found = api.post("payload-iovs/query", {"gtName": "tag", "moments": moments}).ok()
-    assert [len(one["moments"]) for one in found] == [300, 300, 300]
-    assert [one["rows"][0][1] for one in found] == ["url0", "url1", "url2"]
-    # A lookup without a window has one moment. If its result has been seen before, the next one is with a window.
-    far = [[5, 5], *moments]
-    found = api.post("payload-iovs/query", {"gtName": "tag", "moments": far}).ok()
-    assert sorted(moment for one in found for moment in one["moments"]) == sorted(far)
-
-
-def test_a_query_of_many_moments_asks_for_the_past(api, tag):
-    insert(api, "second", [1, 0])
-    body = {"gtName": "tag", "moments": [[5, 0]]}
-    for rev, url in ((2, "first"), (3, "second")):
-        answer = api.post("payload-iovs/query", body | {"rev": rev})
-        assert answer.ok()[0]["rows"][0][1] == url
-        assert answer.headers["CDB-Revision"] == str(rev)
-    stack = body | {"gtName": ["tag", "tag"], "rev": [2, None]}
-    answer = api.post("payload-iovs/query", stack)
-    assert answer.ok()[0]["rows"][0][1] == "first"
-    assert answer.headers["CDB-Revision"] == "2,3"
-    api.post("payload-iovs/query", stack | {"rev": [1]}).error(400, "invalid_input")
-    api.post("payload-iovs/query", body | {"gtName": "none"}).error(404, "global_tag_not_found")
-    api.post("payload-iovs/query", {"gtName": "none", "moments": []}).error(404, "global_tag_not_found")
-    api.post("payload-iovs/query", body | {"stricd": 1}).error(400, "invalid_input")
-    api.post("payload-iovs/query", body | {"moments": [[1, 0]] * 10_001}).error(400, "invalid_input")
-    many = {"gtName": ["tag"] * 2, "moments": [[n, 0] for n in range(5001)]}
-    assert "10000" in api.post("payload-iovs/query", many).error(400, "invalid_input")["detail"]
-    assert len(api.post("payload-iovs/query", body | {"moments": [[n, 0] for n in range(10_000)]}).ok()) == 4
 
 
 @pytest.fixture
@@ -365,7 +163,7 @@ def test_each_tag_has_its_own_revision(api, tag):
     api.get(path + "&gtName=tag" * 9).error(400, "invalid_input")
 
 
-@parametrize(
+@pytest.mark.parametrize(
     "path",
     [
         f"{LOOKUP}&majorIOV=6",
@@ -383,13 +181,3 @@ def test_other_parameters_must_not_be_repeated(api, tag, path):
     assert "more than once" in found["detail"]
     etag = api.get("globalTag/tag?light").headers["ETag"]
     api.get(path, **{"If-None-Match": etag}).error(400, "invalid_input")
-
-
-@pytest.mark.parametrize(
-    ("time", "status"),
-    [("1009-06-08T17:39:43-18:31", 404), ("2026-01-01T00:00:00%2B23:59", 404), ("0001-01-01T00:00:00%2B01:00", 400)],
-)
-def test_any_offset_of_a_time_is_accepted(api, tag, time, status):
-    """PostgreSQL itself refuses offsets of 16 hours or more."""
-    assert api.get(f"global-tags/tag/diff/tag?at_b={time}").status == status
-    assert api.get(f"payloadiovs/?gtName=tag&majorIOV=1&minorIOV=0&at={time}").status == status

@@ -297,3 +297,35 @@ def test_the_reason_names_the_change_and_what_it_replaced(browser, api, tag):
     browser.get("/tags/tag/why?type=Gain", 400)
     browser.get("/tags/tag/why?type=none&at=1,0", 404)
     assert 'why?type=Gain&amp;at=8,0">Why?</a>' in browser.get("/?tag=tag&major=8")
+
+
+def test_pages_of_a_past_revision_are_as_they_were(browser, api, tag):
+    """Also the default window, after IOVs were cut, hidden, deleted and replaced by another list."""
+    row = {"global_tag": "tag", "payload_type": "Gain", "checksum": "c"}
+    seen = {}
+
+    def look(rev=""):
+        parts = [
+            Client().get(f"/tags/tag/lanes?type=Gain&width=40{window}{rev}").json()
+            for window in ("", "&since=2,0&until=7,0")
+        ]
+        rows = re.findall(r"<td>(\d+, \d+|open)</td>", browser.get(f"/tags/tag/lists/Gain?x=1{rev}"))
+        return parts, rows
+
+    def note():
+        seen[api.get("globalTag/tag?light").headers["CDB-Revision"]] = look()
+
+    note()
+    intervals = [([3, 0], [5, 7]), ([5, 3], "next"), ([0, 0], [2, 0]), ([4, 0], [4, 1]), ([9, 9], "open")]
+    for number, (since, until) in enumerate(intervals):
+        api.post("payload-iovs/insert", row | {"payload_url": f"u{number}", "since": since, "until": until}).ok()
+        note()
+    api.delete("deletePayloadIOV/tag/Gain/4/0/4/1").ok()
+    note()
+    api.put(
+        "pl_attach", {"global_tag": "tag", "payload_list": api.post("pl", {"payload_type": "Gain"}).ok()["name"]}
+    ).ok()
+    note()
+    assert len(seen) == 8
+    for revision, expected in seen.items():
+        assert look(f"&rev={revision}") == expected, revision
