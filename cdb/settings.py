@@ -41,6 +41,7 @@ MIDDLEWARE = [
     "cdb_rest.middleware.observation.RouteMiddleware",
     "cdb_rest.middleware.observation.FailureMiddleware",
     "cdb_rest.middleware.edge.SecurityHeadersMiddleware",
+    "cdb_web.error_pages.ErrorPageMiddleware",
     "cdb_rest.middleware.edge.EdgeMiddleware",
     "cdb_rest.middleware.edge.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",  # with CDB_TLS, redirects the admin to HTTPS
@@ -90,7 +91,7 @@ SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = "/"
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "cdb_web.page.csrf_failure"
+CSRF_FAILURE_VIEW = "cdb_web.error_pages.csrf_failure"
 SESSION_COOKIE_AGE = 8 * 3600
 
 # With CDB_TLS a proxy terminates HTTPS and sends `X-Forwarded-Proto: https`. gunicorn trusts this header from

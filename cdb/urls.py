@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
@@ -11,7 +12,6 @@ from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import index, monitoring
 from cdb_rest.identity import issuers
 from cdb_rest.middleware.observation import NOT_FOUND
-from cdb_web.views import home
 
 # Only the admin and the logout have forms, so all other views are exempt from the middleware's CSRF check. For writes
 # to the API with a session's cookie, `cdb_rest.api.authorization.RoutePermission` makes this check.
@@ -29,10 +29,11 @@ urlpatterns = [
     ),
     re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=["get", "head"])),
     path("admin/", admin.site.urls),
+    path("logout/", LogoutView.as_view(next_page="/"), name="log_out"),
     path("favicon.ico", csrf_exempt(index.favicon)),
     path("", include("cdb_web.urls")),
     # Every other path. `RouteMiddleware` knows it by its name.
-    re_path("", csrf_exempt(home.not_found), name=NOT_FOUND),
+    re_path("", csrf_exempt(errors.route_not_found), name=NOT_FOUND),
 ]
 
 if issuers.for_login() is not None:
@@ -43,7 +44,6 @@ if issuers.for_login() is not None:
     urlpatterns[:0] = [
         path("oidc/authenticate/", login.LoginView.as_view(), name="oidc_authentication_init"),
         path("oidc/callback/", login.CallbackView.as_view(), name="oidc_authentication_callback"),
-        path("oidc/logout/", login.log_out, name="oidc_logout"),
     ]
 
 if settings.DEBUG:

@@ -214,6 +214,14 @@ GROUPS = (
                 "an administrator of this service",
                 "Whom the error message for a missing permission says to ask.",
             ),
+            Variable(
+                "CDB_DOCUMENTATION_URL",
+                "str",
+                "",
+                "Address of the documentation site that `make docs` builds, for the link on the [web pages](web-pages.md); "
+                "empty: no link.",
+                validate.Regexp(r"(https?://\S+)?$"),
+            ),
         ),
     ),
     Group(

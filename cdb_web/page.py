@@ -1,22 +1,19 @@
-"""Decorators for the views of pages: access, a snapshot of the database, headers, and errors as pages."""
+"""Decorators for the views of pages: access, a snapshot of the database, headers, and errors."""
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseForbidden
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from cdb_rest.api.errors import handle
-from cdb_rest.api.views.index import prefers_html
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.access import Role
-from cdb_rest.domain.errors import NotPermittedError
 from cdb_rest.http.security import POLICY, SAFE_METHODS
 from cdb_rest.identity.authentication import KEY, SESSION, principal_of
 
@@ -25,7 +22,6 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-HEADINGS = {400: "This request is not valid", 401: "Please log in", 403: "Not permitted", 404: "Not found"}
 
 View = Callable[..., HttpResponseBase]
 
@@ -33,8 +29,8 @@ View = Callable[..., HttpResponseBase]
 def page(view: View) -> View:
     """Make a view the view of a page, for GET and HEAD.
 
-    The view reads in one snapshot of the database. If reads are closed, the page needs the role reader. An exception becomes a
-    page with the status that the API would respond with.
+    The view reads in one snapshot of the database. If reads are closed, the page needs the role reader. An exception becomes the
+    response of the API, which `cdb_web.error_pages` shows as a page.
     """
     return csrf_exempt(require_safe(_guarded(view)))
 
@@ -59,7 +55,7 @@ def _guarded(view: View) -> View:
             with snapshot() if request.method in SAFE_METHODS else nullcontext():
                 response = view(request, *arguments, **named)
         except Exception as error:
-            response = error_page(request, error)
+            response = handle(error, {"request": request})
         # A browser asks again each time, and other caches store nothing: what a page shows may depend on who reads it.
         response.headers.setdefault("Cache-Control", "private, no-cache")
         return response
@@ -67,31 +63,16 @@ def _guarded(view: View) -> View:
     return respond
 
 
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The response to a form without its CSRF token (`CSRF_FAILURE_VIEW`): a page for browsers, JSON for other clients."""
-    error = NotPermittedError(f"The form was not accepted ({reason}) Reload the page, and try again.")
-    return error_page(request, error) if prefers_html(request) else HttpResponseForbidden()
-
-
 def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
     """A page, from a template in `cdb_web/`."""
     principal = request.META.get(KEY)
     person = principal.name if principal and principal.method == SESSION else ""
     login = {"person": person, "may_log_in": not person and not settings.CDB_OPEN_WRITES}
-    response = render(request, f"cdb_web/{template}", login | dict(values), status=status)
+    fixed = login | {"documentation": settings.CDB_DOCUMENTATION_URL}
+    response = render(request, f"cdb_web/{template}", fixed | dict(values), status=status)
     response[POLICY] = PAGE_POLICY
     # The middleware would make JSON of errors.
     response.is_page = True  # type: ignore[attr-defined]  # it is an attribute of the service
-    return response
-
-
-def error_page(request: HttpRequest, error: Exception) -> HttpResponse:
-    """The page for an exception. It also counts and logs it, as for the API."""
-    answer = handle(error, {"request": request})
-    found = json.loads(answer.content)
-    values = {"status": answer.status_code, "heading": HEADINGS.get(answer.status_code, "This did not work")}
-    response = show(request, "error.html", values | {"detail": found["detail"]}, status=answer.status_code)
-    response["Cache-Control"] = "no-store"
     return response
 
 

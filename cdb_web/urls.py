@@ -12,6 +12,7 @@ from cdb_web.views import (
     home,
     insert,
     manage,
+    new,
     payload_list,
     payloads,
     tag,
@@ -23,18 +24,18 @@ from cdb_web.views import (
 
 class NameConverter:
     """A name as a segment of a path. Servers decode %2F before routing, so a slash, which names of an adopted database may have,
-    is encoded twice.
+    is encoded twice, and so is a percent sign.
     """
 
     regex = "[^/]+"
 
     def to_python(self, value: str) -> str:
         """The name for a segment."""
-        return value.replace("%2F", "/")
+        return value.replace("%2F", "/").replace("%25", "%")
 
     def to_url(self, name: str) -> str:
         """The segment for a name."""
-        return name.replace("/", "%2F")
+        return name.replace("%", "%25").replace("/", "%2F")
 
 
 register_converter(NameConverter, "name")
@@ -52,6 +53,7 @@ ROUTES: list[tuple[str, View, str]] = [
     ("tags/<name:name>/manage", manage.manage, "manage"),
     ("tags/<name:name>/revert/<int:revision>", manage.revert, "revert"),
     ("tags/<name:name>/coverage", coverage.coverage, "coverage"),
+    ("new", new.new, "new"),
     ("compare", compare.compare, "compare"),
     ("payloads", payloads.payloads, "payloads"),
 ]

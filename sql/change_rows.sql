@@ -1,10 +1,10 @@
 -- The payload IOVs that a change removed ('before') and added ('after'), in this order, then by list and start.
--- Parameters: list_ids bigint[]; befores, afters integer[]: the version of each list before and after the change, null if the list
+-- Parameters: sides text[]: the sides that are wanted; list_ids bigint[]; befores, afters integer[]: the version of each list before and after the change, null if the list
 --   was not in the tag. Placeholders for the payload columns: {payload} and {iov.payload}.
 -- An IOV that only superseded itself, because its area grew, is left out.
 SELECT iov.side, list.id AS payload_list_id, iov.id, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
     {iov.payload}
-FROM (VALUES ('before'), ('after')) AS wanted (side)
+FROM unnest(%(sides)s::text[]) AS wanted (side)
 CROSS JOIN unnest(%(list_ids)s::bigint[], %(befores)s::integer[], %(afters)s::integer[]) AS list (id, was, now)
 CROSS JOIN LATERAL (
     SELECT wanted.side, history.iov_id AS id, history.comb_iov, history.major_iov, history.minor_iov, history.major_iov_end,

@@ -3,8 +3,8 @@
 The functions need a snapshot (`cdb_rest.connections.snapshot`).
 """
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 from operator import itemgetter
@@ -66,6 +66,10 @@ class Contents:
 
     states: tuple[State, ...]
     lists: Mapping[str, Lists]
+
+    def only(self, payload_types: Collection[str]) -> "Contents":
+        """The same with these payload types only."""
+        return replace(self, lists={name: lists for name, lists in self.lists.items() if name in payload_types})
 
 
 def read_contents(

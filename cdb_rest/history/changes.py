@@ -1,7 +1,7 @@
 """What a change of a global tag removed and added, read from the history of rows."""
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -14,13 +14,16 @@ ROWS = payload_columns.load("change_rows")
 Rows = Iterator[dict[str, Any]]
 
 
-def read_change(change: GlobalTagChange) -> tuple[dict[str, Any], dict[str, Any], Iterator[tuple[str, Rows]]]:
+def read_change(
+    change: GlobalTagChange, most: int | None = None
+) -> tuple[dict[str, Any], dict[str, Any], Iterator[tuple[str, Rows]]]:
     """What a change removed and what it added: attributes of the tag (`before`, `after`), and the IOVs.
 
     Attributes are `status` and `payload_lists` (names by payload type), as far as they changed; and in `after` the source of a
     clone or a scenario. The IOVs are groups of rows, first those of "before", then those of "after"; a side without IOVs
     has no group. A group must be consumed before the next one. Removing and adding leads from the state before to the
-    state after. The caller must be in a snapshot until all is read.
+    state after. With `most`, there are only the first IOVs of each side, and a side may have an empty group. The caller must
+    be in a snapshot until all is read.
 
     Raises `RevisionPrunedError` if the rows before or after the change are no longer stored.
     """
@@ -48,7 +51,7 @@ def read_change(change: GlobalTagChange) -> tuple[dict[str, Any], dict[str, Any]
     now = {} if is_deleted else {one.id: one for one in lists_at(change.tag_id, change.number)}
     _add_lists(before, [one for one in was.values() if one.id not in now])
     _add_lists(after, [one for one in now.values() if one.id not in was])
-    return before, after, _read_rows(was, now)
+    return before, after, _read_rows(was, now) if most is None else _first_rows(was, now, most)
 
 
 def _add_lists(side: dict[str, Any], lists: list[PastList]) -> None:
@@ -57,19 +60,36 @@ def _add_lists(side: dict[str, Any], lists: list[PastList]) -> None:
 
 
 def _read_rows(was: dict[int, PastList], now: dict[int, PastList]) -> Iterator[tuple[str, Rows]]:
-    lists = was | now
-    versions = {
-        list_id: (was[list_id].version if list_id in was else None, now[list_id].version if list_id in now else None)
-        for list_id in sorted(lists)
-    }
-    changed = {list_id: pair for list_id, pair in versions.items() if pair[0] != pair[1]}
-    values = {
-        "list_ids": list(changed),
-        "befores": [before for before, _ in changed.values()],
-        "afters": [after for _, after in changed.values()],
-    }
+    values = _values(["before", "after"], sorted({*was, *now}), was, now)
     for side, rows in groupby(stream_rows(ROWS, values), key=itemgetter("side")):
-        yield side, (_document(lists[row["payload_list_id"]].name, row) for row in rows)
+        yield side, _documents(rows, was | now)
+
+
+def _first_rows(was: dict[int, PastList], now: dict[int, PastList], most: int) -> Iterator[tuple[str, Rows]]:
+    """The first rows of each side. They are read list by list, because a change may have millions."""
+    for side, lists in (("before", was), ("after", now)):
+        rows = chain.from_iterable(stream_rows(ROWS, _values([side], [one], was, now)) for one in sorted(lists))
+        yield side, islice(_documents(rows, lists), most)
+
+
+def _values(
+    sides: list[str], list_ids: list[int], was: dict[int, PastList], now: dict[int, PastList]
+) -> dict[str, Any]:
+    """The parameters of `change_rows.sql`, for those of the lists that have changed."""
+    versions = [
+        (one, was[one].version if one in was else None, now[one].version if one in now else None) for one in list_ids
+    ]
+    changed = [one for one in versions if one[1] != one[2]]
+    return {
+        "sides": sides,
+        "list_ids": [one for one, _, _ in changed],
+        "befores": [before for _, before, _ in changed],
+        "afters": [after for _, _, after in changed],
+    }
+
+
+def _documents(rows: Rows, lists: dict[int, PastList]) -> Rows:
+    return (_document(lists[row["payload_list_id"]].name, row) for row in rows)
 
 
 def _document(payload_list: str, row: dict[str, Any]) -> dict[str, Any]:

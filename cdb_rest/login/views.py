@@ -3,10 +3,8 @@
 import logging
 from typing import Any
 
-from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
-from django.views.decorators.http import require_POST
 from mozilla_django_oidc.views import (  # type: ignore[import-untyped]
     OIDCAuthenticationCallbackView,
     OIDCAuthenticationRequestView,
@@ -67,13 +65,6 @@ class CallbackView(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # it 
     def login_failure(self) -> HttpResponse:
         """A page that says that the login was refused."""
         return failure(self.request, "The identity provider did not confirm the login, or it took too long.", 403)
-
-
-@require_POST
-def log_out(request: HttpRequest) -> HttpResponse:
-    """End the session of this service and redirect to `/`. The session at the identity provider continues."""
-    logout(request)
-    return HttpResponseRedirect("/")
 
 
 def unreachable(request: HttpRequest, error: Exception) -> HttpResponse:

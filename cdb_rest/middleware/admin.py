@@ -15,8 +15,8 @@ from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity.authentication import permissions_of_session
 from cdb_rest.observe.request_context import context_of
 
-# The admin, and the login at an identity provider.
-PREFIXES = ("/admin/", "/oidc/")
+# The admin, the login at an identity provider, and the logout.
+PREFIXES = ("/admin/", "/oidc/", "/logout/")
 
 
 class _AdminOnly(MiddlewareMixin):

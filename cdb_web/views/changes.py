@@ -1,7 +1,5 @@
 """The history of a global tag, and its single changes."""
 
-from itertools import islice
-
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 
@@ -36,10 +34,10 @@ def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
         raise ChangeNotFoundError(f"of global tag {name} with revision {revision}")
     values: dict[str, object] = {"name": name, "change": found, "max_rows": MAX_ROWS}
     try:
-        before, after, groups = read_change(found)
+        before, after, groups = read_change(found, MAX_ROWS)
     except RevisionPrunedError as error:
         values["pruned"] = str(error)
     else:
-        rows = {side: list(islice(group, MAX_ROWS)) for side, group in groups}
+        rows = {side: list(group) for side, group in groups}
         values |= {"sides": [("Removed", before, rows.get("before", [])), ("Added", after, rows.get("after", []))]}
     return show(request, "change.html", values)

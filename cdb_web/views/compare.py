@@ -1,15 +1,18 @@
 """The comparison of two global tags, or of two revisions."""
 
+from dataclasses import replace
+
 import orjson
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.analysis.affected import AffectedIntervals
 from cdb_rest.analysis.contents import interval_between
-from cdb_rest.analysis.difference import Key, Scope, difference_lines, differences, summaries
+from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, differences, summaries
 from cdb_rest.models import GlobalTag
 from cdb_web import inputs
+from cdb_web.batches import next_batch
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import page, show
+from cdb_web.page import is_partial, page, show
 
 # Differences of one payload type, and affected intervals, on a page.
 MAX_SHOWN = 200
@@ -17,11 +20,17 @@ MAX_SHOWN = 200
 
 @page
 def compare(request: HttpRequest) -> HttpResponse:
-    """The payload types that differ, with their numbers of differences, and the affected intervals; or one type's differences."""
+    """The payload types that differ, with their numbers of differences, in batches; or one type's differences.
+
+    The affected intervals are those of all payload types, so they are shown if there is only one batch, or with `affected`.
+    """
     query = request.GET
     # The check boxes of the list of tags and of a history.
     chosen, revisions = query.getlist("tag"), sorted(query.getlist("rev"), key=lambda text: (len(text), text))
-    values = {name: inputs.text(query, name) for name in ("a", "b", "rev_a", "rev_b", "by", "type", "since", "until")}
+    values = {
+        name: inputs.text(query, name)
+        for name in ("a", "b", "rev_a", "rev_b", "by", "type", "since", "until", "affected")
+    }
     for name, one in zip("ab", chosen, strict=False):
         values[name] = values[name] or one
     for name, one in zip(("rev_a", "rev_b"), revisions, strict=False):
@@ -30,11 +39,12 @@ def compare(request: HttpRequest) -> HttpResponse:
     values["by"] = values["by"] if values["by"] in [*Key] else Key.URL
     more: dict[str, object] = {"names": GlobalTag.objects.order_by("-updated").values_list("name", flat=True)[:200]}
     if values["a"]:
-        more |= _compare(values, bool(values["type"]))
-    return show(request, "compare.html", {"values": values, "max_shown": MAX_SHOWN} | more)
+        more |= _compare(values, inputs.text(query, "after"))
+    template = "compare_rows.html" if is_partial(request) else "compare.html"
+    return show(request, template, {"values": values, "max_shown": MAX_SHOWN} | more)
 
 
-def _compare(values: dict[str, str], has_type: bool) -> dict[str, object]:
+def _compare(values: dict[str, str], after: str) -> dict[str, object]:
     scope = Scope(
         [(values["a"], inputs.revision(values, "rev_a"))],
         [(values["b"], inputs.revision(values, "rev_b"))],
@@ -43,23 +53,34 @@ def _compare(values: dict[str, str], has_type: bool) -> dict[str, object]:
         Key(values["by"]),
     )
     comparison = scope.read()
-    if has_type:
-        count, rest = 0, b""
-        shown: list[bytes] = []
-        for chunk in difference_lines(comparison):
-            count += chunk.count(b"\n")
-            if len(shown) < MAX_SHOWN:
-                *lines, rest = (rest + chunk).split(b"\n")
-                shown += lines
-        return {"rows": [orjson.loads(line) for line in shown[:MAX_SHOWN]], "count": count}
-    types = [one for batch in summaries(comparison) for one in batch]
+    if values["type"]:
+        return _of_type(comparison)
+    batch = next_batch([(pair.payload_type, rows) for _, rows, pair in comparison.pairs()], after)
+    part = replace(comparison, a=comparison.a.only(batch.names), b=comparison.b.only(batch.names))
+    types = [one for found in summaries(part) for one in found]
+    shown = {
+        "batch": batch,
+        "types": [(one, interval_between(*one.first), interval_between(*one.last)) for one in types],
+        "total": sum(one.differences for one in types),
+    }
+    return shown | (_affected(comparison) if batch.is_all or values["affected"] else {})
+
+
+def _of_type(comparison: Comparison) -> dict[str, object]:
+    """The first differences of the only payload type, and the number of all."""
+    count, rest = 0, b""
+    shown: list[bytes] = []
+    for chunk in difference_lines(comparison):
+        count += chunk.count(b"\n")
+        if len(shown) < MAX_SHOWN:
+            *lines, rest = (rest + chunk).split(b"\n")
+            shown += lines
+    return {"rows": [orjson.loads(line) for line in shown[:MAX_SHOWN]], "count": count}
+
+
+def _affected(comparison: Comparison) -> dict[str, object]:
     found = AffectedIntervals()
     for batch in differences(comparison):
         found.add(batch)
     _, intervals = found.found()
-    return {
-        "types": [(one, interval_between(*one.first), interval_between(*one.last)) for one in types],
-        "total": sum(one.differences for one in types),
-        "intervals": intervals[:MAX_SHOWN],
-        "interval_count": len(intervals),
-    }
+    return {"intervals": intervals[:MAX_SHOWN], "interval_count": len(intervals)}

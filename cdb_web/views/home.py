@@ -1,4 +1,4 @@
-"""The home page, and the page for unknown addresses."""
+"""The home page."""
 
 import orjson
 from django.conf import settings
@@ -7,17 +7,15 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from cdb_rest.api import errors
 from cdb_rest.api.views.index import SERVICE, prefers_html
 from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import NotFoundError
 from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_moment
 from cdb_web import inputs
-from cdb_web.page import error_page, page, show
+from cdb_web.page import page, show
 
 # The newest changes on the home page.
 NEWEST = 10
@@ -63,12 +61,3 @@ def _look_up(tag: str, major: str, minor: str, as_of: AsOf | None) -> dict[str, 
 
 def _is_valid(row: Row, moment: Moment, mode: Mode) -> bool:
     return Interval.from_wire(row.since, row.until, mode).contains(moment)
-
-
-def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """The response to an unknown path: a page for browsers, JSON for other clients and below `/api/`."""
-    if request.path_info.startswith("/api/") or not prefers_html(request):
-        return errors.route_not_found(request)
-    error = NotFoundError(request.path)
-    error.args = (f"There is nothing at {request.path}.",)
-    return error_page(request, error)

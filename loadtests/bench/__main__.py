@@ -31,6 +31,7 @@ NAMES = (
     "overload",
     "replicas",
     "export",
+    "pages",
     "clone",
     "growth",
     "history",

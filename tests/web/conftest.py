@@ -1,5 +1,34 @@
 """Fixtures of the tests of the web pages."""
 
+import re
+
+import pytest
+from django.test import Client
+
+from cdb_web.page import PAGE_POLICY
 from tests.api.conftest import tag
 
 __all__ = ["tag"]
+
+
+class Browser:
+    """A client that accepts HTML."""
+
+    def __init__(self):
+        self._client = Client(headers={"Accept": "text/html,*/*;q=0.8"})
+
+    def get(self, path, status=200, **headers):
+        """The text of a page with that status."""
+        response = self._client.get(path, headers=headers)
+        assert response.status_code == status, (path, response.status_code, response.content[:2000])
+        assert response["Content-Security-Policy"] == PAGE_POLICY
+        assert response["Cache-Control"] in ("private, no-cache", "no-store")
+        text = response.content.decode()
+        # The policy forbids all of these.
+        assert not re.search(r"<script(?![^>]* src=)|<style|\sstyle=|\son[a-z]+=|javascript:", text), text
+        return text
+
+
+@pytest.fixture
+def browser():
+    return Browser()

@@ -123,6 +123,7 @@ def test_many_rows_come_from_a_file(forms, tag, content):
         ({"rows": "[]", "planned": "1"}, 400, "There are no rows."),
         ({"rows": f"[{'[' * 20}{']' * 20}]", "planned": "1"}, 400, "nested too deeply"),
         ({"file": "payload_type,payload_url\nGain," + "x" * 200_000}, 400, "not valid CSV"),
+        ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0"}, 400, "Null characters"),
         (ROW | {"comment": "a\0b"}, 400, "comment: Null characters"),
     ],
 )
@@ -134,6 +135,41 @@ def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
     page, _ = forms.preview("/tags/tag/insert", values, status)
     assert 'role="alert"' in page and message in page
     assert rows() == before
+
+
+def test_a_tag_and_a_payload_type_are_created(forms):
+    page = forms.open("/new")
+    assert forms.send("/new", page, {"action": "type", "name": "New Type"}, 303)["Location"] == "/new?type=New+Type"
+    assert "There is a payload type New Type now." in forms.open("/new?type=New+Type")
+    assert "There is a payload type" not in forms.open("/new?type=other%01")
+    response = forms.send("/new", page, {"name": " first ", "description": "A try", "comment": "why"}, 303)
+    assert response["Location"] == "/tags/first/insert"
+    assert list(GlobalTag.objects.values_list("name", "description", "status__name")) == [
+        ("first", "A try", "unlocked")
+    ]
+    assert GlobalTagChange.objects.get().comment == "why"
+    page, hidden = forms.preview("/tags/first/insert", ROW | {"payload_type": "New Type"})
+    assert "new payload list" in page
+    forms.send("/tags/first/insert", page, hidden, 303)
+    assert [row[0] for row in rows()] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"name": "tag"}, "already exists"),
+        ({"name": "a/b"}, "name: "),
+        ({"name": " "}, "name: "),
+        ({"name": "x" * 81}, "name: "),
+        ({"name": "new", "description": "a\0b"}, "description: "),
+        ({"name": "Gain", "action": "type"}, "already exists"),
+        ({"name": "", "action": "type"}, "name: "),
+    ],
+)
+def test_what_cannot_be_created_is_named(forms, tag, values, message):
+    found = forms.send("/new", forms.open("/new"), values, 400).content.decode()
+    assert 'role="alert"' in found and message in found
+    assert GlobalTag.objects.count() == 1
 
 
 def test_all_wrong_rows_of_a_file_are_shown(forms, tag):
@@ -201,4 +237,6 @@ def test_writes_need_a_role(forms, tag, settings):
     forms.send("/tags/tag/manage", page, {"action": "clone", "target": "copy"}, 401)
     forms.send("/tags/tag/manage", page, {"action": "status", "status": "locked", "confirm": "tag"}, 401)
     forms.preview("/tags/tag/revert/1", {}, 401)
+    forms.send("/new", forms.open("/new"), {"name": "mine"}, 401)
+    forms.send("/new", forms.open("/new"), {"name": "Mine", "action": "type"}, 401)
     assert rows() == before and GlobalTag.objects.count() == 1

@@ -180,6 +180,7 @@ class Timeline {
     this.until = found.until;
     this.labels = found.labels;
     this.marker = found.marker;
+    this.section.dataset.drawn = "";
     this.section.querySelector(".window").textContent = `${found.text} (${found.unit})`;
     drawLabels(this.section.querySelector(".axis canvas"), this.width, found.labels);
     for (const [type, lane] of Object.entries(found.lanes)) {

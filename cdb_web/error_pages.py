@@ -1,0 +1,59 @@
+"""Errors as pages for browsers. Other clients, and everything below `/api/`, get the JSON response."""
+
+import json
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from cdb_rest.api.errors import handle
+from cdb_rest.api.views.index import prefers_html
+from cdb_rest.domain.errors import NotPermittedError
+from cdb_web.page import show
+
+HEADINGS = {
+    400: "This request is not valid",
+    401: "Please log in",
+    403: "Not permitted",
+    404: "Not found",
+    413: "This is too large",
+}
+# For programs, whatever they accept.
+JSON_PATHS = ("/api/", "/health/", "/metrics")
+# Headers that describe the JSON body. The policy for pages is stricter than that for JSON.
+OF_BODY = {"content-type", "content-length"}
+
+
+class ErrorPageMiddleware:
+    """Replace an error response in JSON with a page, if the client is a browser that asks for a page.
+
+    It is outside of the middleware that rejects requests, so these are pages, too. It has no part in other responses.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if response.status_code < 400 or request.path_info.startswith(JSON_PATHS) or request.method == "HEAD":
+            return response
+        if response.get("Content-Type") != "application/json" or not prefers_html(request):
+            return response
+        return _page(request, response)
+
+
+def csrf_failure(_request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The response to a form without its CSRF token (`CSRF_FAILURE_VIEW`)."""
+    return handle(NotPermittedError(f"The form was not accepted ({reason}) Reload the page, and try again."), {})
+
+
+def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    status = response.status_code
+    values = {"status": status, "heading": HEADINGS.get(status, "This did not work")}
+    page = show(request, "error.html", values | {"detail": json.loads(response.content)["detail"]}, status=status)
+    for name, value in response.items():
+        if name.lower() not in OF_BODY:
+            page.headers.setdefault(name, value)
+    page["Content-Length"] = str(len(page.content))
+    # Django would log another line.
+    page._has_been_logged = True  # type: ignore[attr-defined]  # the types lack it
+    return page

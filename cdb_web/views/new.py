@@ -1,0 +1,38 @@
+"""The forms that create a global tag or a payload type."""
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from cdb_rest.api.inputs import GlobalTagInput, NamedInput
+from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.names import NAME_LENGTH
+from cdb_rest.domain.status import Status
+from cdb_rest.models import PayloadType
+from cdb_rest.parsing.fields import read_value
+from cdb_rest.services.global_tags import create_global_tag
+from cdb_rest.services.payload_types import create_payload_type
+from cdb_web.page import form_page, show
+from cdb_web.writes import origin_of, problem_of
+
+
+@form_page
+def new(request: HttpRequest) -> HttpResponse:
+    """A form for an unlocked tag, which leads to its page for insertions, and one for a payload type."""
+    if request.method != "POST":
+        # After one was created.
+        found = PayloadType.objects.filter(name=request.GET.get("type", "")).first()
+        return show(request, "new.html", {"payload_type": found})
+    what = "type" if request.POST.get("action") == "type" else "tag"
+    fields = {name: request.POST.get(name, "").strip() for name in ("name", "description")}
+    try:
+        origin = origin_of(request)
+        if what == "type":
+            created = create_payload_type(**read_value(fields, NamedInput), origin=origin)
+            return HttpResponseRedirect(f"{reverse('web:new')}?{urlencode({'type': created.name})}", status=303)
+        values = read_value(fields | {"status": Status.UNLOCKED, "author": origin.actor[:NAME_LENGTH]}, GlobalTagInput)
+        tag = create_global_tag(**values, origin=origin)
+    except CdbError as error:
+        problem, status = problem_of(error)
+        return show(request, "new.html", {"values": {what: fields}} | problem, status=status)
+    return HttpResponseRedirect(reverse("web:insert", args=[tag.name]), status=303)

@@ -1,0 +1,167 @@
+"""The web pages in Chromium: the times of timelines and of every page, and lookups beside people who use pages.
+
+The first picture is there when the first lanes of a timeline are drawn, counted from the click. A zoom ends when all visible
+lanes are drawn again. Service and browser share the cores. For the lookups, a program sends the requests of browsers, because
+those of people would not use the cores of the service. The service is that of `make serve`, whose lookups have their own pool.
+"""
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import cycle
+from typing import Any
+
+import requests
+from playwright.sync_api import Page, sync_playwright
+
+from loadtests.bench.harness import Harness, columns
+from loadtests.reporting.figures import ratio, spreads
+from loadtests.reporting.result import Result, Table, Target
+from loadtests.service import Service, running
+from loadtests.wrk import MissingProgramError
+
+TITLE = "Web pages"
+BROWSER = "chromium-headless-shell"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+TIMEOUT_SECONDS = 120
+FIRST, ALL, ZOOM = "timeline: first lanes", "timeline: all visible lanes", "zoom"
+# Loads of a timeline, zooms after each, and loads of every other page.
+LOADS, ZOOMS, VISITS = 5, 4, 3
+# A person does something every few seconds.
+PEOPLE, PAUSE_SECONDS = 5, 4
+LANES_AT_ONCE, VISIBLE = 6, 24
+# Measured in the page, because the driver of the browser adds some 30 ms.
+ZOOM_IN = """async (loads) => {
+    const begin = performance.now();
+    document.querySelector("[data-left='0.25']").click();
+    const section = document.querySelector(".timeline");
+    while (section.dataset.loads !== String(loads)) await new Promise(requestAnimationFrame);
+    return (performance.now() - begin) / 1000;
+}"""
+OTHERS = {
+    "home": "/",
+    "lookup": "/?tag={tag}&major=1000",
+    "tags": "/tags",
+    "payload list": "/tags/{tag}/lists/{type}",
+    "why": "/tags/{tag}/why?type={type}&at=1000,0",
+    "history": "/tags/{tag}/history",
+    "change": "/tags/{tag}/history/1",
+    "coverage": "/tags/{tag}/coverage",
+    "coverage of one type": "/tags/{tag}/coverage?type={type}",
+    "compare with itself": "/compare?a={tag}&b={tag}",
+    "payload": "/payloads?value={type}/{tag}/1",
+    "insert": "/tags/{tag}/insert",
+    "clone or lock": "/tags/{tag}/manage",
+}
+
+
+def measure(harness: Harness, result: Result) -> None:
+    """Measure timelines and pages in the browser, then lookups without and with people who use pages."""
+    if shutil.which(BROWSER) is None:
+        raise MissingProgramError(f"{BROWSER} is not installed (apt-get install {BROWSER})")
+    tag = harness.sizes.largest
+    harness.seed(tag)
+    with running(harness.settings, command="serve") as service:
+        with _browser(service) as page:
+            # The first visit compiles templates, and reads the tag from disk.
+            _timeline(page, tag)
+            for number in range(1, LOADS + 1):
+                harness.say(f"pages: timeline of {tag}, {number} of {LOADS}")
+                result.raw += [{"what": what, "seconds": seconds} for what, seconds in _timeline(page, tag)]
+            payload_type = page.locator(".lane").first.get_attribute("data-type")
+            harness.say("pages: the other pages")
+            for what, path in OTHERS.items():
+                address = path.format(tag=tag, type=payload_type)
+                result.raw += [{"what": what, "seconds": _visit(page, address)} for _ in range(VISITS)]
+        _show(result, tag)
+        harness.warm_up(service, tag)
+        table, rows = harness.lookups_beside(
+            service, tag, f"{PEOPLE} people on pages", harness.sizes.look_seconds, lambda over: _use(service, tag, over)
+        )
+    alone, beside = rows
+    result.tables.append(table)
+    result.raw += rows
+    worse = ratio(beside["p99_ms"], alone["p99_ms"])
+    result.targets.append(Target("lookups: p99 beside people on pages ÷ without", worse, 2, at_most=True))
+
+
+@contextmanager
+def _browser(service: Service) -> Iterator[Page]:
+    """A tab of a browser without a window, whose addresses are those of the service."""
+    with sync_playwright() as playwright:
+        running_browser = playwright.chromium.launch(executable_path=shutil.which(BROWSER), args=FLAGS)
+        page = running_browser.new_page(base_url=service.host)
+        page.set_default_timeout(TIMEOUT_SECONDS * 1000)
+        yield page
+        running_browser.close()
+
+
+def _timeline(page: Page, tag: str) -> Iterator[tuple[str, float]]:
+    """Open the timeline of a tag and zoom in; what happened, and the seconds it took."""
+    begin = time.perf_counter()
+    page.goto(f"/tags/{tag}", wait_until="commit")
+    page.wait_for_selector(".timeline[data-drawn]", state="attached")
+    yield FIRST, time.perf_counter() - begin
+    page.wait_for_selector(".timeline[data-loads='1']", state="attached")
+    yield ALL, time.perf_counter() - begin
+    for number in range(2, 2 + ZOOMS):
+        yield ZOOM, page.evaluate(ZOOM_IN, number)
+
+
+def _visit(page: Page, address: str) -> float:
+    """Open a page; returns the seconds until it is complete. Raises `RuntimeError` unless its status is 200."""
+    begin = time.perf_counter()
+    response = page.goto(address)
+    seconds = time.perf_counter() - begin
+    if response is None or response.status != 200:
+        raise RuntimeError(f"{address} responded with {response and response.status}")
+    return seconds
+
+
+def _use(service: Service, tag: str, over: threading.Event) -> None:
+    """Use pages as some people would, until the event is set."""
+    with ThreadPoolExecutor(PEOPLE) as pool:
+        list(pool.map(lambda number: _person(service, tag, number, over), range(PEOPLE)))
+
+
+def _person(service: Service, tag: str, number: int, over: threading.Event) -> None:
+    """Do one thing after the other: open the timeline, zoom in, look up a moment, read a list and the history."""
+    with requests.Session() as session, ThreadPoolExecutor(VISIBLE // LANES_AT_ONCE) as pool:
+
+        def get(path: str) -> requests.Response:
+            response = session.get(f"{service.host}{path}", headers={"Accept": "text/html"}, timeout=TIMEOUT_SECONDS)
+            response.raise_for_status()
+            return response
+
+        def lanes(part: str) -> None:
+            text = get(f"/tags/{tag}").text
+            types = re.findall(r'class="lane" data-type="([^"]+)"', text)[:VISIBLE]
+            batches = [types[first : first + LANES_AT_ONCE] for first in range(0, len(types), LANES_AT_ONCE)]
+            list(pool.map(get, [f"/tags/{tag}/lanes?{part}type={'&type='.join(batch)}" for batch in batches]))
+
+        things: list[Callable[[], Any]] = [
+            lambda: lanes(""),
+            lambda: lanes("left=0.25&right=0.5&"),
+            lambda: get(f"/?tag={tag}&major={1000 + number}"),
+            lambda: get(f"/tags/{tag}/history"),
+        ]
+        over.wait(number * PAUSE_SECONDS / PEOPLE)
+        for thing in cycle(things[number % len(things) :] + things[: number % len(things)]):
+            if over.is_set():
+                return
+            thing()
+            over.wait(PAUSE_SECONDS)
+
+
+def _show(result: Result, tag: str) -> None:
+    found = spreads(result.raw, "what", "seconds")
+    rows = [{"what": what, **vars(one)} for what, one in found.items()]
+    result.tables.append(Table.of(f"Seconds until it is shown, {tag}", rows, columns("what median low high")))
+    result.targets += [
+        Target("first lanes of a timeline", found[FIRST].median, 1, at_most=True, unit="s"),
+        Target("zoom", found[ZOOM].median, 0.2, at_most=True, unit="s"),
+    ]

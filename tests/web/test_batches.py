@@ -1,0 +1,139 @@
+"""Results in batches: together, they are the same as at once. And the first rows of a change."""
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from cdb_rest.connections.snapshot import snapshot
+from cdb_rest.history.changes import read_change
+from cdb_rest.models import GlobalTagChange
+from cdb_web import batches
+from cdb_web.batches import next_batch
+
+pytestmark = pytest.mark.django_db(transaction=True)
+INTERVAL = r"<li>(\d+, \d+) \S (\d+, \d+)</li>"
+SIZES = [("A", 3), ("B", 0), ("a", 2), ("b", 9), ("\u00e9", 1)]
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 100])
+def test_batches_have_all_names_once(monkeypatch, most):
+    monkeypatch.setattr(batches, "BATCH_ROWS", most)
+    after, names, dones = "", [], []
+    while after is not None:
+        batch = next_batch(SIZES, after)
+        names += batch.names
+        dones.append(batch.done)
+        assert batch.total == len(SIZES) and batch.is_all == (len(batch.names) == len(SIZES))
+        after = batch.after
+    assert names == [name for name, _ in SIZES] and dones[-1] == len(SIZES)
+
+
+def test_a_batch_of_nothing_is_all():
+    assert next_batch([], "").is_all and next_batch([], "").after is None
+
+
+@pytest.fixture
+def tags(build):
+    """The tags `old` and `new`, which differ in some payload types, and have gaps in others."""
+    for name in ("old", "new"):
+        made = build.tag(name)
+        for number, payload_type in enumerate(("Align", "Gain", "Noise", "Pede stal", "Time")):
+            rows = build.list(made, payload_type)
+            build.iov(rows, (1, 0), (4, 0), url="a")
+            if number % 2:
+                build.iov(rows, (5, 0), (9, 0), url=f"{name}{number}" if number == 3 else "b")
+            else:
+                build.iov(rows, (4, 0), (9, 0), url=f"{name}{number}")
+
+
+def rows_of(page):
+    """The texts of the rows of the table, without those that say how many payload types there are."""
+    rows = re.findall(r"<tr>(?!<td colspan=.4)(.*?)</tr>", page.split("</thead>")[-1], re.DOTALL)
+    texts = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows]
+    return [text for text in texts if "without gaps" not in text]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (
+            "/tags/new/coverage?since=1,0&until=9,0&required=Gain,Else",
+            ["Gain", "Pede stal", "Else"],
+        ),
+        ("/compare?a=old&b=new", ["Align", "Noise", "Pede stal", "Time"]),
+    ],
+)
+@pytest.mark.parametrize("with_script", [False, True])
+def test_batches_of_a_page_are_its_rows(browser, tags, monkeypatch, path, expected, with_script):
+    whole = browser.get(path)
+    assert [row.startswith(name) for row, name in zip(rows_of(whole), expected, strict=True)]
+    assert "Continue after" not in whole and "payload types are" not in whole
+    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
+    found, page = [], browser.get(path)
+    steps = 1
+    while more := re.search(r'(?:hx-get|<a href)="([^"]*after=[^"]*)"', page):
+        assert "of 5 payload types" in page
+        found += rows_of(page)
+        target = path.split("?")[0] + unescape(more[1])
+        headers = {"HX-Request": "true"} if with_script else {}
+        page = browser.get(target, **headers)
+        assert ("<html" in page) != with_script
+        steps += 1
+    assert found + rows_of(page) == rows_of(whole) and steps > 2
+    assert re.search(r"All \d payload types are", page)
+
+
+def test_affected_intervals_of_many_types_are_asked_for(browser, tags, monkeypatch):
+    path = "/compare?a=old&b=new"
+    intervals = re.findall(INTERVAL, browser.get(path))
+    assert intervals == [("4, 0", "9, 0")]
+    monkeypatch.setattr(batches, "BATCH_ROWS", 1)
+    page = browser.get(path)
+    assert "<li>4, 0" not in page and "Find the affected intervals" in page
+    link = unescape(re.search(r'href="([^"]*affected=1[^"]*)"', page)[1])
+    assert re.findall(INTERVAL, browser.get(f"/compare{link}")) == intervals
+
+
+def test_coverage_of_one_payload_type(browser, tags):
+    page = browser.get("/tags/new/coverage?since=1,0&until=9,0&type=Gain")
+    assert [row.split()[0] for row in rows_of(page)] == ["Gain"] and "payload_type=Gain" in page
+    browser.get("/tags/new/coverage?type=none", 404)
+
+
+def test_the_first_rows_of_a_change_are_the_first_ones_of_all(api, tag):
+    row = {"global_tag": "tag", "checksum": "c"}
+    api.post("pt", {"name": "Noise"}).ok()
+    for number, (payload_type, since, until) in enumerate(
+        [("Gain", [3, 0], [5, 7]), ("Noise", [5, 3], "next"), ("Gain", [0, 0], [2, 0]), ("Gain", [4, 0], [4, 1])]
+    ):
+        api.post(
+            "payload-iovs/insert",
+            row | {"payload_type": payload_type, "payload_url": f"u{number}", "since": since, "until": until},
+        ).ok()
+    api.post("global-tags/tag/revert", {"revision": 2}).ok()
+    api.post("cloneGlobalTag/tag/copy").ok()
+    api.delete("deleteGlobalTag/copy").ok()
+    changes = GlobalTagChange.objects.all()
+    assert len(changes) > 7
+    for change in changes:
+        with snapshot():
+            before, after, groups = read_change(change)
+            rows = {side: list(group) for side, group in groups}
+            for most in (1, 2, 100):
+                *attributes, groups = read_change(change, most)
+                found = {side: list(group) for side, group in groups}
+                assert attributes == [before, after]
+                assert all(found[side] == rows.get(side, [])[:most] for side in ("before", "after")), change.revision
+
+
+def test_a_change_shows_its_first_rows(api, tag, monkeypatch):
+    monkeypatch.setattr("cdb_web.views.changes.MAX_ROWS", 2)
+    api.post("payload-iovs/insert", [
+        {"global_tag": "tag", "payload_type": "Gain", "payload_url": f"u{n}", "checksum": "", "since": [n, 0], "until": "next"}
+        for n in range(10, 14)
+    ]).ok()  # fmt: skip
+    newest = GlobalTagChange.objects.order_by("-number")[0]
+    page = Client(headers={"Accept": "text/html"}).get(f"/tags/tag/history/{newest.revision}").content.decode()
+    assert "Only the first 2 IOVs are shown" in page and re.findall("<code>(u..?)</code>", page) == ["u10", "u11"]

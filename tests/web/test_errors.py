@@ -1,0 +1,77 @@
+"""Errors: pages for browsers, JSON for other clients."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "text"),
+    [
+        ("/tags/none", 404, "There is no global tag none."),
+        ("/tags/tag/lists/none", 404, "There is no payload type none."),
+        ("/tags/tag/history/99", 404, "There is no change"),
+        ("/tags/tag?rev=99", 404, "There is no revision 99"),
+        ("/tags/tag?since=5", 400, "since"),
+        ("/tags/tag/rows?type=Gain&x=-1", 400, "x must be a number"),
+        ("/tags/tag/lanes?width=100000", 400, "width must be a number"),
+        ("/tags/tag/lanes?left=nan", 400, "left must be a number"),
+        ("/?tag=tag&major=x", 400, "major"),
+        ("/compare?a=none", 404, "There is no global tag none."),
+        ("/nothing", 404, "There is nothing at /nothing."),
+    ],
+)
+def test_errors_are_pages(browser, tag, path, status, text):
+    assert text in browser.get(path, status)
+
+
+def test_clients_of_the_api_get_json_for_unknown_paths(tag):
+    assert Client().get("/nothing").json()["code"] == "route_not_found"
+    assert Client(headers={"Accept": "text/html"}).get("/api/nothing").json()["code"] == "route_not_found"
+
+
+def test_pages_are_read_only(tag):
+    for path in ("/tags", "/tags/tag", "/compare"):
+        assert Client().post(path).status_code == 405
+        assert Client().head(path).status_code == 200
+
+
+def test_requests_that_are_refused_before_any_view_have_pages(browser, tag, settings):
+    assert "NUL byte" in browser.get("/tags/tag?rev=%00", 400)
+    settings.CDB_MAX_BODY_BYTES = 2000
+    client = Client(headers={"Accept": "text/html"})
+    response = client.post("/tags/tag/insert", {"comment": "x" * 3000})
+    assert response.status_code == 413 and "at most 2000 bytes" in response.content.decode()
+    assert response.content.decode().startswith("<!DOCTYPE html>")
+    response = client.post("/tags")
+    assert response.status_code == 405 and "</html>" in response.content.decode() and "GET" in response["Allow"]
+    response = client.post("/tags/tag/insert", headers={"Sec-Fetch-Site": "cross-site", "Origin": "http://other"})
+    assert response.status_code == 403 and "</html>" in response.content.decode()
+
+
+def test_an_error_has_the_same_headers_for_browsers_and_programs(tag, settings):
+    settings.CDB_ANONYMOUS_READS = settings.CDB_OPEN_WRITES = False
+    page = Client(headers={"Accept": "text/html"}).get("/tags")
+    program = Client().get("/tags")
+    assert page["WWW-Authenticate"] == program["WWW-Authenticate"] and page["Cache-Control"] == "no-store"
+    assert "</html>" in page.content.decode() and json.loads(program.content)["code"] == "authentication_required"
+    head = Client(headers={"Accept": "text/html"}).head("/tags")
+    assert (head.status_code, head.content) == (401, b"")
+
+
+def test_programs_get_json_from_health_checks_and_scripts_from_lanes(tag):
+    for path in ("/api/cdb_rest/globalTag/none", "/api/cdb_rest/nothing"):
+        assert Client(headers={"Accept": "text/html"}).get(path)["Content-Type"] == "application/json"
+    # A script that fetches lanes accepts anything.
+    response = Client(headers={"Accept": "*/*"}).get("/tags/none/lanes")
+    assert response.status_code == 404 and response.json()["code"] == "global_tag_not_found"
+
+
+def test_a_fault_of_ours_is_a_page_without_details(browser, tag, monkeypatch):
+    monkeypatch.setattr("cdb_web.views.tag.axis_of", lambda *_: 1 / 0)
+    text = browser.get("/tags/tag", 500)
+    assert "it was logged" in text and not re.search("division|Traceback", text)
