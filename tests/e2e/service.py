@@ -111,14 +111,14 @@ class Service:
         self.process.send_signal(number)
         return self.process.wait(60)
 
-    def manage(self, *arguments: str) -> subprocess.CompletedProcess:
+    def manage(self, *arguments: str, seconds: float = 120) -> subprocess.CompletedProcess:
         return subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=seconds,
         )
 
     def family(self) -> list[psutil.Process]:
