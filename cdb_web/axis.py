@@ -83,7 +83,10 @@ class Axis:
         return low, high
 
     def pixels(self, moment: Moment) -> tuple[int, int]:
-        """The pixel at or before a moment, and the one at or after it; the first and the last one outside of the window."""
+        """The pixel at or before a moment, and the one at or after it; the first and the last one outside of the window.
+
+        Unlike `positions`, it accepts the end of all moments, which has more than 64 bits.
+        """
         moment = max(min(moment, self.window.end), self.window.start)
         if self.major is None:
             number, rest = moment.major, 1 if moment.minor else 0

@@ -12,6 +12,8 @@ from cdb_rest.models import PAYLOAD_COLUMNS, ChangeAction, GlobalTagChange, payl
 ROWS = payload_columns.load("change_rows")
 
 Rows = Iterator[dict[str, Any]]
+# The id of a payload list, and its versions before and after a change, None if it was not in the tag.
+Versions = tuple[int, int | None, int | None]
 
 
 def read_change(
@@ -60,31 +62,35 @@ def _add_lists(side: dict[str, Any], lists: list[PastList]) -> None:
 
 
 def _read_rows(was: dict[int, PastList], now: dict[int, PastList]) -> Iterator[tuple[str, Rows]]:
-    values = _values(["before", "after"], sorted({*was, *now}), was, now)
+    values = _values(["before", "after"], _changed(was, now))
     for side, rows in groupby(stream_rows(ROWS, values), key=itemgetter("side")):
         yield side, _documents(rows, was | now)
 
 
 def _first_rows(was: dict[int, PastList], now: dict[int, PastList], most: int) -> Iterator[tuple[str, Rows]]:
     """The first rows of each side. They are read list by list, because a change may have millions."""
+    changed = _changed(was, now)
     for side, lists in (("before", was), ("after", now)):
-        rows = chain.from_iterable(stream_rows(ROWS, _values([side], [one], was, now)) for one in sorted(lists))
+        rows = chain.from_iterable(stream_rows(ROWS, _values([side], [one])) for one in changed if one[0] in lists)
         yield side, islice(_documents(rows, lists), most)
 
 
-def _values(
-    sides: list[str], list_ids: list[int], was: dict[int, PastList], now: dict[int, PastList]
-) -> dict[str, Any]:
-    """The parameters of `change_rows.sql`, for those of the lists that have changed."""
-    versions = [
-        (one, was[one].version if one in was else None, now[one].version if one in now else None) for one in list_ids
+def _changed(was: dict[int, PastList], now: dict[int, PastList]) -> list[Versions]:
+    """The payload lists that have changed, by id."""
+    found = [
+        (one, was[one].version if one in was else None, now[one].version if one in now else None)
+        for one in sorted({*was, *now})
     ]
-    changed = [one for one in versions if one[1] != one[2]]
+    return [one for one in found if one[1] != one[2]]
+
+
+def _values(sides: list[str], lists: list[Versions]) -> dict[str, Any]:
+    """The parameters of `change_rows.sql`."""
     return {
         "sides": sides,
-        "list_ids": [one for one, _, _ in changed],
-        "befores": [before for _, before, _ in changed],
-        "afters": [after for _, _, after in changed],
+        "list_ids": [one for one, _, _ in lists],
+        "befores": [before for _, before, _ in lists],
+        "afters": [after for _, _, after in lists],
     }
 
 

@@ -7,18 +7,17 @@ import itertools
 import operator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
 from cdb_rest.models import GlobalTagChange
-from tests.api.analysis_model import MODES, differences, read_differences, rows_of, valid
+from tests.api.analysis_model import LAWS, MODES, differences, read_differences, rows_of, valid
 from tests.api.cached import insert
 from tests.builders import emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
 MOMENT = st.tuples(st.integers(0, 4), st.integers(0, 2))
 WHOLE = Interval.from_wire(Moment(0, 0), Moment(OPEN, OPEN), Mode.CONTINUOUS)
 # With the last moments of majors, after which an inclusive end is in the next major.

@@ -47,6 +47,8 @@ def test_requests_that_are_refused_before_any_view_have_pages(browser, tag, sett
     response = client.post("/tags/tag/insert", {"comment": "x" * 3000})
     assert response.status_code == 413 and "at most 2000 bytes" in response.content.decode()
     assert response.content.decode().startswith("<!DOCTYPE html>")
+    response = client.get("/tags", headers={"Host": "elsewhere.example.org"})
+    assert response.status_code == 400 and "not known by the name" in response.content.decode()
     response = client.post("/tags")
     assert response.status_code == 405 and "</html>" in response.content.decode() and "GET" in response["Allow"]
     response = client.post("/tags/tag/insert", headers={"Sec-Fetch-Site": "cross-site", "Origin": "http://other"})

@@ -5,7 +5,7 @@ from math import ceil, floor
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdb_rest.analysis.contents import read_contents
@@ -13,11 +13,10 @@ from cdb_rest.compiled.intervals import Moments
 from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Mode, Moment
 from cdb_web.axis import Axis
 from cdb_web.lanes import extent, lane
-from tests.api.analysis_model import MODES, MOMENTS, ROWS, make, steps, valid
+from tests.api.analysis_model import LAWS, MODES, MOMENTS, ROWS, make, steps, valid
 from tests.builders import emptied
 from tests.profiles import examples
 
-LAWS = {"suppress_health_check": list(HealthCheck), "deadline": None}
 SMALL = st.builds(Moment, st.integers(0, 5), st.integers(0, 5))
 WIDTHS = st.integers(1, 40)
 WINDOWS = st.tuples(SMALL, SMALL).filter(lambda pair: pair[0] < pair[1]).map(lambda pair: Interval(*pair))
