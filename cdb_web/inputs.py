@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from django.http import QueryDict
-
 from cdb_rest.analysis.contents import Contents, read_contents
 from cdb_rest.api.windows import window_between
 from cdb_rest.domain.as_of import AsOf
+from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Moment
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
 
@@ -22,15 +21,31 @@ def revision(query: Mapping[str, str], name: str = "rev") -> AsOf | None:
     return parse_as_of({name: value}, (name, f"at of {name}")) if value else None
 
 
+def moment(name: str, value: str) -> Moment:
+    """A moment as people write it: `major,minor`, also with spaces, or only the major number.
+
+    `name` is that of the field, for the error. Raises `InvalidInputError`, also if it is empty.
+    """
+    if not value:
+        raise InvalidInputError(f"{name} is required: major,minor.")
+    return parse_moment_text(name, plain_moment(value))
+
+
+def plain_moment(value: str) -> str:
+    """A moment as people write it, in the form of the API."""
+    halves = [half.strip() for half in value.split(",")]
+    return ",".join(halves if len(halves) > 1 else [*halves, "0"])
+
+
 def window(query: Mapping[str, str]) -> Interval | None:
     """The window from `since` up to `until`, None if neither is given. Raises `InvalidInputError`."""
     since, until = text(query, "since"), text(query, "until")
     if not since and not until:
         return None
-    start = parse_moment_text("since", since) if since else Moment(0, 0)
-    return window_between(start, parse_moment_text("until", until) if until else END_OF_TIME)
+    start = moment("From", since) if since else Moment(0, 0)
+    return window_between(start, moment("Up to", until) if until else END_OF_TIME)
 
 
-def contents(query: QueryDict, name: str, payload_type: str | None = None) -> Contents:
+def contents(query: Mapping[str, str], name: str, payload_type: str | None = None) -> Contents:
     """The payload lists of a tag, in the revision `rev` if it is given. Raises the errors of `read_contents`."""
     return read_contents([(name, revision(query))], payload_type)

@@ -21,15 +21,21 @@ class Rows(NamedTuple):
     following: Moment | None
 
 
-def read_rows(source: Source, window: Interval, most: int) -> Rows:
-    """At most `most` rows of one payload type. Raises the errors of `valid_rows`."""
+def read_rows(source: Source, window: Interval, most: int, gap_since: Moment | None = None) -> Rows:
+    """At most `most` rows of one payload type. Raises the errors of `valid_rows`.
+
+    `gap_since` is where a gap at the beginning of the window begins, by default with it. Such a gap is then whole.
+    """
     # They are read beyond the window, to know where the last one ends. Rows are streamed, so the rest is not read.
     rows = list(islice(valid_rows(source, Interval(window.start, AFTER_ALL)), most + 1))
     found = list(takewhile(lambda row: row.part.start < window.end, rows))
     following = found[most].part.start if len(found) > most else None
     ends = [*(row.part.start for row in rows[1:]), AFTER_ALL]
     pairs = [(row, _gap(row.part.end, end)) for row, end in zip(found[:most], ends, strict=False)]
-    return Rows(_gap(window.start, found[0].part.start) if found else window, pairs, following)
+    if gap_since is None:
+        return Rows(_gap(window.start, found[0].part.start) if found else window, pairs, following)
+    next_start = rows[0].part.start if rows else AFTER_ALL
+    return Rows(_gap(gap_since, next_start) if window.start < next_start else None, pairs, following)
 
 
 def _gap(start: Moment, end: Moment) -> Interval | None:

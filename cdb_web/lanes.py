@@ -89,6 +89,20 @@ def _moment(major: int, minor: int) -> Moment:
     return Moment(major + 1, 0) if minor > OPEN else Moment(major, minor)
 
 
+def last_end(payload_list: ListVersion, moment: Moment) -> Moment:
+    """Where the last row of a payload list that starts at a moment or before ends, the first of all moments if there is none.
+
+    It may be after the moment. Raises `django.db.Error`.
+    """
+    starts, intervals = _read(payload_list, Interval(moment, _moment(moment.major, moment.minor + 1)))
+    if not len(starts):
+        return EVERYTHING.start
+    if intervals.are_open[-1]:
+        return AFTER_ALL
+    end = _later(intervals.ends, starts)
+    return Moment(int(end.majors[-1]), int(end.minors[-1]))
+
+
 def lane(payload_list: ListVersion, axis: Axis) -> Lane:
     """The lane of a payload list. Raises `django.db.Error`."""
     starts, intervals = _read(payload_list, axis.window)

@@ -1,5 +1,6 @@
 """Decorators for the views of pages: access, a snapshot of the database, headers, and errors."""
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import wraps
@@ -14,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from cdb_rest.api.errors import handle
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.access import Role
+from cdb_rest.domain.errors import CdbError
 from cdb_rest.http.security import POLICY, SAFE_METHODS
 from cdb_rest.identity.authentication import KEY, SESSION, principal_of
 
@@ -74,6 +76,39 @@ def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, stat
     # The middleware would make JSON of errors.
     response.is_page = True  # type: ignore[attr-defined]  # it is an attribute of the service
     return response
+
+
+def or_default(
+    query: Mapping[str, str], values: Callable[[Mapping[str, str]], dict[str, Any]]
+) -> tuple[dict[str, Any], int]:
+    """The values of a page for its query string, and its status. If the query string is invalid, they are those without one,
+    and the problem, so that the page can show its form again.
+    """
+    try:
+        return values(query), 200
+    except CdbError as error:
+        problem, status = problem_of(error)
+    return values({}) | problem, status
+
+
+def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
+    """The values for a form that is shown again because of an error, and the status of the page. It counts the error.
+
+    Rows are counted from 1.
+    """
+    response = handle(error, {})
+    rows = [(one["row"] + 1, _row_text(one)) for one in error.rows]
+    return {"problem": json.loads(response.content)["detail"], "wrong_rows": rows}, response.status_code
+
+
+def _row_text(row: dict[str, Any]) -> str:
+    """What is wrong with a row, in one text."""
+    if "detail" in row:
+        return str(row["detail"])
+    messages = [(name, texts) for name, texts in row.items() if name != "row"]
+    return " ".join(
+        " ".join(texts) if name == "non_field_errors" else f"{name}: {' '.join(texts)}" for name, texts in messages
+    )
 
 
 def is_partial(request: HttpRequest) -> bool:

@@ -1,14 +1,12 @@
-"""Parts that all forms that write have in common: the origin of a write, confirmations, and errors in the form."""
+"""Parts that all forms that write have in common: the origin of a write, and confirmations."""
 
-import json
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.http import HttpRequest
 
-from cdb_rest.api.errors import handle
 from cdb_rest.api.writes import CommentInput
-from cdb_rest.domain.errors import CdbError, InvalidInputError
+from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.names import TEXT_LENGTH
 from cdb_rest.domain.origin import Origin
 from cdb_rest.identity.authentication import principal_of
@@ -43,9 +41,3 @@ def check_confirmed(request: HttpRequest, name: str) -> None:
     if request.POST.get("confirm", "").strip() != name:
         message = f"Type the name of the global tag, {name}, to confirm."
         raise InvalidInputError(message, {"confirm": [message]})
-
-
-def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
-    """The values for a form that is shown again because of an error, and the status of the page. It counts the error."""
-    response = handle(error, {})
-    return {"problem": json.loads(response.content)["detail"], "wrong_rows": error.rows}, response.status_code

@@ -3,6 +3,8 @@
 The docstring of a class says what the error means for the client. `code` is a stable identifier for programs.
 """
 
+from typing import Any
+
 
 class CdbError(Exception):
     """Base class of all errors of the service. The message is for the client.
@@ -14,7 +16,7 @@ class CdbError(Exception):
     code = "error"
 
     def __init__(
-        self, message: str, fields: dict[str, list[str]] | None = None, rows: list[dict[str, object]] | None = None
+        self, message: str, fields: dict[str, list[str]] | None = None, rows: list[dict[str, Any]] | None = None
     ) -> None:
         super().__init__(message)
         self.fields = fields or {}

@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
+from cdb_web.inputs import plain_moment
 
 register = template.Library()
 
@@ -43,7 +44,7 @@ def row_end(row: Mapping[str, Any]) -> str:
 @register.filter
 def plan_end(end: str | list[int]) -> str:
     """The end of an interval in a plan: a moment, "open" or "next"."""
-    return end if isinstance(end, str) else start_text((end[0], end[1]))
+    return {"next": "the next start"}.get(end, end) if isinstance(end, str) else start_text((end[0], end[1]))
 
 
 @register.filter
@@ -84,6 +85,7 @@ def curl(context: dict[str, Any], *path: Any, **parameters: Any) -> SafeString:
     """The command that gets the same data from the API, at a path of these parts; parameters without a value are left out."""
     request: HttpRequest = context["request"]
     given = {name: value for name, value in parameters.items() if value is not None and value != ""}
+    given |= {name: plain_moment(given[name]) for name in ("since", "until") if name in given}
     tail = f"?{urlencode(given, safe=',')}" if given else ""
     parts = "/".join(quote(str(part), safe="") for part in path)
     address = f"{request.scheme}://{request.get_host()}/api/cdb_rest/{parts}{tail}"

@@ -22,7 +22,13 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
     if not changes.exists() and not GlobalTag.objects.filter(name=name).exists():
         raise GlobalTagNotFoundError(name)
     return show(
-        request, "history.html", {"name": name, "page": Paginator(changes, PAGE_SIZE).get_page(request.GET.get("page"))}
+        request,
+        "history.html",
+        {
+            "name": name,
+            "page": Paginator(changes, PAGE_SIZE).get_page(request.GET.get("page")),
+            "is_new": "new" in request.GET,
+        },
     )
 
 
@@ -32,7 +38,14 @@ def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
     found = GlobalTagChange.objects.filter(global_tag=name, revision=revision).first()
     if found is None:
         raise ChangeNotFoundError(f"of global tag {name} with revision {revision}")
-    values: dict[str, object] = {"name": name, "change": found, "max_rows": MAX_ROWS}
+    later = GlobalTagChange.objects.filter(global_tag=name, revision__gt=revision)
+    values: dict[str, object] = {
+        "name": name,
+        "change": found,
+        "max_rows": MAX_ROWS,
+        "is_newest": not later.exists(),
+        "is_new": "new" in request.GET,
+    }
     try:
         before, after, groups = read_change(found, MAX_ROWS)
     except RevisionPrunedError as error:

@@ -1,5 +1,6 @@
 """The comparison of two global tags, or of two revisions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import orjson
@@ -8,11 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from cdb_rest.analysis.affected import AffectedIntervals
 from cdb_rest.analysis.contents import interval_between
 from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, differences, summaries
+from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.models import GlobalTag
 from cdb_web import inputs
 from cdb_web.batches import next_batch
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import is_partial, page, show
+from cdb_web.page import is_partial, or_default, page, show
 
 # Differences of one payload type, and affected intervals, on a page.
 MAX_SHOWN = 200
@@ -35,16 +37,23 @@ def compare(request: HttpRequest) -> HttpResponse:
         values[name] = values[name] or one
     for name, one in zip(("rev_a", "rev_b"), revisions, strict=False):
         values[name] = values[name] or one
-    values["b"] = values["b"] or values["a"]
+    if not values["b"] and (values["rev_a"] or values["rev_b"]):
+        values["b"] = values["a"]
     values["by"] = values["by"] if values["by"] in [*Key] else Key.URL
-    more: dict[str, object] = {"names": GlobalTag.objects.order_by("-updated").values_list("name", flat=True)[:200]}
-    if values["a"]:
-        more |= _compare(values, inputs.text(query, "after"))
+
+    def found(given: Mapping[str, str]) -> dict[str, object]:
+        if max(len(chosen), len(revisions)) > 2 and given:
+            raise InvalidInputError("Choose exactly two to compare.")
+        return _compare(given, inputs.text(query, "after")) if given.get("b") else {}
+
+    more, status = or_default(values, found)
+    names = GlobalTag.objects.order_by("-updated").values_list("name", flat=True)[:200]
     template = "compare_rows.html" if is_partial(request) else "compare.html"
-    return show(request, template, {"values": values, "max_shown": MAX_SHOWN} | more)
+    fixed = {"values": values, "names": names, "max_shown": MAX_SHOWN}
+    return show(request, template, fixed | more, status=status)
 
 
-def _compare(values: dict[str, str], after: str) -> dict[str, object]:
+def _compare(values: Mapping[str, str], after: str) -> dict[str, object]:
     scope = Scope(
         [(values["a"], inputs.revision(values, "rev_a"))],
         [(values["b"], inputs.revision(values, "rev_b"))],

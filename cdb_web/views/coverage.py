@@ -1,5 +1,7 @@
 """The gaps of a global tag."""
 
+from collections.abc import Mapping
+
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.analysis.coverage import Selection
@@ -7,7 +9,7 @@ from cdb_rest.analysis.coverage import coverage as coverage_of
 from cdb_web import inputs
 from cdb_web.batches import next_batch
 from cdb_web.lanes import extent
-from cdb_web.page import is_partial, page, show
+from cdb_web.page import is_partial, or_default, page, show
 
 # Gaps of a payload type on the page.
 MAX_SHOWN = 20
@@ -19,7 +21,16 @@ def coverage(request: HttpRequest, name: str) -> HttpResponse:
 
     With `type`, only those of one payload type.
     """
-    query = request.GET
+    template = "coverage_rows.html" if is_partial(request) else "coverage.html"
+    fixed = {
+        "name": name,
+        "values": {one: inputs.text(request.GET, one) for one in ("since", "until", "required", "rev", "type")},
+    }
+    found, status = or_default(request.GET, lambda query: _coverage(query, name))
+    return show(request, template, fixed | found, status=status)
+
+
+def _coverage(query: Mapping[str, str], name: str) -> dict[str, object]:
     names = [one.strip() for one in inputs.text(query, "required").split(",")]
     contents = inputs.contents(query, name, inputs.text(query, "type") or None)
     window = inputs.window(query) or extent([lists[0] for lists in contents.lists.values()])
@@ -30,15 +41,9 @@ def coverage(request: HttpRequest, name: str) -> HttpResponse:
         missing = [] if batch.after else [one for one in names if one and one not in contents.lists]
         selection = Selection([(name, inputs.revision(query))], None, window, missing)
         found = [one for part in coverage_of(contents.only(batch.names), selection) for one in part]
-    return show(
-        request,
-        "coverage_rows.html" if is_partial(request) else "coverage.html",
-        {
-            "name": name,
-            "values": {one: inputs.text(query, one) for one in ("since", "until", "required", "rev", "type")},
-            "window": window,
-            "batch": batch,
-            "types": [(one, one.gaps[:MAX_SHOWN], len(one.gaps) - MAX_SHOWN) for one in found if one.gaps],
-            "complete": [one.payload_type for one in found if not one.gaps],
-        },
-    )
+    return {
+        "window": window,
+        "batch": batch,
+        "types": [(one, one.gaps[:MAX_SHOWN], len(one.gaps) - MAX_SHOWN) for one in found if one.gaps],
+        "complete": [one.payload_type for one in found if not one.gaps],
+    }

@@ -1,5 +1,7 @@
 """The home page."""
 
+from collections.abc import Mapping
+
 import orjson
 from django.conf import settings
 from django.db.models import Count
@@ -8,14 +10,13 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from cdb_rest.api.views.index import SERVICE, prefers_html
-from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_moment
 from cdb_web import inputs
-from cdb_web.page import page, show
+from cdb_web.page import or_default, page, show
 
 # The newest changes on the home page.
 NEWEST = 10
@@ -31,32 +32,29 @@ def home(request: HttpRequest) -> HttpResponseBase:
 
 @page
 def _home(request: HttpRequest) -> HttpResponse:
-    query = request.GET
-    values = {name: inputs.text(query, name) for name in ("tag", "major", "minor", "rev")}
-    found = None
-    if values["tag"] and values["major"]:
-        found = _look_up(values["tag"], values["major"], values["minor"] or "0", inputs.revision(query))
+    fields = {name: inputs.text(request.GET, name) for name in ("tag", "major", "minor", "rev")}
+    found, status = or_default(fields, lambda values: {"found": _look_up(values)})
     tags = GlobalTag.objects.select_related("status").order_by("-updated")
-    return show(
-        request,
-        "home.html",
-        {
-            "values": values,
-            "found": found,
-            "statuses": GlobalTag.objects.values("status__name").annotate(tags=Count("id")).order_by("status__name"),
-            "names": tags.values_list("name", flat=True)[:200],
-            "newest": GlobalTagChange.objects.defer("logged_before", "logged_after").order_by("-number")[:NEWEST],
-        },
-    )
+    values = {
+        "values": fields,
+        "statuses": GlobalTag.objects.values("status__name").annotate(tags=Count("id")).order_by("status__name"),
+        "names": tags.values_list("name", flat=True)[:200],
+        "newest": GlobalTagChange.objects.defer("logged_before", "logged_after").order_by("-number")[:NEWEST],
+    }
+    return show(request, "home.html", values | found, status=status)
 
 
-def _look_up(tag: str, major: str, minor: str, as_of: AsOf | None) -> dict[str, object]:
-    moment = parse_moment(("major", "minor"), (major, minor))
+def _look_up(values: Mapping[str, str]) -> dict[str, object] | None:
+    if not values.get("tag") or not values["major"]:
+        return None
+    moment = parse_moment(("Major", "Minor"), (values["major"], values["minor"] or "0"))
     mode = Mode(settings.CDB_IOV_MODE)
-    query = LookupQuery(tag=tag, moment=moment, only_valid=False, as_objects=False, mode=mode, as_of=as_of)
+    as_of = inputs.revision(values)
+    query = LookupQuery(tag=values["tag"], moment=moment, only_valid=False, as_objects=False, mode=mode, as_of=as_of)
     result = look_up_here(query)
     rows = [Row(*row) for row in orjson.loads(result.body or b"[]")]
-    return {"rows": [(row, _is_valid(row, moment, mode)) for row in rows], "moment": moment}
+    shown = [(row, _is_valid(row, moment, mode)) for row in rows]
+    return {"rows": shown, "moment": moment, "any_ended": not all(is_valid for _, is_valid in shown)}
 
 
 def _is_valid(row: Row, moment: Moment, mode: Mode) -> bool:

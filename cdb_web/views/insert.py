@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -14,57 +15,74 @@ from rest_framework.exceptions import ParseError
 from cdb_rest.api.inputs import InsertInput, read_rows
 from cdb_rest.api.plans import insertion_document
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError
+from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, TagChangedError
 from cdb_rest.models import GlobalTag, PayloadType
 from cdb_rest.parsing.json_body import limit_of_rows, parse_limited
-from cdb_rest.parsing.parameters import parse_moment_text, parse_number
+from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.services.insertion import Insertion, insert_payloads
-from cdb_web.page import form_page, show
+from cdb_web import inputs
+from cdb_web.page import form_page, problem_of, show
 from cdb_web.plan_drawing import draw_plan
-from cdb_web.writes import as_previewed, newest_revision, origin_of, problem_of
+from cdb_web.writes import as_previewed, newest_revision, origin_of
 
-FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until", "comment")
+FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
+# Columns of a CSV file that may not be missing.
+COLUMNS = ("payload_type", "payload_url", "major_iov", "minor_iov")
 # Rows of a preview.
 MAX_SHOWN = 100
 
 
 @form_page
 def insert(request: HttpRequest, name: str) -> HttpResponse:
-    """A form for one payload or for a file with many. The first POST shows what would change; the second one stores it."""
-    if not GlobalTag.objects.filter(name=name).exists():
+    """A form for one payload, and one for a file with many. The first POST shows what would change; the second one stores it."""
+    tag = GlobalTag.objects.select_related("status").filter(name=name).first()
+    if tag is None:
         raise GlobalTagNotFoundError(name)
     values: dict[str, Any] = {
         "name": name,
+        "tag": tag,
         "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
         "max_shown": MAX_SHOWN,
-        "values": {field: request.POST.get(field, "") for field in FIELDS},
+        "values": {field: request.POST.get(field, "").strip() for field in (*FIELDS, "comment")},
+        "is_one_row": "payload_type" in request.POST,
+        "is_new": "new" in request.GET,
     }
     if request.method != "POST":
         return show(request, "insert.html", values)
     try:
-        if "rows" in request.POST:
-            return _store(request, name)
-        return show(request, "insert.html", values | _preview(request, name))
+        if "rows" not in request.POST:
+            given = [_row(values["values"])] if values["is_one_row"] else _read_file(request)
+            return show(request, "insert.html", values | _preview(request, name, given))
+        given = _parsed(request.POST["rows"])
+        try:
+            return _store(request, name, given)
+        except TagChangedError as error:
+            # With the preview for the new state.
+            problem, status = problem_of(error)
+            return show(request, "insert.html", values | _preview(request, name, given) | problem, status=status)
     except CdbError as error:
         problem, status = problem_of(error)
         return show(request, "insert.html", values | problem, status=status)
 
 
-def _store(request: HttpRequest, name: str) -> HttpResponse:
-    rows = _validated(_parsed(request.POST["rows"]), name)
+def _store(request: HttpRequest, name: str, given: list[Any]) -> HttpResponse:
+    rows = _validated(given, name)
     origin = origin_of(request)
     found = as_previewed(request, name, lambda: insert_payloads(rows=rows, origin=origin))
-    return HttpResponseRedirect(reverse("web:change", args=[name, found.revisions[name]]), status=303)
+    return HttpResponseRedirect(reverse("web:change", args=[name, found.revisions[name]]) + "?new", status=303)
 
 
-def _preview(request: HttpRequest, name: str) -> dict[str, Any]:
-    given = _rows(request)
+def _preview(request: HttpRequest, name: str, given: list[Any]) -> dict[str, Any]:
     # The revision is read first: if the tag changes now, the second POST is refused.
     planned = newest_revision(name)
     found = insert_payloads(rows=_validated(given, name), dry_run=True, origin=origin_of(request))
     plan = insertion_document(found, dry_run=True)
+    rows = orjson.dumps(given).decode()
+    # The second POST has the rows, and some fields.
+    if len(rows) + 10_000 > settings.CDB_MAX_BODY_BYTES:
+        raise InvalidInputError("The file has too many rows to be confirmed at once; split it.")
     return {"plan": plan["rows"][:MAX_SHOWN], "detail": plan["detail"], "count": len(given), "planned": planned,
-            "rows": orjson.dumps(given).decode()} | _drawing(name, found)  # fmt: skip
+            "rows": rows} | _drawing(name, found)  # fmt: skip
 
 
 def _drawing(name: str, found: Insertion) -> dict[str, Any]:
@@ -82,32 +100,54 @@ def _validated(rows: list[Any], name: str) -> list[dict[str, Any]]:
     return found
 
 
-def _rows(request: HttpRequest) -> list[Any]:
-    """The rows in the form of the API, from the file, or else from the fields."""
+def _row(values: dict[str, str]) -> dict[str, Any]:
+    """The row that the fields have. Raises `InvalidInputError` with all faults that are found here."""
+    faults: list[str] = []
+
+    def checked(parse: Callable[[], Any]) -> Any:
+        try:
+            return parse()
+        except InvalidInputError as error:
+            faults.append(str(error))
+            return None
+
+    for field, label in (("payload_type", "Payload type"), ("payload_url", "Payload URL")):
+        if not values[field]:
+            faults.append(f"{label} is required.")
+    until = values["until"].lower() or "next"
+    found = {
+        "payload_type": values["payload_type"],
+        "payload_url": values["payload_url"],
+        "checksum": values["checksum"],
+        "size": checked(lambda: parse_number("Bytes", values["size"] or "0")),
+        "since": checked(lambda: list(inputs.moment("From", values["since"]))),
+        "until": until if until in ("open", "next") else checked(lambda: list(inputs.moment("Up to", until))),
+    }
+    if faults:
+        raise InvalidInputError(" ".join(faults))
+    return found
+
+
+def _read_file(request: HttpRequest) -> list[Any]:
+    """The rows of the file, in the form of the API. Raises `InvalidInputError`."""
     file = request.FILES.get("file")
     if file is None:
-        row = {field: request.POST.get(field, "").strip() for field in FIELDS if field != "comment"}
-        until = row["until"] or "next"
-        return [
-            {
-                "payload_type": row["payload_type"],
-                "payload_url": row["payload_url"],
-                "checksum": row["checksum"],
-                "size": parse_number("size", row["size"] or "0"),
-                "since": list(parse_moment_text("since", row["since"])),
-                "until": until if until in ("open", "next") else list(parse_moment_text("until", until)),
-            }
-        ]
+        raise InvalidInputError("Choose a file.")
     try:
         text = file.read().decode()
     except UnicodeDecodeError as error:
         raise InvalidInputError("The file is not a text in UTF-8.") from error
     if text.lstrip().startswith("["):
         return _parsed(text)
-    # One more row than is accepted, so that there is an error.
-    lines = islice(csv.DictReader(io.StringIO(text)), settings.CDB_MAX_BULK_ROWS + 1)
+    lines = csv.DictReader(io.StringIO(text))
     try:
-        return [_from_csv(row) for row in lines]
+        missing = [column for column in COLUMNS if column not in (lines.fieldnames or ())]
+        if missing:
+            raise InvalidInputError(
+                f"The file is neither a JSON array nor CSV with the columns {', '.join(COLUMNS)}: {missing[0]} is missing."
+            )
+        # One more row than is accepted, so that there is an error.
+        return [_from_csv(row) for row in islice(lines, settings.CDB_MAX_BULK_ROWS + 1)]
     except csv.Error as error:
         raise InvalidInputError(f"The file is not valid CSV: {error}.") from error
 
@@ -123,17 +163,13 @@ def _parsed(text: str) -> list[Any]:
 
 
 def _from_csv(row: dict[str | None, Any]) -> dict[str, Any]:
-    """A row of a file in the format of an export."""
-    columns = ("payload_type", "payload_url", "checksum", "major_iov", "minor_iov")
-    missing = [column for column in columns if not row.get(column) and column != "checksum"]
-    if missing:
-        raise InvalidInputError(f"Each row of the CSV file needs {', '.join(columns)}; {missing[0]} is missing.")
+    """A row of a file in the format of an export, whose required columns are there. The API checks the values."""
     end = row.get("major_iov_end"), row.get("minor_iov_end")
     found = {
         "payload_type": row["payload_type"],
         "payload_url": row["payload_url"],
         "checksum": row.get("checksum") or "",
         "since": [row["major_iov"], row["minor_iov"]],
-        "until": list(end) if all(end) else "next",
+        "until": list(end) if any(end) else "next",
     }
     return found | {name: row[name] for name in ("size", "revision") if row.get(name)}

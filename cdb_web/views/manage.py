@@ -4,13 +4,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from cdb_rest.api.inputs import NameInput
-from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError
+from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, TagChangedError
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.services.global_tags import change_status, clone_global_tag
 from cdb_rest.services.reverting import revert_global_tag
-from cdb_web.page import form_page, show
-from cdb_web.writes import as_previewed, check_confirmed, newest_revision, origin_of, problem_of
+from cdb_web.page import form_page, problem_of, show
+from cdb_web.writes import as_previewed, check_confirmed, newest_revision, origin_of
 
 
 @form_page
@@ -33,36 +33,48 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
             target = read_value({"name": request.POST.get("target", "").strip()}, NameInput)["name"]
             shown = clone_global_tag(source=name, target=target, origin=origin).name
         else:
+            wanted = request.POST.get("status", "")
+            if wanted == tag.status.name:
+                raise InvalidInputError(f"The status is {wanted} already.")
             check_confirmed(request, name)
-            shown = change_status(name=name, status=request.POST.get("status", ""), origin=origin).name
+            shown = change_status(name=name, status=wanted, origin=origin).name
     except CdbError as error:
         problem, status = problem_of(error)
         return show(request, "manage.html", values | problem, status=status)
-    return HttpResponseRedirect(reverse("web:history", args=[shown]), status=303)
+    return HttpResponseRedirect(reverse("web:history", args=[shown]) + "?new", status=303)
 
 
 @form_page
 def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
     """What a reversion to a revision would change. A POST makes it."""
     values: dict[str, object] = {"name": name, "revision": revision, "values": request.POST}
-    if request.method == "POST":
-        try:
-            if "planned" in request.POST:
-                check_confirmed(request, name)
-                origin = origin_of(request)
-                found = as_previewed(
-                    request, name, lambda: revert_global_tag(name=name, revision=revision, origin=origin)
-                )
-                address = (
-                    reverse("web:history", args=[name])
-                    if found.revision is None
-                    else reverse("web:change", args=[name, found.revision])
-                )
-                return HttpResponseRedirect(address, status=303)
-            planned = newest_revision(name)
-            plan = revert_global_tag(name=name, revision=revision, dry_run=True, origin=origin_of(request))
-            values |= {"plan": plan.types, "planned": planned}
-        except CdbError as error:
-            problem, status = problem_of(error)
-            return show(request, "revert.html", values | problem, status=status)
-    return show(request, "revert.html", values)
+    if request.method != "POST":
+        return show(request, "revert.html", values)
+    try:
+        if "planned" in request.POST:
+            try:
+                return _revert(request, name, revision)
+            except (InvalidInputError, TagChangedError) as error:
+                # With the preview again.
+                problem, status = problem_of(error)
+                return show(request, "revert.html", values | _plan(request, name, revision) | problem, status=status)
+        return show(request, "revert.html", values | _plan(request, name, revision))
+    except CdbError as error:
+        problem, status = problem_of(error)
+        return show(request, "revert.html", values | problem, status=status)
+
+
+def _plan(request: HttpRequest, name: str, revision: int) -> dict[str, object]:
+    # The revision is read first: if the tag changes now, the second POST is refused.
+    planned = newest_revision(name)
+    plan = revert_global_tag(name=name, revision=revision, dry_run=True, origin=origin_of(request))
+    return {"plan": plan.types, "planned": planned}
+
+
+def _revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
+    check_confirmed(request, name)
+    origin = origin_of(request)
+    found = as_previewed(request, name, lambda: revert_global_tag(name=name, revision=revision, origin=origin))
+    if found.revision is None:
+        return HttpResponseRedirect(reverse("web:history", args=[name]), status=303)
+    return HttpResponseRedirect(reverse("web:change", args=[name, found.revision]) + "?new", status=303)

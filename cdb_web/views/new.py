@@ -12,8 +12,8 @@ from cdb_rest.models import PayloadType
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.services.global_tags import create_global_tag
 from cdb_rest.services.payload_types import create_payload_type
-from cdb_web.page import form_page, show
-from cdb_web.writes import origin_of, problem_of
+from cdb_web.page import form_page, problem_of, show
+from cdb_web.writes import origin_of
 
 
 @form_page
@@ -34,5 +34,6 @@ def new(request: HttpRequest) -> HttpResponse:
         tag = create_global_tag(**values, origin=origin)
     except CdbError as error:
         problem, status = problem_of(error)
-        return show(request, "new.html", {"values": {what: fields}} | problem, status=status)
-    return HttpResponseRedirect(reverse("web:insert", args=[tag.name]), status=303)
+        kept = fields | {"comment": request.POST.get("comment", "")}
+        return show(request, "new.html", {"values": {what: kept}} | problem, status=status)
+    return HttpResponseRedirect(reverse("web:insert", args=[tag.name]) + "?new", status=303)

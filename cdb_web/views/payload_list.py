@@ -1,12 +1,14 @@
 """The page of a payload list."""
 
+from collections.abc import Mapping
+
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.services.export import Selection, find_source
 from cdb_web import inputs
 from cdb_web.iov_rows import read_rows
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import page, show
+from cdb_web.page import or_default, page, show
 from cdb_web.templatetags.cdb_web import moment_text
 from cdb_web.views.timeline import axis_of, timeline_values
 
@@ -16,21 +18,18 @@ PAGE_SIZE = 100
 @page
 def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResponse:
     """The IOVs of a payload list as a lane, and as a table from the moment `since` on, page by page."""
-    query = request.GET
+    found, status = or_default(request.GET, lambda query: _list(query, name, payload_type))
+    fixed = {"name": name, "payload_type": payload_type, "from": inputs.text(request.GET, "since")}
+    return show(request, "payload_list.html", fixed | found, status=status)
+
+
+def _list(query: Mapping[str, str], name: str, payload_type: str) -> dict[str, object]:
     found = inputs.contents(query, name, payload_type)
     window = inputs.window(query) or EVERYTHING
     source = find_source(Selection(name, payload_type, window, inputs.revision(query)))
     rows = read_rows(source, window, PAGE_SIZE)
-    return show(
-        request,
-        "payload_list.html",
-        {
-            "name": name,
-            "payload_type": payload_type,
-            "rows": rows,
-            "following": rows.following and moment_text(rows.following),
-            "rev": inputs.text(query, "rev"),
-            "from": inputs.text(query, "since"),
-        }
-        | timeline_values(axis_of(query, found), [(payload_type, found.lists[payload_type][0])]),
-    )
+    return {
+        "rows": rows,
+        "following": rows.following and moment_text(rows.following),
+        "rev": inputs.text(query, "rev"),
+    } | timeline_values(axis_of(query, found), [(payload_type, found.lists[payload_type][0])])

@@ -1,34 +1,38 @@
 """The page of a global tag."""
 
+from collections.abc import Mapping
+
+from django.db.models import Max, Min, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_web import inputs
-from cdb_web.page import page, show
+from cdb_web.page import or_default, page, show
 from cdb_web.views.timeline import axis_of, timeline_values
 
 
 @page
 def tag(request: HttpRequest, name: str) -> HttpResponse:
     """A global tag in the present or at a revision: its attributes, its timeline, and its payload lists as a table."""
-    found = inputs.contents(request.GET, name)
-    as_of = inputs.revision(request.GET)
     changes = GlobalTagChange.objects.filter(global_tag=name).defer("logged_before", "logged_after")
-    shown = changes.filter(revision=as_of.revision or 0) if as_of else changes
-    names = {
-        one.id: one.name for one in PayloadList.objects.filter(id__in=[lists[0].id for lists in found.lists.values()])
+    fixed = {
+        "name": name,
+        "tag": GlobalTag.objects.select_related("status").filter(name=name).first(),
+        "revisions": changes.aggregate(first=Min("revision"), last=Max("revision")),
     }
-    axis = axis_of(request.GET, found)
-    return show(
-        request,
-        "tag.html",
-        {
-            "name": name,
-            "tag": GlobalTag.objects.select_related("status").filter(name=name).first(),
-            "rev": inputs.text(request.GET, "rev"),
-            "change": shown.order_by("-number").first(),
-            "newest": changes.order_by("-number").values_list("revision", flat=True).first(),
-            "lists": [(payload_type, lists[0], names.get(lists[0].id)) for payload_type, lists in found.lists.items()],
-        }
-        | timeline_values(axis, [(payload_type, lists[0]) for payload_type, lists in found.lists.items()]),
-    )
+    found, status = or_default(request.GET, lambda query: _tag(query, name, changes))
+    return show(request, "tag.html", fixed | found, status=status)
+
+
+def _tag(query: Mapping[str, str], name: str, changes: QuerySet[GlobalTagChange]) -> dict[str, object]:
+    found = inputs.contents(query, name)
+    as_of = inputs.revision(query)
+    shown = changes.filter(revision=as_of.revision or 0) if as_of else changes
+    lists = {payload_type: lists[0] for payload_type, lists in found.lists.items()}
+    names = dict(PayloadList.objects.filter(id__in=[one.id for one in lists.values()]).values_list("id", "name"))
+    return {
+        "rev": inputs.text(query, "rev"),
+        "status": found.states[0].status,
+        "change": shown.order_by("-number").first(),
+        "lists": [(payload_type, one, names.get(one.id)) for payload_type, one in lists.items()],
+    } | timeline_values(axis_of(query, found), list(lists.items()))

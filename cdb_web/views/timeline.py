@@ -1,19 +1,19 @@
 """The data of a timeline: lanes of pixels, and the rows at a pixel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
 from cdb_rest.analysis.contents import ROWS_AT_ONCE, Contents, ListVersion
 from cdb_rest.analysis.difference import Scope
 from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError
-from cdb_rest.domain.moment import OPEN, Interval
-from cdb_rest.parsing.parameters import parse_moment_text
+from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_rest.services.export import Selection, find_source, take_slot
 from cdb_web import inputs
 from cdb_web.axis import Axis
 from cdb_web.iov_rows import read_rows
-from cdb_web.lanes import EVERYTHING, differing, extent, lane, with_space
+from cdb_web.lanes import EVERYTHING, differing, extent, lane, last_end, with_space
 from cdb_web.page import page, show
 from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
 
@@ -22,6 +22,8 @@ DEFAULT_WIDTH = 1000
 # Lanes in one response, and rows in one text.
 MAX_LANES = 50
 MAX_ROWS = 8
+# Minor numbers on the axis of a major number in which nothing changes.
+FEW = 1000
 ZOOMS = [("Zoom in", 0.25, 0.75), ("Zoom out", -0.5, 1.5), ("← Earlier", -0.5, 0.5), ("Later →", 0.5, 1.5)]
 
 
@@ -46,15 +48,17 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
     axis = axis_of(request.GET, found)
     window = axis.window
     at = inputs.text(request.GET, "at")
-    marker = parse_moment_text("at", at) if at else None
+    marker = inputs.moment("at", at) if at else None
+    is_shown = marker is not None and window.contains(marker)
     return JsonResponse(
         {
             "since": moment_text(window.start),
             "until": moment_text(interval_end(window)),
-            "text": f"{start_text(window.start)} to {end_text(interval_end(window))}",
+            "text": f"{start_text(window.start)} to {end_text(interval_end(window))}"
+            + (f"; {start_text(marker)} is outside" if marker and not is_shown else ""),
             "unit": "major" if axis.major is None else f"minor of {axis.major}",
             "labels": axis.labels(),
-            "marker": axis.pixels(marker)[0] if marker and window.contains(marker) else None,
+            "marker": axis.pixels(marker)[0] if marker and is_shown else None,
             "lanes": {
                 one: lane(found.lists[one][0], axis)._asdict() | _difference(request.GET, name, one, axis)
                 for one in types
@@ -82,7 +86,8 @@ def rows(request: HttpRequest, name: str) -> HttpResponse:
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
     window = Interval(start, end if end > start else axis.part(pixel / axis.width, (pixel + 1) / axis.width).window.end)
     source = find_source(Selection(name, inputs.text(query, "type"), window, inputs.revision(query)))
-    found = read_rows(source, window, MAX_ROWS)
+    [payload_list] = inputs.contents(query, name, query["type"]).lists[query["type"]]
+    found = read_rows(source, window, MAX_ROWS, last_end(payload_list, window.start))
     return show(
         request,
         "rows.html",
@@ -107,17 +112,31 @@ def timeline_values(axis: Axis, lists: Sequence[tuple[str, ListVersion]]) -> dic
     }
 
 
-def axis_of(query: QueryDict, contents: Contents) -> Axis:
+def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
     """The axis that a query string asks for. Raises `InvalidInputError`."""
     width = _number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH)
     lists = [one[0] for one in contents.lists.values()]
-    axis = Axis.of(inputs.window(query) or _used(lists, EVERYTHING), width)
+    axis = Axis.of(_window(query, lists), width)
     if "left" in query or "right" in query:
         axis = axis.part(_share(query, "left", 0), _share(query, "right", 1))
     if axis.major is not None and (axis.first, axis.last) == (0, OPEN + 1):
         # Of the 2^63 minor numbers of a major number, only a few are in use.
         axis = Axis.of(_used(lists, axis.window), width)
+        if axis.last == OPEN + 1:
+            axis = replace(axis, first=0, last=FEW)
     return axis
+
+
+def _window(query: Mapping[str, str], lists: Sequence[ListVersion]) -> Interval:
+    """The window that a query string asks for. An end that is not given is that of what is in use."""
+    asked = inputs.window(query)
+    if asked is not None and inputs.text(query, "since") and inputs.text(query, "until"):
+        return asked
+    used = _used(lists, asked or EVERYTHING)
+    if asked is None:
+        return used
+    start = asked.start if inputs.text(query, "since") else used.start
+    return Interval(start, used.end if start < used.end < AFTER_ALL else Moment(start.major + 1, 0))
 
 
 def _used(lists: Sequence[ListVersion], window: Interval) -> Interval:
@@ -126,7 +145,7 @@ def _used(lists: Sequence[ListVersion], window: Interval) -> Interval:
     return window if found is None else with_space(found, window)
 
 
-def _number(query: QueryDict, name: str, least: int, most: int, default: int = 0) -> int:
+def _number(query: Mapping[str, str], name: str, least: int, most: int, default: int = 0) -> int:
     text = query.get(name, str(default))
     if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
         message = f"{name} must be a number from {least} to {most}."
@@ -134,7 +153,7 @@ def _number(query: QueryDict, name: str, least: int, most: int, default: int = 0
     return int(text[:9])
 
 
-def _share(query: QueryDict, name: str, default: float) -> float:
+def _share(query: Mapping[str, str], name: str, default: float) -> float:
     try:
         share = float(query.get(name, default))
     except ValueError:

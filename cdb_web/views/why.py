@@ -3,14 +3,13 @@
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.analysis.explanation import explain
-from cdb_rest.parsing.parameters import parse_moment_text
 from cdb_web import inputs
 from cdb_web.page import page, show
 
 REASONS = {
-    "valid": "This payload is valid at the moment.",
-    "ended": "No payload is valid: the IOV with the latest start has ended before the moment.",
-    "not_started": "No payload is valid: no IOV of the payload list starts at the moment or before.",
+    "valid": "This payload is valid at this moment.",
+    "ended": "No payload is valid: the IOV with the latest start has ended before this moment.",
+    "not_started": "No payload is valid: no IOV of the payload list starts at this moment or before.",
     "no_payload_list": "No payload is valid: the tag has no payload list of this type.",
 }
 
@@ -19,7 +18,7 @@ REASONS = {
 def why(request: HttpRequest, name: str) -> HttpResponse:
     """The IOV of the payload type `type` at the moment `at`, the change that put it there, and what it replaced."""
     query = request.GET
-    moment = parse_moment_text("at", inputs.text(query, "at"))
+    moment = inputs.moment("at", inputs.text(query, "at"))
     payload_type = inputs.text(query, "type")
     _, [found] = explain(tags=[(name, inputs.revision(query))], moment=moment, payload_type=payload_type)
     return show(
@@ -32,6 +31,7 @@ def why(request: HttpRequest, name: str) -> HttpResponse:
             "moment": moment,
             "found": found,
             "reason": REASONS[found.reason],
-            "rows": [("Now", found.row), ("Before this change", found.replaced)],
+            "rows": [("Now", found.row), *([("Before this change", found.replaced)] if found.change else [])],
+            "origin": found.change and (found.change.source or {}).get("clone_of"),
         },
     )

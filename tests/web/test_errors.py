@@ -16,17 +16,38 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("/tags/tag/lists/none", 404, "There is no payload type none."),
         ("/tags/tag/history/99", 404, "There is no change"),
         ("/tags/tag?rev=99", 404, "There is no revision 99"),
-        ("/tags/tag?since=5", 400, "since"),
+        ("/tags/tag?since=5,x", 400, "From must be an integer"),
         ("/tags/tag/rows?type=Gain&x=-1", 400, "x must be a number"),
         ("/tags/tag/lanes?width=100000", 400, "width must be a number"),
         ("/tags/tag/lanes?left=nan", 400, "left must be a number"),
-        ("/?tag=tag&major=x", 400, "major"),
-        ("/compare?a=none", 404, "There is no global tag none."),
+        ("/?tag=tag&major=x", 400, "Major must be"),
+        ("/compare?a=none&b=tag", 404, "There is no global tag none."),
+        ("/compare?tag=a&tag=b&tag=c", 400, "Choose exactly two"),
+        ("/compare?a=tag&rev=1&rev=2&rev=3", 400, "Choose exactly two"),
+        ("/tags/tag/coverage?since=1,2,3", 400, "From must be two numbers"),
+        ("/tags/tag/lists/Gain?since=1,2,3", 400, "From must be two numbers"),
+        ("/tags/tag/lists/Gain?rev=99", 404, "There is no revision 99"),
         ("/nothing", 404, "There is nothing at /nothing."),
     ],
 )
 def test_errors_are_pages(browser, tag, path, status, text):
     assert text in browser.get(path, status)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("/?tag=typing+error&major=5", "typing error"),
+        ("/compare?a=tag&b=typing+error", "typing error"),
+        ("/tags/tag/coverage?until=9,9,9", "9,9,9"),
+        ("/tags/tag?at=1&since=x,y", "x,y"),
+        ("/tags/tag?rev=77", "77"),
+        ("/tags/tag/lists/Gain?since=x,y", "x,y"),
+    ],
+)
+def test_a_form_with_an_error_keeps_what_was_typed(browser, tag, path, value):
+    text = browser.get(path, 404 if "typing" in path or "rev=" in path else 400)
+    assert f'value="{value}"' in text and 'role="alert"' in text and "<form" in text
 
 
 def test_clients_of_the_api_get_json_for_unknown_paths(tag):

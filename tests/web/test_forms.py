@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -32,8 +33,12 @@ class Forms:
     def preview(self, path, values, status=200):
         """The page with the preview, and the values of its hidden fields."""
         page = self.send(path, self.open(path), values, status).content.decode()
-        hidden = dict(re.findall(r'type="hidden" name="(planned|rows)" value="([^"]*)"', page))
-        return page, {name: value.replace("&quot;", '"') for name, value in hidden.items()}
+        return page, hidden_of(page)
+
+
+def hidden_of(page):
+    found = re.findall(r'type="hidden" name="(planned|rows)" value="([^"]*)"', page)
+    return {name: unescape(value) for name, value in found}
 
 
 @pytest.fixture
@@ -54,7 +59,8 @@ def test_a_preview_stores_nothing_and_is_what_is_done(forms, tag):
     assert re.findall(r'<span class="badge gap">(\w+)</span>', page) == ["split"]
     response = forms.send("/tags/tag/insert", page, hidden | {"comment": "why"}, 303)
     change = GlobalTagChange.objects.order_by("-number")[0]
-    assert response["Location"] == f"/tags/tag/history/{change.revision}"
+    assert response["Location"] == f"/tags/tag/history/{change.revision}?new"
+    assert "This change was stored." in forms.open(response["Location"])
     assert (change.comment, change.action) == ("why", "insert")
     assert [one[:2] for one in rows()] == [("first", 1), ("first", 6), ("new", 5)]
 
@@ -63,11 +69,10 @@ def test_a_preview_of_an_earlier_state_is_refused(forms, api, tag):
     page, hidden = forms.preview("/tags/tag/insert", ROW)
     insert(api, "other", [8, 0])
     before = rows()
-    found = forms.send("/tags/tag/insert", page, hidden, 409).content.decode()
-    assert "has changed since revision" in found and rows() == before
-    # A second preview shows the new state, and can be confirmed.
-    page, hidden = forms.preview("/tags/tag/insert", ROW)
-    forms.send("/tags/tag/insert", page, hidden, 303)
+    found = forms.send("/tags/tag/insert", page, hidden | {"comment": "kept"}, 409).content.decode()
+    assert "has changed since revision" in found and rows() == before and 'value="kept"' in found
+    # It shows the preview for the new state, which can be confirmed.
+    forms.send("/tags/tag/insert", found, hidden_of(found), 303)
 
 
 ROW_OF_A_FILE = {"payload_type": "Gain", "payload_url": "u", "checksum": "", "since": [9, 0], "until": "next"}
@@ -108,21 +113,25 @@ def test_many_rows_come_from_a_file(forms, tag, content):
 @pytest.mark.parametrize(
     ("values", "status", "message"),
     [
-        (ROW | {"since": "5"}, 400, "since"),
-        (ROW | {"until": "soon"}, 400, "until"),
+        (ROW | {"since": "5,x"}, 400, "From must be an integer"),
+        (ROW | {"until": "soon,1"}, 400, "Up to must be an integer"),
         (ROW | {"payload_type": "none"}, 404, "There is no payload type none."),
-        (ROW | {"size": "many"}, 400, "size"),
+        (ROW | {"size": "many", "since": ""}, 400, "Bytes must be an integer from 0 to 9223372036854775807. From is required"),
         (ROW | {"comment": "x" * 2000}, 400, "comment: Ensure this field has no more than 1000"),
-        ({"file": "[1]"}, 400, "non_field_errors"),
+        ({"file": "[1]"}, 400, "Invalid data. Expected a dictionary"),
         ({"file": "[{"}, 400, "not valid JSON"),
         ({"file": b"\xff\xfe"}, 400, "not a text in UTF-8"),
-        ({"file": "a,b\n1,2\n"}, 400, "is missing"),
-        ({"file": ""}, 400, ""),
+        (ROW | {"payload_type": "", "payload_url": " "}, 400, "Payload type is required. Payload URL is required."),
+        (ROW | {"payload_type": "a<b"}, 404, "There is no payload type a&lt;b."),
+        ({"file": "a,b\n1,2\n"}, 400, "payload_type is missing"),
+        ({"file": '{"a": 1}'}, 400, "neither a JSON array nor CSV"),
+        ({"file": ""}, 400, "neither a JSON array nor CSV"),
+        ({}, 400, "Choose a file."),
         ({"rows": "{}", "planned": "1"}, 400, "must be a JSON array"),
         ({"rows": json.dumps([ROW_OF_A_FILE]), "planned": "x"}, 400, "planned"),
         ({"rows": "[]", "planned": "1"}, 400, "There are no rows."),
         ({"rows": f"[{'[' * 20}{']' * 20}]", "planned": "1"}, 400, "nested too deeply"),
-        ({"file": "payload_type,payload_url\nGain," + "x" * 200_000}, 400, "not valid CSV"),
+        ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain," + "x" * 200_000}, 400, "not valid CSV"),
         ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0"}, 400, "Null characters"),
         (ROW | {"comment": "a\0b"}, 400, "comment: Null characters"),
     ],
@@ -143,7 +152,7 @@ def test_a_tag_and_a_payload_type_are_created(forms):
     assert "There is a payload type New Type now." in forms.open("/new?type=New+Type")
     assert "There is a payload type" not in forms.open("/new?type=other%01")
     response = forms.send("/new", page, {"name": " first ", "description": "A try", "comment": "why"}, 303)
-    assert response["Location"] == "/tags/first/insert"
+    assert response["Location"] == "/tags/first/insert?new"
     assert list(GlobalTag.objects.values_list("name", "description", "status__name")) == [
         ("first", "A try", "unlocked")
     ]
@@ -175,17 +184,35 @@ def test_what_cannot_be_created_is_named(forms, tag, values, message):
 def test_all_wrong_rows_of_a_file_are_shown(forms, tag):
     wrong = [{"payload_type": "Gain", "payload_url": "u", "checksum": "", "since": [9, 0], "until": [1, 0]}] * 3
     page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", json.dumps(wrong).encode())}, 400)
-    assert len(re.findall(r'<td class="number">\d</td>', page)) == 3
+    assert re.findall(r'<td class="number">(\d)</td>', page) == ["1", "2", "3"]
+    lines = ["payload_type,payload_url,major_iov,minor_iov,major_iov_end,minor_iov_end"]
+    lines += ["Gain,u,9,0,,", "Gain,,9,0,,", "Gain,u,x,0,,", "Gain,u,9,0,10,", "Gain", ",u,1,1,1,2"]
+    file = SimpleUploadedFile("rows", "\n".join(lines).encode())
+    page, _ = forms.preview("/tags/tag/insert", {"file": file}, 400)
+    assert re.findall(r'<td class="number">(\d)</td>', page) == ["2", "3", "4", "5", "6"]
+
+
+def test_a_preview_that_could_not_be_confirmed_is_refused(forms, tag, settings):
+    settings.CDB_MAX_BODY_BYTES = 12_000
+    many = json.dumps([ROW_OF_A_FILE | {"since": [major, 0]} for major in range(10, 40)])
+    page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", many.encode())}, 400)
+    assert "split it" in page
+    page, hidden = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", json.dumps(json.loads(many)[:5]).encode())})
+    forms.send("/tags/tag/insert", page, hidden, 303)
 
 
 def test_clone_lock_and_freeze(forms, tag):
     path = "/tags/tag/manage"
     page = forms.open(path)
-    assert forms.send(path, page, {"action": "clone", "target": "copy"}, 303)["Location"] == "/tags/copy/history"
+    assert forms.send(path, page, {"action": "clone", "target": "copy"}, 303)["Location"] == "/tags/copy/history?new"
     assert "already exists" in forms.send(path, page, {"action": "clone", "target": "copy"}, 400).content.decode()
     forms.send(path, page, {"action": "clone", "target": " "}, 400)
     for confirm in ("", "other"):
-        forms.send(path, page, {"action": "status", "status": "frozen", "confirm": confirm}, 400)
+        values = {"action": "status", "status": "frozen", "confirm": confirm, "comment": "kept"}
+        found = forms.send(path, page, values, 400).content.decode()
+        assert "<option selected>frozen</option>" in found and 'value="kept"' in found
+    found = forms.send(path, page, {"action": "status", "status": "unlocked", "confirm": "tag"}, 400).content.decode()
+    assert "The status is unlocked already." in found
     assert GlobalTag.objects.get(name="tag").status.name == "unlocked"
     forms.send(path, page, {"action": "status", "status": "frozen", "confirm": "tag"}, 303)
     assert GlobalTag.objects.get(name="tag").status.name == "frozen"
@@ -208,7 +235,9 @@ def test_a_tag_is_reverted_after_a_preview(forms, api, tag):
     path = f"/tags/tag/revert/{revision}"
     page, hidden = forms.preview(path, {})
     assert "Gain" in page and "mistake" in str(rows())
-    forms.send(path, page, hidden | {"confirm": "no"}, 400)
+    found = forms.send(path, page, hidden | {"confirm": "no", "comment": "kept"}, 400).content.decode()
+    # The preview is still there.
+    assert 'value="kept"' in found and hidden_of(found) == hidden and "Type the name of the global tag" in found
     forms.send(path, page, hidden | {"confirm": "tag"}, 303)
     assert rows() == before
     assert "has these contents already" in forms.preview(path, {})[0]

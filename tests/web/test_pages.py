@@ -114,9 +114,16 @@ def test_the_rows_at_a_pixel_have_their_ends_and_the_gaps(browser, with_gap):
         ["b", "3, 9", "4, 0"],
     ]
     assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=2,0&until=6,0&width=4&x=3")) == [
-        ["gap", "5, 0", "6, 0"]
+        ["gap", "5, 0", "open"]
     ]
     assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=2,0&until=6,0&width=4&x=0"))[0] == ["a", "2, 0", "3, 7"]
+    # A gap is whole, also if the pixel has only a part of it.
+    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=3,8&until=3,9&width=1&x=0")) == [
+        ["gap", "3, 7", "3, 9"]
+    ]
+    assert cells_of(browser.get("/tags/tag/rows?type=Gain&since=1,0&until=2,0&width=1&x=0")) == [
+        ["gap", "0, 0", "2, 0"]
+    ]
 
 
 def test_the_table_of_a_window_does_not_cut_ends_and_has_all_gaps(browser, with_gap):
@@ -172,6 +179,39 @@ def test_names_of_an_adopted_database_may_have_slashes(browser, build):
         for link in {unescape(found) for found in re.findall(r'href="(/tags[^"]*)"', browser.get(path))}:
             browser.get(link)
     assert "/tags/a%252Fb%25252F/lists/C%252FD" in browser.get("/tags/a%252Fb%25252F")
+
+
+@pytest.mark.parametrize(
+    ("query", "since", "until"),
+    [
+        ("", "2,0", "6,0"),
+        ("since=3,0", "3,0", "6,0"),
+        ("until=4,0", "2,0", "4,0"),
+        ("since=8,0", "8,0", "8,1000"),
+        # Nothing changes in this major number.
+        ("since=4,0&until=5,0&left=0&right=1", "4,0", "4,2"),
+        ("since=7,0&until=8,0", "7,0", "7,1000"),
+    ],
+)
+def test_a_timeline_shows_what_is_in_use(with_gap, query, since, until):
+    found = Client().get(f"/tags/tag/lanes?{query}").json()
+    assert (found["since"], found["until"]) == (since, until)
+
+
+def test_moments_are_written_as_they_are_shown(browser, tag):
+    expected = browser.get("/tags/tag/coverage?since=1,0&until=9,0")
+    found = browser.get("/tags/tag/coverage?since=1,+0&until=9")
+    assert found.split("<tbody>")[1].split("</tbody>")[0] == expected.split("<tbody>")[1].split("</tbody>")[0]
+    assert "since=1,0&amp;until=9,0" in found
+    assert "8, 0 is outside" in Client().get("/tags/tag/lanes?since=1,0&until=5,0&at=8").json()["text"]
+
+
+def test_a_clone_leads_to_the_reasons_of_its_origin(browser, api, tag):
+    api.post("cloneGlobalTag/tag/copy").ok()
+    page = browser.get("/tags/copy/why?type=Gain&at=5")
+    link = unescape(re.search(r'href="(/tags/tag/why[^"]*)"', page)[1])
+    assert "first" in browser.get(link)
+    assert '<a href="/tags/tag?rev=' in browser.get("/tags/copy/history/1")
 
 
 def test_the_list_of_tags_is_filtered_and_sorted(browser, build):

@@ -96,6 +96,7 @@ class Timeline {
     this.lanes.forEach((lane, type) => this.listen(lane.querySelector("canvas"), type));
     document.addEventListener("theme", () => this.redraw());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    window.addEventListener("popstate", () => location.reload());
     window.addEventListener("resize", () => {
       clearTimeout(this.resizing);
       this.resizing = setTimeout(() => this.zoom(0, 1), 200);
@@ -158,7 +159,8 @@ class Timeline {
         batch.forEach((type) => query.append("type", type));
         const response = await fetch(`${this.section.dataset.url}?${query}`);
         if (!response.ok) {
-          this.section.querySelector(".rows").textContent = `The lanes could not be loaded (${response.status}).`;
+          const problem = await response.json().catch(() => ({ detail: response.status }));
+          this.section.querySelector(".rows").textContent = `The lanes could not be loaded: ${problem.detail}`;
           return;
         }
         const found = await response.json();
@@ -192,7 +194,7 @@ class Timeline {
       address.searchParams.set("since", found.since);
       address.searchParams.set("until", found.until);
       ["left", "right"].forEach((name) => address.searchParams.delete(name));
-      history.replaceState(null, "", address);
+      history[this.zooming ? "pushState" : "replaceState"](null, "", address);
     }
   }
 
@@ -223,6 +225,13 @@ class Timeline {
     let timer;
     canvas.addEventListener("pointermove", (event) => {
       clearTimeout(timer);
+      if (down !== null && this.drawn.get(type)) {
+        draw(canvas, this.drawn.get(type), this.marker);
+        const drawing = canvas.getContext("2d");
+        drawing.globalAlpha = 0.4;
+        drawing.fillStyle = colors().text;
+        drawing.fillRect(Math.min(down, place(event)), 0, Math.abs(place(event) - down), HEIGHT);
+      }
       timer = down === null ? setTimeout(() => this.tip(canvas, type, place(event)), 250) : undefined;
     });
     canvas.addEventListener("pointerleave", () => {
@@ -252,7 +261,9 @@ class Timeline {
 
   async rows(type, x) {
     // The text comes from a template of the server, which escapes all names and URLs.
-    this.section.querySelector(".rows").innerHTML = await this.fetchRows(type, x);
+    const rows = this.section.querySelector(".rows");
+    rows.innerHTML = await this.fetchRows(type, x);
+    rows.scrollIntoView({ block: "nearest" });
   }
 
   async tip(canvas, type, x) {
@@ -267,9 +278,17 @@ class Timeline {
 // The slider chooses the revision that the form has.
 document.querySelectorAll(".slider").forEach((label) => {
   const slider = label.querySelector("input");
-  label.hidden = slider.max === "0";
+  label.hidden = slider.max === slider.min;
   slider.addEventListener("input", () => (slider.form.elements.rev.value = slider.value));
-  slider.addEventListener("change", () => slider.form.requestSubmit());
+  slider.addEventListener("change", () => {
+    sessionStorage.setItem("slider", "used");
+    slider.form.requestSubmit();
+  });
+  // The page of another revision goes on where the slider was used.
+  if (sessionStorage.getItem("slider")) {
+    sessionStorage.removeItem("slider");
+    slider.focus();
+  }
 });
 
 document.querySelectorAll(".timeline:not(.fixed)").forEach((section) => new Timeline(section));
@@ -278,7 +297,10 @@ document.querySelectorAll(".timeline:not(.fixed)").forEach((section) => new Time
 function drawPlan() {
   document.querySelectorAll("canvas.plan").forEach((canvas) => draw(canvas, canvas.dataset, null));
   document.querySelectorAll("canvas.labels").forEach((canvas) => {
-    drawLabels(canvas, Number(canvas.dataset.width), JSON.parse(canvas.dataset.labels));
+    // The lanes are scaled to the width of the page, but not the digits.
+    const width = Math.max(100, Math.floor(canvas.getBoundingClientRect().width));
+    const labels = JSON.parse(canvas.dataset.labels);
+    drawLabels(canvas, width, labels.map(([position, text]) => [(position * width) / Number(canvas.dataset.width), text]));
   });
 }
 drawPlan();
