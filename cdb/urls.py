@@ -2,7 +2,6 @@
 
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
@@ -13,8 +12,8 @@ from cdb_rest.api.views import index, monitoring
 from cdb_rest.identity import issuers
 from cdb_rest.middleware.observation import NOT_FOUND
 
-# Only the admin and the logout have forms, so all other views are exempt from the middleware's CSRF check. For writes
-# to the API with a session's cookie, `cdb_rest.api.authorization.RoutePermission` makes this check.
+# Only the admin and the pages with forms need the middleware's CSRF check; all other views are exempt. For writes to the API
+# with a session's cookie, `cdb_rest.api.authorization.RoutePermission` makes this check.
 urlpatterns = [
     re_path(r"^api/cdb_rest/?$", index.IndexView.as_view()),
     path("api/cdb_rest/", include("cdb_rest.api.urls")),
@@ -29,7 +28,6 @@ urlpatterns = [
     ),
     re_path(r"^api/docs/?$", SpectacularSwaggerSplitView.as_view(url_name="schema", http_method_names=["get", "head"])),
     path("admin/", admin.site.urls),
-    path("logout/", LogoutView.as_view(next_page="/"), name="log_out"),
     path("favicon.ico", csrf_exempt(index.favicon)),
     path("", include("cdb_web.urls")),
     # Every other path. `RouteMiddleware` knows it by its name.

@@ -4,25 +4,35 @@ A page has the results of a first batch of payload types. Its last row says how 
 replaces it by the next batch. Without JavaScript, it is a link.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from cdb_rest.analysis.contents import Contents, ListVersion
+from cdb_rest.lookup.model import State
 
 # A batch has about this many IOVs, which takes a second.
 BATCH_ROWS = 200_000
+# The number of IOVs that a payload list had in the past is not known. It counts as at least this many.
+PAST_ROWS = BATCH_ROWS // 20
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some payload types of a result: `names`, of which `done` are up to the end of this batch, of `total` ones."""
+    """Some payload types of a result: `names`, of which `done` are up to the end of this batch, of `total` ones.
+
+    `state` is that of the global tags. If it `has_changed` since the first batch, the batches do not belong together.
+    """
 
     names: Sequence[str]
     done: int
     total: int
+    state: str
+    has_changed: bool
 
     @property
     def after(self) -> str | None:
         """The parameter `after` of the next batch, None if this is the last one."""
-        return self.names[-1] if self.done < self.total else None
+        return self.names[-1] if self.names and self.done < self.total else None
 
     @property
     def is_all(self) -> bool:
@@ -30,17 +40,32 @@ class Batch:
         return len(self.names) == self.total
 
 
-def next_batch(sizes: Sequence[tuple[str, int]], after: str) -> Batch:
-    """The first batch of the payload types after one, in the byte order of their names.
+def next_batch(query: Mapping[str, str], sizes: Sequence[tuple[str, int]], states: Sequence[State]) -> Batch:
+    """The batch that a query string asks for: with `after`, the first payload types after this one, in byte order.
 
-    `sizes` has the payload types in this order with their numbers of IOVs; an empty `after` is before all.
+    `sizes` has the payload types in this order with their numbers of IOVs. `states` are those of the global tags; the
+    parameter `seen` has the state of the first batch.
     """
-    names, rows, done = [], 0, 0
+    after = query.get("after")
+    names: list[str] = []
+    rows, done = 0, 0
     for name, size in sizes:
-        if rows >= BATCH_ROWS:
+        # An empty name, which an adopted database may have, cannot be the end of a batch: it is before all other names.
+        if rows >= BATCH_ROWS and names[-1]:
             break
         done += 1
-        if name.encode() > after.encode():
+        if after is None or name.encode() > after.encode(errors="replace"):
             names.append(name)
             rows += size
-    return Batch(names, done, len(sizes))
+    state = " ".join(one.version for one in states)
+    return Batch(names, done, len(sizes), state, query.get("seen", state) != state)
+
+
+def size_of(lists: Sequence[ListVersion]) -> int:
+    """The number of IOVs of payload lists, or more."""
+    return sum(one.rows if one.is_present else max(one.rows, PAST_ROWS) for one in lists)
+
+
+def sizes_of(contents: Contents) -> list[tuple[str, int]]:
+    """The payload types of contents, with their numbers of IOVs, as for `next_batch`."""
+    return [(name, size_of(lists)) for name, lists in contents.lists.items()]

@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from cdb_rest.api.errors import handle
+from cdb_rest.api.errors import error_response
 from cdb_rest.api.views.index import prefers_html
-from cdb_rest.domain.errors import NotPermittedError
 from cdb_web.page import show
 
 HEADINGS = {
@@ -19,14 +18,14 @@ HEADINGS = {
 }
 # For programs, whatever they accept.
 JSON_PATHS = ("/api/", "/health/", "/metrics")
-# Headers that describe the JSON body. The policy for pages is stricter than that for JSON.
+# Headers that describe the JSON body.
 OF_BODY = {"content-type", "content-length"}
 
 
 class ErrorPageMiddleware:
     """Replace an error response in JSON with a page, if the client is a browser that asks for a page.
 
-    It is outside of the middleware that rejects requests, so these are pages, too. It has no part in other responses.
+    It is outside of the middleware that rejects requests, so that its responses become pages, too.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -34,7 +33,7 @@ class ErrorPageMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if response.status_code < 400 or request.path_info.startswith(JSON_PATHS) or request.method == "HEAD":
+        if response.status_code < 400 or request.path_info.startswith(JSON_PATHS):
             return response
         if response.get("Content-Type") != "application/json" or not prefers_html(request):
             return response
@@ -43,17 +42,28 @@ class ErrorPageMiddleware:
 
 def csrf_failure(_request: HttpRequest, reason: str = "") -> HttpResponse:
     """The response to a form without its CSRF token (`CSRF_FAILURE_VIEW`)."""
-    return handle(NotPermittedError(f"The form was not accepted ({reason}) Reload the page, and try again."), {})
+    detail = f"The form was not accepted: {reason} Go back, reload the page, and try again."
+    return error_response(403, "refused", detail)
 
 
 def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     status = response.status_code
-    values = {"status": status, "heading": HEADINGS.get(status, "This did not work")}
-    page = show(request, "error.html", values | {"detail": json.loads(response.content)["detail"]}, status=status)
+    values = {
+        "status": status,
+        "heading": HEADINGS.get(status, "The request failed"),
+        # The body of a response to HEAD is empty.
+        "detail": json.loads(response.content)["detail"] if response.content else "",
+        "may_log_in": False,
+    }
+    page = show(request, "error.html", values, status=status)
     for name, value in response.items():
         if name.lower() not in OF_BODY:
             page.headers.setdefault(name, value)
-    page["Content-Length"] = str(len(page.content))
+    page.cookies = response.cookies
+    if request.method == "HEAD":
+        page.content = b""
+    else:
+        page["Content-Length"] = str(len(page.content))
     # Django would log another line.
     page._has_been_logged = True  # type: ignore[attr-defined]  # the types lack it
     return page

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -48,6 +49,9 @@ def form_page(view: View) -> View:
 def _guarded(view: View) -> View:
     @wraps(view)
     def respond(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
+        if (request.encoding or "utf-8").lower() not in ("utf-8", "utf8"):
+            # In another encoding, texts may have characters that the database cannot store. This also empties a form.
+            request.encoding = "utf-8"
         try:
             if not settings.CDB_ANONYMOUS_READS:
                 principal_of(request.META).require(Role.READER)
@@ -111,6 +115,11 @@ def _row_text(row: dict[str, Any]) -> str:
     )
 
 
-def is_partial(request: HttpRequest) -> bool:
-    """Whether htmx asks for the changing part of a page."""
-    return request.headers.get("HX-Request") == "true"
+def show_whole_or_part(
+    request: HttpRequest, whole: str, part: str, values: Mapping[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """The page from the template `whole`, or only its changing part from the template `part` if htmx asks for it."""
+    response = show(request, part if request.headers.get("HX-Request") == "true" else whole, values, status=status)
+    # Otherwise the Back button of a browser may show the part from its cache instead of the page.
+    patch_vary_headers(response, ["HX-Request"])
+    return response

@@ -1,6 +1,6 @@
 -- The payload IOVs that a change removed ('before') and added ('after'), in this order, then by list and start.
--- Parameters: sides text[]: the sides that are wanted; list_ids bigint[]; befores, afters integer[]: the version of each list before and after the change, null if the list
---   was not in the tag. Placeholders for the payload columns: {payload} and {iov.payload}.
+-- Parameters: sides text[]: the sides that are wanted; list_ids bigint[]; befores, afters integer[]: the version of each list before
+--   and after the change, null if the list was not in the tag. Placeholders for the payload columns: {payload} and {iov.payload}.
 -- An IOV that only superseded itself, because its area grew, is left out.
 SELECT iov.side, list.id AS payload_list_id, iov.id, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end,
     {iov.payload}

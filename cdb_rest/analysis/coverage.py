@@ -64,7 +64,9 @@ def coverage(contents: Contents, selection: Selection) -> Iterator[list[TypeCove
     for (depth,), names in in_batches(types):
         parameters = list_parameters(names, {"tag": [contents.lists[name] for name in names]}) | window_values(window)
         yield [_coverage(window, *row) for row in fetch_all(_rows(depth), parameters)]
-    missing = [name for name in dict.fromkeys(selection.required) if name not in contents.lists]
+    # With a payload type, the lists of the others were not read.
+    checked = [name for name in dict.fromkeys(selection.required) if selection.payload_type in (None, name)]
+    missing = [name for name in checked if name not in contents.lists]
     yield [TypeCoverage(name, [window], 0.0, None, has_list=False) for name in missing]
 
 

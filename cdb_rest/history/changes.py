@@ -24,13 +24,13 @@ def read_change(
     Attributes are `status` and `payload_lists` (names by payload type), as far as they changed; and in `after` the source of a
     clone or a scenario. The IOVs are groups of rows, first those of "before", then those of "after"; a side without IOVs
     has no group. A group must be consumed before the next one. Removing and adding leads from the state before to the
-    state after. With `most`, there are only the first IOVs of each side, and a side may have an empty group. The caller must
-    be in a snapshot until all is read.
+    state after. With `most`, there are only the first IOVs of each side, which takes as long as reading the lists that have
+    them, and a side may have an empty group. The caller must be in a snapshot until all is read.
 
     Raises `RevisionPrunedError` if the rows before or after the change are no longer stored.
     """
     if change.logged_before is not None and change.logged_after is not None:
-        return _read_logged(change.logged_before, change.logged_after)
+        return _read_logged(change.logged_before, change.logged_after, most)
     previous = (
         GlobalTagChange.objects.filter(global_tag=change.global_tag, revision__lt=change.revision)
         .defer("logged_before", "logged_after")
@@ -68,11 +68,20 @@ def _read_rows(was: dict[int, PastList], now: dict[int, PastList]) -> Iterator[t
 
 
 def _first_rows(was: dict[int, PastList], now: dict[int, PastList], most: int) -> Iterator[tuple[str, Rows]]:
-    """The first rows of each side. They are read list by list, because a change may have millions."""
+    """The first rows of each side. A change may have millions, and a statement sorts the rows of all of its lists."""
     changed = _changed(was, now)
     for side, lists in (("before", was), ("after", now)):
-        rows = chain.from_iterable(stream_rows(ROWS, _values([side], [one])) for one in changed if one[0] in lists)
+        of_side = [one for one in changed if one[0] in lists]
+        rows = chain.from_iterable(stream_rows(ROWS, _values([side], part)) for part in _growing(of_side))
         yield side, islice(_documents(rows, lists), most)
+
+
+def _growing(lists: list[Versions]) -> Iterator[list[Versions]]:
+    """The lists in parts of 1, 2, 4, 8 and so on: few parts for many small lists, and the first list alone if it is large."""
+    size = 1
+    while lists:
+        yield lists[:size]
+        lists, size = lists[size:], size * 2
 
 
 def _changed(was: dict[int, PastList], now: dict[int, PastList]) -> list[Versions]:
@@ -108,9 +117,11 @@ def _document(payload_list: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_logged(
-    before: dict[str, Any], after: dict[str, Any]
+    before: dict[str, Any], after: dict[str, Any], most: int | None
 ) -> tuple[dict[str, Any], dict[str, Any], Iterator[tuple[str, Rows]]]:
     """A change that was recorded as documents, before there was a history of rows."""
     sides = {"before": before, "after": after}
-    rows = [(side, iter(found.pop("payload_iovs"))) for side, found in sides.items() if found.get("payload_iovs")]
+    rows = [
+        (side, islice(found.pop("payload_iovs"), most)) for side, found in sides.items() if found.get("payload_iovs")
+    ]
     return before, after, iter(rows)

@@ -16,7 +16,7 @@ from cdb_rest.identity.authentication import permissions_of_session
 from cdb_rest.observe.request_context import context_of
 
 # The admin, the login at an identity provider, and the logout.
-PREFIXES = ("/admin/", "/oidc/", "/logout/")
+PREFIXES = ("/admin/", "/oidc/", "/logout")
 
 
 class _AdminOnly(MiddlewareMixin):

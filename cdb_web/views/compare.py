@@ -12,9 +12,9 @@ from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_line
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.models import GlobalTag
 from cdb_web import inputs
-from cdb_web.batches import next_batch
+from cdb_web.batches import next_batch, size_of
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import is_partial, or_default, page, show
+from cdb_web.page import or_default, page, show_whole_or_part
 
 # Differences of one payload type, and affected intervals, on a page.
 MAX_SHOWN = 200
@@ -44,16 +44,15 @@ def compare(request: HttpRequest) -> HttpResponse:
     def found(given: Mapping[str, str]) -> dict[str, object]:
         if max(len(chosen), len(revisions)) > 2 and given:
             raise InvalidInputError("Choose exactly two to compare.")
-        return _compare(given, inputs.text(query, "after")) if given.get("b") else {}
+        return _compare(given, query) if given.get("b") else {}
 
     more, status = or_default(values, found)
     names = GlobalTag.objects.order_by("-updated").values_list("name", flat=True)[:200]
-    template = "compare_rows.html" if is_partial(request) else "compare.html"
     fixed = {"values": values, "names": names, "max_shown": MAX_SHOWN}
-    return show(request, template, fixed | more, status=status)
+    return show_whole_or_part(request, "compare.html", "compare_rows.html", fixed | more, status=status)
 
 
-def _compare(values: Mapping[str, str], after: str) -> dict[str, object]:
+def _compare(values: Mapping[str, str], query: Mapping[str, str]) -> dict[str, object]:
     scope = Scope(
         [(values["a"], inputs.revision(values, "rev_a"))],
         [(values["b"], inputs.revision(values, "rev_b"))],
@@ -64,7 +63,10 @@ def _compare(values: Mapping[str, str], after: str) -> dict[str, object]:
     comparison = scope.read()
     if values["type"]:
         return _of_type(comparison)
-    batch = next_batch([(pair.payload_type, rows) for _, rows, pair in comparison.pairs()], after)
+    sizes = [(pair.payload_type, size_of(pair.a + pair.b)) for _, _, pair in comparison.pairs()]
+    batch = next_batch(query, sizes, comparison.a.states + comparison.b.states)
+    if batch.has_changed:
+        return {"batch": batch}
     part = replace(comparison, a=comparison.a.only(batch.names), b=comparison.b.only(batch.names))
     types = [one for found in summaries(part) for one in found]
     shown = {

@@ -1,15 +1,16 @@
 """The gaps of a global tag."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.analysis.coverage import Selection
 from cdb_rest.analysis.coverage import coverage as coverage_of
 from cdb_web import inputs
-from cdb_web.batches import next_batch
+from cdb_web.batches import next_batch, sizes_of
 from cdb_web.lanes import extent
-from cdb_web.page import is_partial, or_default, page, show
+from cdb_web.page import or_default, page, show_whole_or_part
+from cdb_web.templatetags.cdb_web import interval_end, moment_text
 
 # Gaps of a payload type on the page.
 MAX_SHOWN = 20
@@ -21,28 +22,33 @@ def coverage(request: HttpRequest, name: str) -> HttpResponse:
 
     With `type`, only those of one payload type.
     """
-    template = "coverage_rows.html" if is_partial(request) else "coverage.html"
-    fixed = {
-        "name": name,
-        "values": {one: inputs.text(request.GET, one) for one in ("since", "until", "required", "rev", "type")},
-    }
-    found, status = or_default(request.GET, lambda query: _coverage(query, name))
-    return show(request, template, fixed | found, status=status)
+    names = [one.strip() for one in inputs.text(request.GET, "required").split(",")]
+    required = [one for one in names if one]
+    values = {one: inputs.text(request.GET, one) for one in ("since", "until", "rev", "type")}
+    fixed = {"name": name, "values": values | {"required": ",".join(required)}}
+    found, status = or_default(request.GET, lambda query: _coverage(query, name, required))
+    return show_whole_or_part(request, "coverage.html", "coverage_rows.html", fixed | found, status=status)
 
 
-def _coverage(query: Mapping[str, str], name: str) -> dict[str, object]:
-    names = [one.strip() for one in inputs.text(query, "required").split(",")]
-    contents = inputs.contents(query, name, inputs.text(query, "type") or None)
+def _coverage(query: Mapping[str, str], name: str, required: Sequence[str]) -> dict[str, object]:
+    contents = inputs.contents(query, name)
     window = inputs.window(query) or extent([lists[0] for lists in contents.lists.values()])
-    batch = next_batch([(one, lists[0].rows) for one, lists in contents.lists.items()], inputs.text(query, "after"))
+    payload_type = inputs.text(query, "type")
+    if payload_type:
+        # Of the types that are not there, only this one is reported.
+        contents = inputs.contents(query, name, payload_type)
+        required = [payload_type] if payload_type in required else []
+    batch = next_batch(query, sizes_of(contents), contents.states)
     found = []
-    if window is not None:
+    if window is not None and not batch.has_changed:
         # Required payload types without a list come last.
-        missing = [] if batch.after else [one for one in names if one and one not in contents.lists]
+        missing = [] if batch.after is not None else [one for one in required if one not in contents.lists]
         selection = Selection([(name, inputs.revision(query))], None, window, missing)
         found = [one for part in coverage_of(contents.only(batch.names), selection) for one in part]
     return {
         "window": window,
+        "since": window and moment_text(window.start),
+        "until": window and moment_text(interval_end(window)),
         "batch": batch,
         "types": [(one, one.gaps[:MAX_SHOWN], len(one.gaps) - MAX_SHOWN) for one in found if one.gaps],
         "complete": [one.payload_type for one in found if not one.gaps],

@@ -1,10 +1,18 @@
 """The forms that clone a global tag, change its status, and revert it."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from cdb_rest.api.inputs import NameInput
-from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, TagChangedError
+from cdb_rest.domain.errors import (
+    CdbError,
+    GlobalTagNotFoundError,
+    InvalidInputError,
+    StatusNotFoundError,
+    TagChangedError,
+)
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.services.global_tags import change_status, clone_global_tag
@@ -19,7 +27,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
     tag = GlobalTag.objects.select_related("status").filter(name=name).first()
     if tag is None:
         raise GlobalTagNotFoundError(name)
-    values = {
+    values: dict[str, Any] = {
         "name": name,
         "tag": tag,
         "statuses": GlobalTagStatus.objects.order_by("name"),
@@ -36,6 +44,9 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
             wanted = request.POST.get("status", "")
             if wanted == tag.status.name:
                 raise InvalidInputError(f"The status is {wanted} already.")
+            known = [one.name for one in values["statuses"]]
+            if wanted not in known:
+                raise StatusNotFoundError(wanted, known)
             check_confirmed(request, name)
             shown = change_status(name=name, status=wanted, origin=origin).name
     except CdbError as error:

@@ -3,11 +3,10 @@
 from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
-from django.utils.cache import patch_vary_headers
 
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_web import inputs
-from cdb_web.page import is_partial, page, show
+from cdb_web.page import page, show_whole_or_part
 
 COLUMNS = {
     "name": "Name",
@@ -42,10 +41,7 @@ def tags(request: HttpRequest) -> HttpResponse:
         "page": Paginator(found, PAGE_SIZE).get_page(query.get("page")),
         "statuses": GlobalTagStatus.objects.order_by("name").values_list("name", flat=True),
     }
-    response = show(request, "tags_table.html" if is_partial(request) else "tags.html", values)
-    # Otherwise the Back button of a browser may show the part from its cache instead of the page.
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return show_whole_or_part(request, "tags.html", "tags_table.html", values)
 
 
 def _next_sort(column: str, sort: str) -> str:

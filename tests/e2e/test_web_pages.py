@@ -53,10 +53,11 @@ def tab(browser, filled):
 def preview(page, **fields):
     """Fill in the form for an insertion into the tag patch, and ask for the preview."""
     page.goto("/tags/patch/insert")
-    values = {"Payload type": "Pixel_Alignment", "Payload URL": "pixel/v4.root", "From": "8,0", "Up to": "9,0"} | fields
+    values = {"Payload type": "Pixel_Alignment", "Payload URL": "pixel/v4.root", "From": "8,0"}
+    values |= {"Up to (optional)": "9,0"} | fields
     for label, text in values.items():
         page.get_by_label(label, exact=True).fill(text)
-    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -73,17 +74,17 @@ def test_what_forms_and_timelines_show_is_accessible(tab, scheme):
     preview(page)
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
     check_accessible(page)
-    preview(page, **{"Up to": "7,0"})
+    preview(page, **{"Up to (optional)": "7,0"})
     expect(page.get_by_role("alert")).to_be_visible()
     check_accessible(page)
-    page.get_by_label("Or a file").set_input_files(
+    page.get_by_label("File: CSV or JSON").set_input_files(
         {"name": "rows.json", "mimeType": "application/json", "buffer": b'[{"since": 1}, {"until": [1]}]'}
     )
-    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Preview the file").click()
     expect(page.get_by_role("alert")).to_contain_text("What is wrong")
     check_accessible(page)
     page.goto("/tags/patch/revert/1")
-    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
     expect(page.get_by_label("to confirm")).to_be_visible()
     check_accessible(page)
     page.goto("/tags/patch?against=1&at=5,500")
@@ -124,6 +125,12 @@ def test_a_timeline_is_drawn_and_zoomed_with_the_mouse(tab):
     whole = page.locator(".window").inner_text()
     page.get_by_role("button", name="Zoom in").click()
     loads(page, 2)
+    # The Back button of the browser zooms out.
+    page.go_back()
+    loads(page, 1)
+    assert page.locator(".window").inner_text() == whole
+    page.get_by_role("button", name="Zoom in").click()
+    loads(page, 2)
     zoomed = page.locator(".window").inner_text()
     assert zoomed != whole and "since=" in page.url
     # The address shows the same.
@@ -153,6 +160,7 @@ def test_a_timeline_shows_a_past_revision_and_what_differs(tab):
     page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile("rev=1"))
     loads(page, 1)
+    expect(page.get_by_role("slider", name="Revision")).to_be_focused()
     assert pixels(page, lane) < colors
 
 
@@ -218,9 +226,9 @@ def test_a_payload_is_inserted_after_a_preview(tab):
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
     page.get_by_role("button", name="Insert 1 payload").click()
     expect(page.locator("main")).to_contain_text("pixel/v4.root")
-    page.get_by_role("link", name="Revert to it").click()
-    page.get_by_role("button", name="Preview").click()
-    expect(page.locator("main")).to_contain_text("has these contents already")
+    expect(page.get_by_role("status")).to_contain_text("This change was stored.")
+    # It is the newest change.
+    expect(page.get_by_role("link", name="Revert to it")).to_have_count(0)
 
 
 def test_the_theme_is_chosen_and_kept(tab):
@@ -252,6 +260,30 @@ def test_everything_but_the_drawing_works_without_javascript(tab):
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
+def test_what_fails_to_load_is_said(tab):
+    page = tab()
+    page.goto("/tags/tiny")
+    loads(page, 1)
+    page.route("**/lanes?*", lambda route: route.fulfill(status=504, json={"detail": "It took too long."}))
+    page.get_by_role("button", name="Zoom in").click()
+    expect(page.locator(".rows")).to_contain_text("could not be loaded: It took too long.")
+    # The next batch of a table, which htmx asks for.
+    page.goto("/tags/tiny/coverage")
+    page.route("**/coverage?after=*", lambda route: route.fulfill(status=504, json={"detail": "It took too long."}))
+    page.evaluate(
+        """() => {
+            const row = document.createElement("tr");
+            row.setAttribute("hx-get", "?after=A");
+            row.setAttribute("hx-trigger", "load");
+            row.innerHTML = '<td><span aria-busy="true">1 of 2</span> <a href="?after=A">Continue</a></td>';
+            document.querySelector("tbody").append(row);
+            htmx.process(row);
+        }"""
+    )
+    expect(page.get_by_role("alert")).to_contain_text("The rest could not be loaded.")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+
+
 def test_the_pages_of_an_empty_database(browser, fresh):
     served = fresh(SCENARIO="none").start()
     with tabs(browser, f"http://127.0.0.1:{served.port}") as open_tab:
@@ -269,7 +301,7 @@ def test_the_pages_of_an_empty_database(browser, fresh):
         page.get_by_role("button", name="Create the tag").click()
         for label, text in (("Payload type", "Gain"), ("Payload URL", "gain/1"), ("From", "1,0")):
             page.get_by_label(label, exact=True).fill(text)
-        page.get_by_role("button", name="Preview").click()
+        page.get_by_role("button", name="Preview", exact=True).click()
         page.get_by_role("button", name="Insert 1 payload").click()
         expect(page.locator("main")).to_contain_text("gain/1")
 
@@ -294,13 +326,15 @@ def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, fresh, needs_p
     page.get_by_role("button", name="Clone").click()
     page.goto("/tags/web-copy/insert")
     rows = "payload_type,payload_url,checksum,major_iov,minor_iov\nPixel_Alignment,web/1.root,c,8,0\n"
-    page.get_by_label("Or a file").set_input_files(
+    page.get_by_label("File: CSV or JSON").set_input_files(
         {"name": "rows.csv", "mimeType": "text/csv", "buffer": rows.encode()}
     )
-    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Preview the file").click()
     page.get_by_role("button", name="Insert 1 payload").click()
     expect(page.locator("main")).to_contain_text("web/1.root")
     expect(page.locator(".facts")).to_contain_text("calibrator")
+    check_accessible(page)
+    page.get_by_role("link", name="Log out").click()
     check_accessible(page)
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_role("link", name="Log in")).to_be_visible()

@@ -143,9 +143,10 @@ def test_everything_but_the_drawing_works_without_javascript(tab):
 def test_a_preview_in_a_large_tag(tab):
     page = tab()
     page.goto("/tags/patch/insert")
-    for label, text in (("Payload type", TYPE), ("Payload URL", "patch/2.root"), ("From", "100,0"), ("Up to", "200,0")):
+    values = {"Payload type": TYPE, "Payload URL": "patch/2.root", "From": "100,0", "Up to (optional)": "200,0"}
+    for label, text in values.items():
         page.get_by_label(label, exact=True).fill(text)
-    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
     check_accessible(page)
     page.get_by_role("button", name="Insert 1 payload").click()

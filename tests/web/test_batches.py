@@ -7,31 +7,38 @@ import pytest
 from django.test import Client
 
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.history.changes import read_change
-from cdb_rest.models import GlobalTagChange
+from cdb_rest.history.changes import _first_rows, read_change
+from cdb_rest.history.contents import PastList
+from cdb_rest.lookup.model import State
+from cdb_rest.models import GlobalTagChange, PayloadList
 from cdb_web import batches
 from cdb_web.batches import next_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 INTERVAL = r"<li>(\d+, \d+) \S (\d+, \d+)</li>"
-SIZES = [("A", 3), ("B", 0), ("a", 2), ("b", 9), ("\u00e9", 1)]
+SIZES = [("", 9), (" A", 3), ("B", 0), ("B ", 5), ("a", 2), ("b", 9), ("\u00e9", 1)]
+STATE = State("1", "unlocked", None)
 
 
 @pytest.mark.parametrize("most", [1, 3, 4, 100])
 def test_batches_have_all_names_once(monkeypatch, most):
     monkeypatch.setattr(batches, "BATCH_ROWS", most)
-    after, names, dones = "", [], []
-    while after is not None:
-        batch = next_batch(SIZES, after)
+    query, names, dones = {}, [], []
+    while True:
+        batch = next_batch(query, SIZES, [STATE])
         names += batch.names
         dones.append(batch.done)
-        assert batch.total == len(SIZES) and batch.is_all == (len(batch.names) == len(SIZES))
-        after = batch.after
+        assert batch.total == len(SIZES) and batch.is_all == (len(batch.names) == len(SIZES)) and not batch.has_changed
+        if batch.after is None:
+            break
+        query = {"after": batch.after, "seen": batch.state}
     assert names == [name for name, _ in SIZES] and dones[-1] == len(SIZES)
+    assert next_batch(query, SIZES, [State("2", "unlocked", None)]).has_changed == bool(query)
 
 
 def test_a_batch_of_nothing_is_all():
-    assert next_batch([], "").is_all and next_batch([], "").after is None
+    batch = next_batch({}, [], [STATE])
+    assert batch.is_all and batch.after is None
 
 
 @pytest.fixture
@@ -50,7 +57,7 @@ def tags(build):
 
 def rows_of(page):
     """The texts of the rows of the table, without those that say how many payload types there are."""
-    rows = re.findall(r"<tr>(?!<td colspan=.4)(.*?)</tr>", page.split("</thead>")[-1], re.DOTALL)
+    rows = re.findall(r"<tr>(?!<td colspan=)(.*?)</tr>", page.split("</thead>")[-1], re.DOTALL)
     texts = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)).strip() for row in rows]
     return [text for text in texts if "without gaps" not in text]
 
@@ -96,8 +103,42 @@ def test_affected_intervals_of_many_types_are_asked_for(browser, tags, monkeypat
     assert re.findall(INTERVAL, browser.get(f"/compare{link}")) == intervals
 
 
+def test_batches_of_different_states_do_not_belong_together(browser, api, tags, monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_ROWS", 1)
+    for path in ("/tags/new/coverage", "/compare?a=old&b=new"):
+        page = browser.get(path)
+        more = unescape(re.search(r'hx-get="([^"]*)"', page)[1])
+        row = {"global_tag": "new", "payload_type": "Align", "payload_url": path, "checksum": "", "since": [20, 0]}
+        api.post("payload-iovs/insert", row | {"until": "next"}).ok()
+        assert "The tag has changed since" in browser.get(path.split("?")[0] + more, **{"HX-Request": "true"})
+
+
+def test_batches_have_the_window_of_the_first_one(browser, tags, monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_ROWS", 1)
+    assert "since=1%2C0&amp;until=9%2C0" in re.search(r'hx-get="([^"]*)"', browser.get("/tags/new/coverage"))[1]
+
+
+def test_large_lists_of_the_past_are_in_several_batches(browser, api, tag, monkeypatch):
+    monkeypatch.setattr(batches, "PAST_ROWS", batches.BATCH_ROWS)
+    for payload_type in ("Gain", "Noise"):
+        api.post("pt", {"name": payload_type})
+        row = {"global_tag": "tag", "payload_type": payload_type, "payload_url": "u", "checksum": ""}
+        api.post("payload-iovs/insert", row | {"since": [20, 0], "until": "next"}).ok()
+    revision = api.get("globalTag/tag?light").headers["CDB-Revision"]
+    assert "Continue after" not in browser.get("/tags/tag/coverage")
+    assert "1 of 2 payload types checked" in browser.get(f"/tags/tag/coverage?rev={revision}")
+
+
+def test_parts_of_pages_are_cached_apart_from_pages(tags):
+    for path in ("/tags", "/tags/new/coverage", "/compare?a=old&b=new"):
+        assert "HX-Request" in Client(headers={"Accept": "text/html"}).get(path)["Vary"]
+
+
 def test_coverage_of_one_payload_type(browser, tags):
-    page = browser.get("/tags/new/coverage?since=1,0&until=9,0&type=Gain")
+    # The window is that of the tag, and other payload types are not reported.
+    assert "from 1, 0 to 9, 0" in browser.get("/tags/new/coverage?type=Gain&required=Align")
+    page = browser.get("/tags/new/coverage?since=1,0&until=9,0&type=Gain&required=Align,%20Else")
+    assert "no payload list" not in page and "required=Align,Else" in unescape(page).replace("%2C", ",")
     assert [row.split()[0] for row in rows_of(page)] == ["Gain"] and "payload_type=Gain" in page
     browser.get("/tags/new/coverage?type=none", 404)
 
@@ -126,6 +167,25 @@ def test_the_first_rows_of_a_change_are_the_first_ones_of_all(api, tag):
                 found = {side: list(group) for side, group in groups}
                 assert attributes == [before, after]
                 assert all(found[side] == rows.get(side, [])[:most] for side in ("before", "after")), change.revision
+
+
+def test_the_first_rows_of_a_change_of_many_lists_need_few_statements(build, django_assert_max_num_queries):
+    tag = build.tag("tag")
+    for number in range(100):
+        build.iov(build.list(tag, f"Type{number:03}"), (1, 0), (2, 0), url="a")
+    was, now = (
+        {},
+        {one.id: PastList(one.id, one.name, "", one.created, one.version) for one in PayloadList.objects.all()},
+    )
+    with snapshot(), django_assert_max_num_queries(20):
+        found = {side: len(list(group)) for side, group in _first_rows(was, now, 70)}
+    assert found == {"before": 0, "after": 70}
+
+
+def test_the_first_rows_of_a_change_that_was_logged_as_documents(tag):
+    change = GlobalTagChange.objects.order_by("-number")[0]
+    change.logged_before, change.logged_after = {}, {"payload_iovs": [{"id": number} for number in range(9)]}
+    assert [(side, len(list(rows))) for side, rows in read_change(change, 5)[2]] == [("after", 5)]
 
 
 def test_a_change_shows_its_first_rows(api, tag, monkeypatch):

@@ -83,7 +83,7 @@ def test_an_error_has_the_same_headers_for_browsers_and_programs(tag, settings):
     assert page["WWW-Authenticate"] == program["WWW-Authenticate"] and page["Cache-Control"] == "no-store"
     assert "</html>" in page.content.decode() and json.loads(program.content)["code"] == "authentication_required"
     head = Client(headers={"Accept": "text/html"}).head("/tags")
-    assert (head.status_code, head.content) == (401, b"")
+    assert (head.status_code, head.content, head["Content-Type"]) == (401, b"", page["Content-Type"])
 
 
 def test_programs_get_json_from_health_checks_and_scripts_from_lanes(tag):
@@ -92,6 +92,12 @@ def test_programs_get_json_from_health_checks_and_scripts_from_lanes(tag):
     # A script that fetches lanes accepts anything.
     response = Client(headers={"Accept": "*/*"}).get("/tags/none/lanes")
     assert response.status_code == 404 and response.json()["code"] == "global_tag_not_found"
+
+
+def test_another_encoding_of_the_request_is_not_used(browser, tag):
+    for path in ("/tags/tag/coverage?after=%2B2AA-", "/tags?q=%2B2AA-"):
+        response = Client(headers={"Accept": "text/html"}).generic("GET", path, "x", "text/html; charset=utf-7")
+        assert response.status_code == 200, path
 
 
 def test_a_fault_of_ours_is_a_page_without_details(browser, tag, monkeypatch):

@@ -1,4 +1,4 @@
-// The theme: that of the system, unless the visitor has chosen another one. It runs before the page is drawn.
+// The theme: that of the system, unless the visitor has chosen another one. It is set before the page is drawn. And failed requests.
 "use strict";
 
 const chosen = localStorage.getItem("theme");
@@ -23,3 +23,15 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   show();
 });
+
+// A request of htmx that fails leaves the page as it is. A row that was to be replaced has a link that does the same.
+function say(event) {
+  const waiting = event.detail.elt.querySelector("[aria-busy]");
+  if (waiting) {
+    waiting.removeAttribute("aria-busy");
+    waiting.setAttribute("role", "alert");
+    waiting.textContent = "The rest could not be loaded.";
+  }
+}
+document.addEventListener("htmx:responseError", say);
+document.addEventListener("htmx:sendError", say);
