@@ -6,14 +6,16 @@ lost: a pixel that contains any part of one says so.
 
 import io
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import NamedTuple
 
 import numpy as np
 from django.conf import settings
+from django.core.cache import caches
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.analysis.contents import ListVersion, interval_between, window_rows
+from cdb_rest.analysis.contents import Contents, ListVersion, interval_between, window_rows
 from cdb_rest.analysis.difference import Comparison, differences
 from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments
 from cdb_rest.connections.reads import fetch_all
@@ -115,6 +117,21 @@ def lane(payload_list: ListVersion, axis: Axis) -> Lane:
     counts = np.bincount(pixels, minlength=width)
     changes = np.minimum(np.ceil(np.log2(counts + 1)), MOST).astype(np.uint8) + ord("0")
     return Lane(states.tobytes().decode(), changes.tobytes().decode())
+
+
+def remembered_lane(contents: Contents, payload_type: str, axis: Axis) -> Lane:
+    """The lane of a payload type of one global tag, which is computed once for each state of the tag. Raises as `lane`.
+
+    The version of a state is that of HTTP caches, so there is no other state with it, also after a restoration.
+    """
+    [state], [payload_list] = contents.states, contents.lists[payload_type]
+    key = ":".join(map(str, (settings.CDB_IOV_MODE, state.version, payload_list.id, *astuple(axis))))
+    cache = caches["lanes"]
+    found: Lane | None = cache.get(key)
+    if found is None:
+        found = lane(payload_list, axis)
+        cache.set(key, found)
+    return found
 
 
 def differing(comparison: Comparison, axis: Axis) -> str:

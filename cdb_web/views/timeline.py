@@ -13,7 +13,7 @@ from cdb_rest.services.export import Selection, find_source, take_slot
 from cdb_web import inputs
 from cdb_web.axis import Axis
 from cdb_web.iov_rows import read_rows
-from cdb_web.lanes import EVERYTHING, differing, extent, lane, last_end, with_space
+from cdb_web.lanes import EVERYTHING, differing, extent, last_end, remembered_lane, with_space
 from cdb_web.page import page, show
 from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
 
@@ -60,7 +60,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             "labels": axis.labels(),
             "marker": axis.pixels(marker)[0] if marker and is_shown else None,
             "lanes": {
-                one: lane(found.lists[one][0], axis)._asdict() | _difference(request.GET, name, one, axis)
+                one: remembered_lane(found, one, axis)._asdict() | _difference(request.GET, name, one, axis)
                 for one in types
             },
         }
