@@ -1,8 +1,9 @@
 """The web pages in Chromium: the times of timelines and of every page, and lookups beside people who use pages.
 
 The first picture is there when the first lanes of a timeline are drawn, counted from the click. A zoom ends when all visible
-lanes are drawn again. Service and browser share the cores. For the lookups, a program sends the requests of browsers, because
-those of people would not use the cores of the service. The service is that of `make serve`, whose lookups have their own pool.
+lanes are drawn again. Each load has another width, so that no lane is remembered. Service and browser share the cores. For the
+lookups, a program sends the requests of browsers, because those of people would not use the cores of the service. The service
+is that of `make serve`, whose lookups have a pool of their own.
 """
 
 import re
@@ -34,6 +35,7 @@ LOADS, ZOOMS, VISITS = 5, 4, 3
 # A person does something every few seconds.
 PEOPLE, PAUSE_SECONDS = 5, 4
 LANES_AT_ONCE, VISIBLE = 6, 24
+WIDTH = 1280
 # Measured in the page, because the driver of the browser adds some 30 ms.
 ZOOM_IN = """async (loads) => {
     const begin = performance.now();
@@ -71,6 +73,8 @@ def measure(harness: Harness, result: Result) -> None:
             _timeline(page, tag)
             for number in range(1, LOADS + 1):
                 harness.say(f"pages: timeline of {tag}, {number} of {LOADS}")
+                # The service remembers lanes of a width.
+                page.set_viewport_size({"width": WIDTH + number, "height": 800})
                 result.raw += [{"what": what, "seconds": seconds} for what, seconds in _timeline(page, tag)]
             payload_type = page.locator(".lane").first.get_attribute("data-type")
             harness.say("pages: the other pages")
@@ -141,7 +145,8 @@ def _person(service: Service, tag: str, number: int, over: threading.Event) -> N
             text = get(f"/tags/{tag}").text
             types = re.findall(r'class="lane" data-type="([^"]+)"', text)[:VISIBLE]
             batches = [types[first : first + LANES_AT_ONCE] for first in range(0, len(types), LANES_AT_ONCE)]
-            list(pool.map(get, [f"/tags/{tag}/lanes?{part}type={'&type='.join(batch)}" for batch in batches]))
+            start = f"/tags/{tag}/lanes?{part}width={WIDTH + number}&type="
+            list(pool.map(get, [start + "&type=".join(batch) for batch in batches]))
 
         things: list[Callable[[], Any]] = [
             lambda: lanes(""),
