@@ -74,6 +74,14 @@ function drawLabels(canvas, width, labels) {
   }
 }
 
+function batches(types) {
+  const found = [types.slice(0, LANES_AT_ONCE)];
+  for (let place = LANES_AT_ONCE; place < types.length; place += LANES_AT_ONCE) {
+    found.push(types.slice(place, place + LANES_AT_ONCE));
+  }
+  return found;
+}
+
 class Timeline {
   constructor(section) {
     this.section = section;
@@ -143,32 +151,31 @@ class Timeline {
     }
   }
 
-  // Loads lanes of the present window, or of a part of it, which then is the window.
+  // Loads lanes of the present window, or of a part of it, which then is the window. The first request comes alone, so that the
+  // first lanes are there soon.
   async load(types, part) {
     const request = this.request;
-    const batches = [];
-    for (let place = 0; place < types.length; place += LANES_AT_ONCE) {
-      batches.push(types.slice(place, place + LANES_AT_ONCE));
-    }
+    const base = this.parameters(part);
+    const [first, ...rest] = batches(types);
     types.forEach((type) => this.drawn.set(type, null));
     this.section.setAttribute("aria-busy", "true");
     this.loading += 1;
-    await Promise.all(
-      batches.map(async (batch) => {
-        const query = this.parameters(part);
-        batch.forEach((type) => query.append("type", type));
-        const response = await fetch(`${this.section.dataset.url}?${query}`);
-        if (!response.ok) {
-          const problem = await response.json().catch(() => ({ detail: response.status }));
-          this.section.querySelector(".rows").textContent = `The lanes could not be loaded: ${problem.detail}`;
-          return;
-        }
-        const found = await response.json();
-        if (request === this.request) {
-          this.show(found);
-        }
-      }),
-    );
+    const fetched = async (batch) => {
+      const query = new URLSearchParams(base);
+      batch.forEach((type) => query.append("type", type));
+      const response = await fetch(`${this.section.dataset.url}?${query}`);
+      const found = await response.json().catch(() => ({ detail: response.status }));
+      if (!response.ok) {
+        this.section.querySelector(".rows").textContent = `The lanes could not be loaded: ${found.detail}`;
+      } else if (request === this.request) {
+        this.show(found);
+      }
+      return response.ok;
+    };
+    // A later zoom makes the rest useless.
+    if ((await fetched(first)) && request === this.request) {
+      await Promise.all(rest.map(fetched));
+    }
     this.loading -= 1;
     if (!this.loading) {
       this.section.removeAttribute("aria-busy");
