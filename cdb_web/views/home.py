@@ -10,6 +10,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from cdb_rest.api.views.index import SERVICE, prefers_html
+from cdb_rest.api.views.monitoring import ready
 from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.lookup.queries import look_up_here
@@ -25,13 +26,17 @@ NEWEST = 10
 @require_safe
 def home(request: HttpRequest) -> HttpResponseBase:
     """The home page for browsers; links to the parts of the service, as JSON, for other clients."""
-    response = _home(request) if prefers_html(request) else JsonResponse(SERVICE)
+    if prefers_html(request):
+        # The health check has a timeout of its own, so it is not in the snapshot of the page.
+        response = _home(request, orjson.loads(ready(request).content))
+    else:
+        response = JsonResponse(SERVICE)
     patch_vary_headers(response, ["Accept"])
     return response
 
 
 @page
-def _home(request: HttpRequest) -> HttpResponse:
+def _home(request: HttpRequest, health: dict[str, str]) -> HttpResponse:
     fields = {name: inputs.text(request.GET, name) for name in ("tag", "major", "minor", "rev")}
     found, status = or_default(fields, lambda values: {"found": _look_up(values)})
     tags = GlobalTag.objects.select_related("status").order_by("-updated")
@@ -39,6 +44,7 @@ def _home(request: HttpRequest) -> HttpResponse:
         "values": fields,
         "statuses": GlobalTag.objects.values("status__name").annotate(tags=Count("id")).order_by("status__name"),
         "names": tags.values_list("name", flat=True)[:200],
+        "health": health,
         "newest": GlobalTagChange.objects.defer("logged_before", "logged_after").order_by("-number")[:NEWEST],
     }
     return show(request, "home.html", values | found, status=status)

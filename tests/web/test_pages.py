@@ -51,6 +51,7 @@ def test_all_pages_of_a_tag(browser, tiny):
 
 def test_pages_without_any_tag(browser):
     assert "There are no global tags yet" in browser.get("/")
+    assert 'The service is <a href="/health/ready">ready</a>' in browser.get("/")
     assert "No global tag matches" in browser.get("/tags")
     browser.get("/compare")
     browser.get("/payloads")
@@ -214,6 +215,18 @@ def test_a_clone_leads_to_the_reasons_of_its_origin(browser, api, tag):
     link = unescape(re.search(r'href="(/tags/tag/why[^"]*)"', page)[1])
     assert "first" in browser.get(link)
     assert '<a href="/tags/tag?rev=' in browser.get("/tags/copy/history/1")
+
+
+def test_a_deleted_tag_has_its_past(browser, api, tag):
+    revision = api.get("globalTag/tag?light").headers["CDB-Revision"]
+    api.delete("deleteGlobalTag/tag").ok()
+    assert f"revision {revision}" in browser.get(f"/tags/tag?rev={revision}")
+    browser.get(f"/tags/tag/lists/Gain?rev={revision}")
+    browser.get(f"/tags/tag/coverage?rev={revision}")
+    browser.get(f"/tags/tag/why?type=Gain&at=5&rev={revision}")
+    assert "Delete" in browser.get("/tags/tag/history")
+    for path in ("/tags/tag", "/tags/tag/insert", "/tags/tag/manage"):
+        browser.get(path, 404)
 
 
 def test_the_list_of_tags_is_filtered_and_sorted(browser, build):
