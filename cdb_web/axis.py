@@ -14,8 +14,8 @@ from cdb_rest.compiled.intervals import Moments
 from cdb_rest.domain.moment import OPEN, Interval, Moment
 
 Floats = npt.NDArray[np.float64]
-# About this many labels are on an axis.
-LABELS = 8
+# At most this many labels are on an axis.
+MAX_LABELS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ class Axis:
         return low, high
 
     def pixels(self, moment: Moment) -> tuple[int, int]:
-        """The pixel at or before a moment, and the one at or after it; the first and the last one outside of the window.
+        """The pixel at or before a moment, and the one at or after it; those of the nearest edge for a moment
+        outside of the window.
 
         Unlike `positions`, it accepts the end of all moments, which has more than 64 bits.
         """
@@ -99,6 +100,8 @@ class Axis:
     def labels(self) -> list[tuple[int, str]]:
         """Positions in pixels, with the texts at these positions."""
         span = self.last - self.first
-        step = next(step for power in count() for digit in (1, 2, 5) if span <= LABELS * (step := digit * 10**power))
+        step = next(
+            step for power in count() for digit in (1, 2, 5) if span <= MAX_LABELS * (step := digit * 10**power)
+        )
         numbers = range(-(-self.first // step) * step, self.last, step)
         return [((number - self.first) * self.width // span, str(number)) for number in numbers]

@@ -14,7 +14,7 @@ HEADINGS = {
     401: "Please log in",
     403: "Not permitted",
     404: "Not found",
-    413: "This is too large",
+    413: "The request is too large",
 }
 # For programs, whatever they accept.
 JSON_PATHS = ("/api/", "/health/", "/metrics")

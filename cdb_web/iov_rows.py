@@ -11,7 +11,7 @@ from cdb_rest.services.validity import ValidRow, valid_rows
 class Rows(NamedTuple):
     """The first rows that are valid somewhere in a window.
 
-    - `leading`: the gap before the first row, None if there is none. If there are no rows, it is the window.
+    - `leading`: the gap before the first row, None if there is none. If there are no rows, it is the window, or the whole gap.
     - `pairs`: each row with the gap after it, or None. The rows are not cut at the end of the window.
     - `following`: the start of the next row in the window, None if there is none.
     """

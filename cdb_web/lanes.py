@@ -39,7 +39,7 @@ ROW = np.dtype(
 )
 GAP, PARTLY, VALID = b"gpv"
 # Numbers of changes from 512 on look the same.
-MOST = 9
+MAX_CHANGE_DIGIT = 9
 
 
 class Lane(NamedTuple):
@@ -115,11 +115,11 @@ def lane(payload_list: ListVersion, axis: Axis) -> Lane:
     positions, _ = axis.positions(starts)
     pixels = np.minimum(positions, width - 1).astype(np.int64)[_are_not_before(starts, axis.window.start)]
     counts = np.bincount(pixels, minlength=width)
-    changes = np.minimum(np.ceil(np.log2(counts + 1)), MOST).astype(np.uint8) + ord("0")
+    changes = np.minimum(np.ceil(np.log2(counts + 1)), MAX_CHANGE_DIGIT).astype(np.uint8) + ord("0")
     return Lane(states.tobytes().decode(), changes.tobytes().decode())
 
 
-def remembered_lane(contents: Contents, payload_type: str, axis: Axis) -> Lane:
+def cached_lane(contents: Contents, payload_type: str, axis: Axis) -> Lane:
     """The lane of a payload type of one global tag, which is computed once for each state of the tag. Raises as `lane`.
 
     The version of a state is that of HTTP caches, so there is no other state with it, also after a restoration.
@@ -141,8 +141,9 @@ def differing(comparison: Comparison, axis: Axis) -> str:
 
 
 def marked(intervals: Sequence[Interval], axis: Axis) -> str:
-    """Whether an interval is somewhere at each pixel, 1 or 0, one character each. Intervals outside of the window count at
-    its edges, and must not be given."""
+    """Whether an interval is somewhere at each pixel, 1 or 0, one character each. Intervals outside of the window
+    must not be given: they would be drawn at its edges.
+    """
     firsts = np.array([axis.pixels(one.start)[0] for one in intervals], np.int64)
     lasts = np.maximum(np.array([axis.pixels(one.end)[1] for one in intervals], np.int64), firsts + 1)
     return (_covered(axis.width, firsts, lasts).astype(np.uint8) + ord("0")).tobytes().decode()

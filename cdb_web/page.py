@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
@@ -17,8 +18,10 @@ from cdb_rest.api.errors import handle
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import CdbError
+from cdb_rest.domain.moment import Mode
 from cdb_rest.http.security import POLICY, SAFE_METHODS
 from cdb_rest.identity.authentication import KEY, SESSION, principal_of
+from cdb_rest.models import GlobalTag
 
 # Stricter than that of the admin: no inline styles.
 PAGE_POLICY = (
@@ -38,22 +41,23 @@ def page(view: View) -> View:
     return csrf_exempt(require_safe(_guarded(view)))
 
 
-def form_page(view: View) -> View:
+def form_page(view: View, *, needs_role: bool = True) -> View:
     """Make a view the view of a page with a form: as `page`, and for POST, which needs the CSRF token of the form.
 
     A POST is not in a snapshot, because the services make their own transactions. They check the permissions of a write.
+    Without `needs_role`, the page is for everybody, also if reads are closed.
     """
-    return require_http_methods(["GET", "HEAD", "POST"])(_guarded(view))
+    return require_http_methods(["GET", "HEAD", "POST"])(_guarded(view, needs_role=needs_role))
 
 
-def _guarded(view: View) -> View:
+def _guarded(view: View, *, needs_role: bool = True) -> View:
     @wraps(view)
     def respond(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
         if (request.encoding or "utf-8").lower() not in ("utf-8", "utf8"):
             # In another encoding, texts may have characters that the database cannot store. This also empties a form.
             request.encoding = "utf-8"
         try:
-            if not settings.CDB_ANONYMOUS_READS:
+            if needs_role and not settings.CDB_ANONYMOUS_READS:
                 principal_of(request.META).require(Role.READER)
             elif not settings.CDB_OPEN_WRITES and settings.SESSION_COOKIE_NAME in request.COOKIES:
                 # For the name in the head of the page.
@@ -74,7 +78,10 @@ def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, stat
     principal = request.META.get(KEY)
     person = principal.name if principal and principal.method == SESSION else ""
     login = {"person": person, "may_log_in": not person and not settings.CDB_OPEN_WRITES}
-    fixed = login | {"documentation": settings.CDB_DOCUMENTATION_URL}
+    fixed = login | {
+        "documentation": settings.CDB_DOCUMENTATION_URL,
+        "ends_are_inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
+    }
     response = render(request, f"cdb_web/{template}", fixed | dict(values), status=status)
     response[POLICY] = PAGE_POLICY
     # The middleware would make JSON of errors.
@@ -93,6 +100,11 @@ def or_default(
     except CdbError as error:
         problem, status = problem_of(error)
     return values({}) | problem, status
+
+
+def newest_names() -> QuerySet[GlobalTag, str]:
+    """The names of the global tags that were changed last, for the suggestions of a field."""
+    return GlobalTag.objects.order_by("-updated").values_list("name", flat=True)[:200]
 
 
 def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from itertools import islice, pairwise
 from typing import Any
 
+from cdb_rest import named_sql
 from cdb_rest.analysis.contents import read_contents
+from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Moment
-from cdb_rest.models import PayloadIOV
 from cdb_rest.services.intervals import interval_of
 from cdb_rest.services.placing import Placement
 from cdb_web.axis import Axis
 from cdb_web.lanes import Lane, lane, marked
 
+NEXT_STARTS = named_sql.load("next_starts")
 WIDTH = 1000
 MAX_LANES = 20
 
@@ -28,9 +30,16 @@ def draw_plan(name: str, placements: Sequence[Placement]) -> dict[str, Any]:
     for one in placements:
         by_type[one.payload_list.payload_type.name].append(one)
     shown = dict(islice(by_type.items(), MAX_LANES))
-    added = {payload_type: [_valid(one) for one in group] for payload_type, group in shown.items()}
+    added = {payload_type: _valid(group) for payload_type, group in shown.items()}
     removed = {
-        payload_type: [part for one in group for cut in one.cuts for part in _without(cut.was, cut.rest)]
+        # Not what rows of the same file take from each other.
+        payload_type: [
+            part
+            for one in group
+            for cut in one.cuts
+            if cut.row.iov.id is not None
+            for part in _without(cut.was, cut.rest)
+        ]
         for payload_type, group in shown.items()
     }
     axis = _axis([one for parts in (*added.values(), *removed.values()) for one in parts])
@@ -42,14 +51,17 @@ def draw_plan(name: str, placements: Sequence[Placement]) -> dict[str, Any]:
     return {"drawn": lanes, "labels": json.dumps(axis.labels()), "undrawn": len(by_type) - len(shown), "width": WIDTH}
 
 
-def _valid(placement: Placement) -> Interval:
-    """The interval in which a placed IOV would be valid."""
-    interval = interval_of(placement.iov)
-    if not placement.since_only:
-        return interval
-    later = PayloadIOV.objects.filter(payload_list=placement.payload_list.id, comb_iov__gt=interval.start.combined)
-    start = later.order_by("comb_iov").values_list("major_iov", "minor_iov").first()
-    return Interval(interval.start, Moment(*start) if start else AFTER_ALL)
+def _valid(placements: Sequence[Placement]) -> list[Interval]:
+    """The intervals in which placed IOVs would be valid."""
+    intervals = [interval_of(one.iov) for one in placements]
+    to_next = [place for place, one in enumerate(placements) if one.since_only]
+    parameters = {
+        "lists": [placements[place].payload_list.id for place in to_next],
+        "moments": [intervals[place].start.combined for place in to_next],
+    }
+    for place, (end,) in zip(to_next, fetch_all(NEXT_STARTS, parameters), strict=True):
+        intervals[place] = Interval(intervals[place].start, AFTER_ALL if end is None else Moment.from_combined(end))
+    return intervals
 
 
 def _without(was: Interval, rest: Sequence[Interval]) -> list[Interval]:

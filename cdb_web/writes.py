@@ -1,4 +1,4 @@
-"""Parts that all forms that write have in common: the origin of a write, and confirmations."""
+"""Parts that all forms that write have in common: the origin of a write, confirmations, and the tag."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -6,11 +6,11 @@ from typing import TypeVar
 from django.http import HttpRequest
 
 from cdb_rest.api.writes import CommentInput
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import GlobalTagNotFoundError, InvalidInputError
 from cdb_rest.domain.names import TEXT_LENGTH
 from cdb_rest.domain.origin import Origin
 from cdb_rest.identity.authentication import principal_of
-from cdb_rest.models import GlobalTagChange
+from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.services.preconditions import if_unchanged
@@ -23,6 +23,20 @@ def origin_of(request: HttpRequest) -> Origin:
     principal = principal_of(request.META)
     comment = read_value({"comment": request.POST.get("comment", "").strip()}, CommentInput)["comment"]
     return Origin(principal.name[:TEXT_LENGTH], comment, principal)
+
+
+def dry_run_origin(request: HttpRequest) -> Origin:
+    """The origin of a dry run, which has no comment."""
+    principal = principal_of(request.META)
+    return Origin(principal.name[:TEXT_LENGTH], principal=principal)
+
+
+def find_tag(name: str) -> GlobalTag:
+    """The global tag with its status. Raises `GlobalTagNotFoundError`."""
+    tag = GlobalTag.objects.select_related("status").filter(name=name).first()
+    if tag is None:
+        raise GlobalTagNotFoundError(name)
+    return tag
 
 
 def newest_revision(name: str) -> int:

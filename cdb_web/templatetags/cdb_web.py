@@ -25,7 +25,7 @@ def moment_text(moment: Moment) -> str:
 
 @register.filter
 def start_text(moment: tuple[int, int]) -> str:
-    """A moment as persons read it."""
+    """A moment as people read it."""
     return f"{moment[0]}, {moment[1]}"
 
 
@@ -44,7 +44,9 @@ def row_end(row: Mapping[str, Any]) -> str:
 @register.filter
 def plan_end(end: str | list[int]) -> str:
     """The end of an interval in a plan: a moment, "open" or "next"."""
-    return {"next": "the next start"}.get(end, end) if isinstance(end, str) else start_text((end[0], end[1]))
+    if isinstance(end, str):
+        return "the next start" if end == "next" else end
+    return start_text((end[0], end[1]))
 
 
 @register.filter

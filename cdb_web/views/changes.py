@@ -52,5 +52,9 @@ def change(request: HttpRequest, name: str, revision: int) -> HttpResponse:
         values["pruned"] = str(error)
     else:
         rows = {side: list(group) for side, group in groups}
-        values |= {"sides": [("Removed", before, rows.get("before", [])), ("Added", after, rows.get("after", []))]}
+        values["sides"] = [
+            # A template would take a payload type of the name items for the method.
+            (title, found_in, list(found_in.get("payload_lists", {}).items()), rows.get(side, []))
+            for title, side, found_in in (("Removed", "before", before), ("Added", "after", after))
+        ]
     return show(request, "change.html", values)

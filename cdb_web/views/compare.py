@@ -10,11 +10,10 @@ from cdb_rest.analysis.affected import AffectedIntervals
 from cdb_rest.analysis.contents import interval_between
 from cdb_rest.analysis.difference import Comparison, Key, Scope, difference_lines, differences, summaries
 from cdb_rest.domain.errors import InvalidInputError
-from cdb_rest.models import GlobalTag
 from cdb_web import inputs
 from cdb_web.batches import next_batch, size_of
 from cdb_web.lanes import EVERYTHING
-from cdb_web.page import or_default, page, show_whole_or_part
+from cdb_web.page import newest_names, or_default, page, show_whole_or_part
 
 # Differences of one payload type, and affected intervals, on a page.
 MAX_SHOWN = 200
@@ -47,8 +46,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         return _compare(given, query) if given.get("b") else {}
 
     more, status = or_default(values, found)
-    names = GlobalTag.objects.order_by("-updated").values_list("name", flat=True)[:200]
-    fixed = {"values": values, "names": names, "max_shown": MAX_SHOWN}
+    fixed = {"values": values, "names": newest_names(), "max_shown": MAX_SHOWN}
     return show_whole_or_part(request, "compare.html", "compare_rows.html", fixed | more, status=status)
 
 

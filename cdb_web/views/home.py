@@ -17,7 +17,7 @@ from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_moment
 from cdb_web import inputs
-from cdb_web.page import or_default, page, show
+from cdb_web.page import newest_names, or_default, page, show
 
 # The newest changes on the home page.
 NEWEST = 10
@@ -26,11 +26,8 @@ NEWEST = 10
 @require_safe
 def home(request: HttpRequest) -> HttpResponseBase:
     """The home page for browsers; links to the parts of the service, as JSON, for other clients."""
-    if prefers_html(request):
-        # The health check has a timeout of its own, so it is not in the snapshot of the page.
-        response = _home(request, orjson.loads(ready(request).content))
-    else:
-        response = JsonResponse(SERVICE)
+    # The health check has a timeout of its own, so it is not in the snapshot of the page.
+    response = _home(request, orjson.loads(ready(request).content)) if prefers_html(request) else JsonResponse(SERVICE)
     patch_vary_headers(response, ["Accept"])
     return response
 
@@ -39,11 +36,10 @@ def home(request: HttpRequest) -> HttpResponseBase:
 def _home(request: HttpRequest, health: dict[str, str]) -> HttpResponse:
     fields = {name: inputs.text(request.GET, name) for name in ("tag", "major", "minor", "rev")}
     found, status = or_default(fields, lambda values: {"found": _look_up(values)})
-    tags = GlobalTag.objects.select_related("status").order_by("-updated")
     values = {
         "values": fields,
         "statuses": GlobalTag.objects.values("status__name").annotate(tags=Count("id")).order_by("status__name"),
-        "names": tags.values_list("name", flat=True)[:200],
+        "names": newest_names(),
         "health": health,
         "newest": GlobalTagChange.objects.defer("logged_before", "logged_after").order_by("-number")[:NEWEST],
     }

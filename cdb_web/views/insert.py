@@ -15,15 +15,15 @@ from rest_framework.exceptions import ParseError
 from cdb_rest.api.inputs import InsertInput, read_rows
 from cdb_rest.api.plans import insertion_document
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.errors import CdbError, GlobalTagNotFoundError, InvalidInputError, TagChangedError
-from cdb_rest.models import GlobalTag, PayloadType
+from cdb_rest.domain.errors import CdbError, InvalidInputError, TagChangedError
+from cdb_rest.models import PayloadType
 from cdb_rest.parsing.json_body import limit_of_rows, parse_limited
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.services.insertion import Insertion, insert_payloads
 from cdb_web import inputs
 from cdb_web.page import form_page, problem_of, show
 from cdb_web.plan_drawing import draw_plan
-from cdb_web.writes import as_previewed, newest_revision, origin_of
+from cdb_web.writes import as_previewed, dry_run_origin, find_tag, newest_revision, origin_of
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
 # Columns of a CSV file that may not be missing.
@@ -35,12 +35,9 @@ MAX_SHOWN = 100
 @form_page
 def insert(request: HttpRequest, name: str) -> HttpResponse:
     """A form for one payload, and one for a file with many. The first POST shows what would change; the second one stores it."""
-    tag = GlobalTag.objects.select_related("status").filter(name=name).first()
-    if tag is None:
-        raise GlobalTagNotFoundError(name)
     values: dict[str, Any] = {
         "name": name,
-        "tag": tag,
+        "tag": find_tag(name),
         "types": PayloadType.objects.order_by("name").values_list("name", flat=True),
         "max_shown": MAX_SHOWN,
         "values": {field: request.POST.get(field, "").strip() for field in (*FIELDS, "comment")},
@@ -54,10 +51,11 @@ def insert(request: HttpRequest, name: str) -> HttpResponse:
             given = [_row(values["values"])] if values["is_one_row"] else _read_file(request)
             return show(request, "insert.html", values | _preview(request, name, given))
         given = _parsed(request.POST["rows"])
+        rows = _validated(given, name)
         try:
-            return _store(request, name, given)
-        except TagChangedError as error:
-            # With the preview for the new state.
+            return _store(request, name, rows)
+        except (InvalidInputError, TagChangedError) as error:
+            # With the preview, also if the tag has changed.
             problem, status = problem_of(error)
             return show(request, "insert.html", values | _preview(request, name, given) | problem, status=status)
     except CdbError as error:
@@ -65,8 +63,7 @@ def insert(request: HttpRequest, name: str) -> HttpResponse:
         return show(request, "insert.html", values | problem, status=status)
 
 
-def _store(request: HttpRequest, name: str, given: list[Any]) -> HttpResponse:
-    rows = _validated(given, name)
+def _store(request: HttpRequest, name: str, rows: list[dict[str, Any]]) -> HttpResponse:
     origin = origin_of(request)
     found = as_previewed(request, name, lambda: insert_payloads(rows=rows, origin=origin))
     return HttpResponseRedirect(reverse("web:change", args=[name, found.revisions[name]]) + "?new", status=303)
@@ -75,14 +72,14 @@ def _store(request: HttpRequest, name: str, given: list[Any]) -> HttpResponse:
 def _preview(request: HttpRequest, name: str, given: list[Any]) -> dict[str, Any]:
     # The revision is read first: if the tag changes now, the second POST is refused.
     planned = newest_revision(name)
-    found = insert_payloads(rows=_validated(given, name), dry_run=True, origin=origin_of(request))
+    found = insert_payloads(rows=_validated(given, name), dry_run=True, origin=dry_run_origin(request))
     plan = insertion_document(found, dry_run=True)
-    rows = orjson.dumps(given).decode()
+    rows = orjson.dumps(given)
     # The second POST has the rows, and some fields.
     if len(rows) + 10_000 > settings.CDB_MAX_BODY_BYTES:
         raise InvalidInputError("The file has too many rows to be confirmed at once; split it.")
     return {"plan": plan["rows"][:MAX_SHOWN], "detail": plan["detail"], "count": len(given), "planned": planned,
-            "rows": rows} | _drawing(name, found)  # fmt: skip
+            "rows": rows.decode()} | _drawing(name, found)  # fmt: skip
 
 
 def _drawing(name: str, found: Insertion) -> dict[str, Any]:
@@ -134,7 +131,7 @@ def _read_file(request: HttpRequest) -> list[Any]:
     if file is None:
         raise InvalidInputError("Choose a file.")
     try:
-        text = file.read().decode()
+        text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInputError("The file is not a text in UTF-8.") from error
     if text.lstrip().startswith("["):

@@ -8,25 +8,23 @@ from django.urls import reverse
 from cdb_rest.api.inputs import NameInput
 from cdb_rest.domain.errors import (
     CdbError,
-    GlobalTagNotFoundError,
+    ChangeNotFoundError,
     InvalidInputError,
     StatusNotFoundError,
     TagChangedError,
 )
-from cdb_rest.models import GlobalTag, GlobalTagStatus
+from cdb_rest.models import GlobalTagChange, GlobalTagStatus
 from cdb_rest.parsing.fields import read_value
 from cdb_rest.services.global_tags import change_status, clone_global_tag
 from cdb_rest.services.reverting import revert_global_tag
 from cdb_web.page import form_page, problem_of, show
-from cdb_web.writes import as_previewed, check_confirmed, newest_revision, origin_of
+from cdb_web.writes import as_previewed, check_confirmed, dry_run_origin, find_tag, newest_revision, origin_of
 
 
 @form_page
 def manage(request: HttpRequest, name: str) -> HttpResponse:
     """Forms for a clone and for the status of a tag."""
-    tag = GlobalTag.objects.select_related("status").filter(name=name).first()
-    if tag is None:
-        raise GlobalTagNotFoundError(name)
+    tag = find_tag(name)
     values: dict[str, Any] = {
         "name": name,
         "tag": tag,
@@ -43,7 +41,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
         else:
             wanted = request.POST.get("status", "")
             if wanted == tag.status.name:
-                raise InvalidInputError(f"The status is {wanted} already.")
+                raise InvalidInputError(f"The global tag already has the status {wanted}.")
             known = [one.name for one in values["statuses"]]
             if wanted not in known:
                 raise StatusNotFoundError(wanted, known)
@@ -58,6 +56,8 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
 @form_page
 def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
     """What a reversion to a revision would change. A POST makes it."""
+    if not GlobalTagChange.objects.filter(global_tag=name, revision=revision).exists():
+        raise ChangeNotFoundError(f"of global tag {name} with revision {revision}")
     values: dict[str, object] = {"name": name, "revision": revision, "values": request.POST}
     if request.method != "POST":
         return show(request, "revert.html", values)
@@ -78,7 +78,7 @@ def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
 def _plan(request: HttpRequest, name: str, revision: int) -> dict[str, object]:
     # The revision is read first: if the tag changes now, the second POST is refused.
     planned = newest_revision(name)
-    plan = revert_global_tag(name=name, revision=revision, dry_run=True, origin=origin_of(request))
+    plan = revert_global_tag(name=name, revision=revision, dry_run=True, origin=dry_run_origin(request))
     return {"plan": plan.types, "planned": planned}
 
 

@@ -19,7 +19,8 @@ PAGE_SIZE = 100
 def payload_list(request: HttpRequest, name: str, payload_type: str) -> HttpResponse:
     """The IOVs of a payload list as a lane, and as a table from the moment `since` on, page by page."""
     found, status = or_default(request.GET, lambda query: _list(query, name, payload_type))
-    fixed = {"name": name, "payload_type": payload_type, "from": inputs.text(request.GET, "since")}
+    fixed = {"name": name, "payload_type": payload_type}
+    fixed |= {"from": inputs.text(request.GET, "since"), "up_to": inputs.text(request.GET, "until")}
     return show(request, "payload_list.html", fixed | found, status=status)
 
 

@@ -17,7 +17,7 @@ def tag(request: HttpRequest, name: str) -> HttpResponse:
     changes = GlobalTagChange.objects.filter(global_tag=name).defer("logged_before", "logged_after")
     fixed = {
         "name": name,
-        "tag": GlobalTag.objects.select_related("status").filter(name=name).first(),
+        "tag": GlobalTag.objects.filter(name=name).first(),
         "revisions": changes.aggregate(first=Min("revision"), last=Max("revision")),
     }
     found, status = or_default(request.GET, lambda query: _tag(query, name, changes))

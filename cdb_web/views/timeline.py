@@ -13,7 +13,7 @@ from cdb_rest.services.export import Selection, find_source, take_slot
 from cdb_web import inputs
 from cdb_web.axis import Axis
 from cdb_web.iov_rows import read_rows
-from cdb_web.lanes import EVERYTHING, differing, extent, last_end, remembered_lane, with_space
+from cdb_web.lanes import EVERYTHING, cached_lane, differing, extent, last_end, with_space
 from cdb_web.page import page, show
 from cdb_web.templatetags.cdb_web import end_text, interval_end, moment_text, start_text
 
@@ -23,7 +23,7 @@ DEFAULT_WIDTH = 1000
 MAX_LANES = 50
 MAX_ROWS = 8
 # Minor numbers on the axis of a major number in which nothing changes.
-FEW = 1000
+DEFAULT_MINOR_NUMBERS = 1000
 ZOOMS = [("Zoom in", 0.25, 0.75), ("Zoom out", -0.5, 1.5), ("← Earlier", -0.5, 0.5), ("Later →", 0.5, 1.5)]
 
 
@@ -38,7 +38,9 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
     found = inputs.contents(request.GET, name)
     types = request.GET.getlist("type")
     if len(types) > MAX_LANES:
-        raise InvalidInputError(f"At most {MAX_LANES} payload types are accepted.")
+        raise InvalidInputError(
+            f"type: at most {MAX_LANES} payload types are accepted in one request (got {len(types)})."
+        )
     missing = [one for one in types if one not in found.lists]
     if missing:
         raise PayloadListNotFoundError(f"of type {missing[0]} in global tag {name}")
@@ -60,7 +62,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             "labels": axis.labels(),
             "marker": axis.pixels(marker)[0] if marker and is_shown else None,
             "lanes": {
-                one: remembered_lane(found, one, axis)._asdict() | _difference(request.GET, name, one, axis)
+                one: cached_lane(found, one, axis)._asdict() | _difference(request.GET, name, one, axis)
                 for one in types
             },
         }
@@ -80,21 +82,23 @@ def _difference(query: QueryDict, name: str, payload_type: str, axis: Axis) -> d
 def rows(request: HttpRequest, name: str) -> HttpResponse:
     """The rows of the payload type `type` that are valid at the pixel `x`, as a part of a page."""
     query = request.GET
-    axis = axis_of(query, inputs.contents(query, name))
+    found = inputs.contents(query, name)
+    axis, payload_type = axis_of(query, found), query.get("type", "")
+    if payload_type not in found.lists:
+        raise PayloadListNotFoundError(f"of type {payload_type} in global tag {name}")
     pixel = _number(query, "x", 0, axis.width - 1)
     start = axis.moment_at(pixel)
     end = axis.moment_at(pixel + 1) if pixel + 1 < axis.width else axis.window.end
     window = Interval(start, end if end > start else axis.part(pixel / axis.width, (pixel + 1) / axis.width).window.end)
-    source = find_source(Selection(name, inputs.text(query, "type"), window, inputs.revision(query)))
-    [payload_list] = inputs.contents(query, name, query["type"]).lists[query["type"]]
-    found = read_rows(source, window, MAX_ROWS, last_end(payload_list, window.start))
+    source = find_source(Selection(name, payload_type, window, inputs.revision(query)))
+    gap_since = last_end(found.lists[payload_type][0], window.start)
     return show(
         request,
         "rows.html",
         {
             "name": name,
-            "payload_type": query["type"],
-            "rows": found,
+            "payload_type": payload_type,
+            "rows": read_rows(source, window, MAX_ROWS, gap_since),
             "window": window,
             "rev": inputs.text(query, "rev"),
         },
@@ -123,7 +127,7 @@ def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
         # Of the 2^63 minor numbers of a major number, only a few are in use.
         axis = Axis.of(_used(lists, axis.window), width)
         if axis.last == OPEN + 1:
-            axis = replace(axis, first=0, last=FEW)
+            axis = replace(axis, first=0, last=DEFAULT_MINOR_NUMBERS)
     return axis
 
 

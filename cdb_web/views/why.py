@@ -19,7 +19,7 @@ def why(request: HttpRequest, name: str) -> HttpResponse:
     """The IOV of the payload type `type` at the moment `at`, the change that put it there, and what it replaced."""
     query = request.GET
     moment = inputs.moment("at", inputs.text(query, "at"))
-    payload_type = inputs.text(query, "type")
+    payload_type = query.get("type", "")
     _, [found] = explain(tags=[(name, inputs.revision(query))], moment=moment, payload_type=payload_type)
     return show(
         request,

@@ -188,10 +188,16 @@ def test_lanes_that_become_visible_during_a_zoom_have_its_window(tab):
     held, asked, released = [], [], []
     page.on("request", lambda request: "/lanes?" in request.url and asked.append(parse_qs(urlsplit(request.url).query)))
     page.route("**/lanes?*left=*", lambda route: route.continue_() if released else held.append(route))
-    page.keyboard.press("+")
-    page.wait_for_timeout(100)
+    with page.expect_request(lambda request: "left=" in request.url):
+        page.keyboard.press("+")
     page.locator(".lane").last.scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
+    # Another observer has seen the lane, so that of the timeline has, too.
+    page.evaluate(
+        """() => new Promise((done) => {
+            const seen = new IntersectionObserver((entries) => entries[0].isIntersecting && done(), { rootMargin: "200px" });
+            seen.observe([...document.querySelectorAll(".lane")].at(-1));
+        })"""
+    )
     # No lane was asked for with the former window.
     assert held and all("left" in one for one in asked)
     released.append(True)
@@ -208,10 +214,21 @@ def test_lanes_that_become_visible_during_a_zoom_have_its_window(tab):
 def test_tags_are_filtered_while_one_types_and_compared(tab):
     page = tab()
     page.goto("/tags")
-    page.get_by_label("Name, author or description").fill("pat")
+    field = page.get_by_label("Name, author or description")
+    field.press_sequentially("pat")
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(page).to_have_url(re.compile("q=pat"))
-    page.get_by_label("Name, author or description").fill("")
+    # The table stays as it is when the field loses the focus.
+    page.get_by_label("Compare patch", exact=True).check()
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_label("Compare patch", exact=True)).to_be_checked()
+    # The Back button leads to a whole page.
+    field.press_sequentially("ch")
+    expect(page).to_have_url(re.compile("q=patch"))
+    page.go_back()
+    expect(field).to_have_value("pat")
+    field.fill("")
+    expect(page).not_to_have_url(re.compile("q=pat"))
     # Other tests use the same service, so there may be more tags.
     for name in ("tiny", "patch"):
         page.get_by_label(f"Compare {name}", exact=True).check()
@@ -268,6 +285,10 @@ def test_what_fails_to_load_is_said(tab):
     page.route("**/lanes?*", lambda route: route.fulfill(status=504, json={"detail": "It took too long."}))
     page.get_by_role("button", name="Zoom in").click()
     expect(page.locator(".rows")).to_contain_text("could not be loaded: It took too long.")
+    page.route("**/lanes?*", lambda route: route.abort())
+    page.get_by_role("button", name="Zoom in").press(" ")
+    expect(page.locator(".rows")).to_contain_text("could not be loaded: Failed to fetch")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
     # The next batch of a table, which htmx asks for.
     page.goto("/tags/tiny/coverage")
     page.route("**/coverage?after=*", lambda route: route.fulfill(status=504, json={"detail": "It took too long."}))

@@ -110,7 +110,7 @@ def test_batches_of_different_states_do_not_belong_together(browser, api, tags, 
         more = unescape(re.search(r'hx-get="([^"]*)"', page)[1])
         row = {"global_tag": "new", "payload_type": "Align", "payload_url": path, "checksum": "", "since": [20, 0]}
         api.post("payload-iovs/insert", row | {"until": "next"}).ok()
-        assert "The tag has changed since" in browser.get(path.split("?")[0] + more, **{"HX-Request": "true"})
+        assert "Load the table again" in browser.get(path.split("?")[0] + more, **{"HX-Request": "true"})
 
 
 def test_batches_have_the_window_of_the_first_one(browser, tags, monkeypatch):

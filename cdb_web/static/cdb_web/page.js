@@ -1,4 +1,5 @@
-// The theme: that of the system, unless the visitor has chosen another one. It is set before the page is drawn. And failed requests.
+// The color theme, and messages for failed requests of htmx. The theme is that of the system unless the visitor has chosen one; it
+// is set before the page is drawn.
 "use strict";
 
 const chosen = localStorage.getItem("theme");
@@ -21,11 +22,23 @@ document.addEventListener("DOMContentLoaded", () => {
     show();
     document.dispatchEvent(new Event("theme"));
   });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    show();
+    document.dispatchEvent(new Event("theme"));
+  });
   show();
 });
 
+// Links that look like buttons react to the space bar, as buttons do.
+document.addEventListener("keydown", (event) => {
+  if (event.key === " " && event.target.matches("a[role=button]")) {
+    event.preventDefault();
+    event.target.click();
+  }
+});
+
 // A request of htmx that fails leaves the page as it is. A row that was to be replaced has a link that does the same.
-function say(event) {
+function showFailure(event) {
   const waiting = event.detail.elt.querySelector("[aria-busy]");
   if (waiting) {
     waiting.removeAttribute("aria-busy");
@@ -33,5 +46,5 @@ function say(event) {
     waiting.textContent = "The rest could not be loaded.";
   }
 }
-document.addEventListener("htmx:responseError", say);
-document.addEventListener("htmx:sendError", say);
+document.addEventListener("htmx:responseError", showFailure);
+document.addEventListener("htmx:sendError", showFailure);

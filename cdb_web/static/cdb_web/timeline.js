@@ -74,12 +74,21 @@ function drawLabels(canvas, width, labels) {
   }
 }
 
+// Without types, it is one empty batch, which loads the axis.
 function batches(types) {
-  const found = [types.slice(0, LANES_AT_ONCE)];
-  for (let place = LANES_AT_ONCE; place < types.length; place += LANES_AT_ONCE) {
-    found.push(types.slice(place, place + LANES_AT_ONCE));
+  const count = Math.max(1, Math.ceil(types.length / LANES_AT_ONCE));
+  return Array.from({ length: count }, (_, number) => types.slice(number * LANES_AT_ONCE, (number + 1) * LANES_AT_ONCE));
+}
+
+// The members of a JSON response, and whether it is a success. It also has a `detail` if there was no response.
+async function fetchJson(address) {
+  try {
+    const response = await fetch(address);
+    const members = await response.json().catch(() => ({ detail: response.status }));
+    return { ...members, ok: response.ok };
+  } catch (error) {
+    return { detail: error.message, ok: false };
   }
-  return found;
 }
 
 class Timeline {
@@ -103,11 +112,13 @@ class Timeline {
     );
     this.lanes.forEach((lane, type) => this.listen(lane.querySelector("canvas"), type));
     document.addEventListener("theme", () => this.redraw());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
-    window.addEventListener("popstate", () => location.reload());
+    this.search = location.search;
+    // The link to the content changes only the fragment.
+    window.addEventListener("popstate", () => location.search !== this.search && location.reload());
     window.addEventListener("resize", () => {
       clearTimeout(this.resizing);
-      this.resizing = setTimeout(() => this.zoom(0, 1), 200);
+      // On a phone, the height changes without the width.
+      this.resizing = setTimeout(() => this.width !== this.drawnWidth && this.zoom(0, 1), 200);
     });
   }
 
@@ -163,18 +174,21 @@ class Timeline {
     const fetched = async (batch) => {
       const query = new URLSearchParams(base);
       batch.forEach((type) => query.append("type", type));
-      const response = await fetch(`${this.section.dataset.url}?${query}`);
-      const found = await response.json().catch(() => ({ detail: response.status }));
-      if (!response.ok) {
+      const found = await fetchJson(`${this.section.dataset.url}?${query}`);
+      if (!found.ok) {
         this.section.querySelector(".rows").textContent = `The lanes could not be loaded: ${found.detail}`;
       } else if (request === this.request) {
         this.show(found);
       }
-      return response.ok;
+      return found.ok;
     };
     // A later zoom makes the rest useless.
     if ((await fetched(first)) && request === this.request) {
       await Promise.all(rest.map(fetched));
+    }
+    if (request === this.request) {
+      // Lanes that were not loaded are tried again when they become visible.
+      types.filter((type) => !this.drawn.get(type)).forEach((type) => this.drawn.delete(type));
     }
     this.loading -= 1;
     if (!this.loading) {
@@ -188,6 +202,7 @@ class Timeline {
     this.since = found.since;
     this.until = found.until;
     this.labels = found.labels;
+    this.drawnWidth = this.width;
     this.marker = found.marker;
     this.section.dataset.drawn = "";
     this.section.querySelector(".window").textContent = `${found.text} (${found.unit})`;
@@ -196,12 +211,13 @@ class Timeline {
       this.drawn.set(type, lane);
       draw(this.lanes.get(type).querySelector("canvas"), lane, found.marker);
     }
-    if (moved && this.lanes.size > 1) {
+    if (moved && "inAddress" in this.section.dataset) {
       const address = new URL(location.href);
       address.searchParams.set("since", found.since);
       address.searchParams.set("until", found.until);
       ["left", "right"].forEach((name) => address.searchParams.delete(name));
       history[this.zooming ? "pushState" : "replaceState"](null, "", address);
+      this.search = location.search;
     }
   }
 
@@ -253,7 +269,7 @@ class Timeline {
         ArrowRight: () => this.zoom(0.25, 1.25),
         Enter: () => this.rows(type, this.width / 2),
       };
-      if (actions[event.key]) {
+      if (actions[event.key] && !event.ctrlKey && !event.altKey && !event.metaKey) {
         event.preventDefault();
         actions[event.key]();
       }
@@ -262,8 +278,9 @@ class Timeline {
 
   async fetchRows(type, x) {
     const pixel = Math.min(this.width - 1, Math.max(0, Math.floor(x)));
-    const response = await fetch(`${this.section.dataset.rows}?${this.parameters({ type, x: pixel })}`);
-    return response.ok ? response.text() : "";
+    const address = `${this.section.dataset.rows}?${this.parameters({ type, x: pixel })}`;
+    const response = await fetch(address).catch(() => null);
+    return response?.ok ? response.text() : "<p>The IOVs could not be loaded.</p>";
   }
 
   async rows(type, x) {
@@ -312,3 +329,4 @@ function drawPlan() {
 }
 drawPlan();
 document.addEventListener("theme", drawPlan);
+window.addEventListener("resize", drawPlan);
