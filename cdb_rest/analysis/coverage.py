@@ -35,8 +35,12 @@ class Selection:
     required: Collection[str] = ()
 
     def read(self) -> Contents:
-        """The contents of the tags. Raises the errors of `read_contents`."""
-        return read_contents(self.tags, self.payload_type)
+        """The contents of the tags, with all payload types. Raises the errors of `read_contents`, also for `payload_type`."""
+        contents = read_contents(self.tags)
+        if self.payload_type is not None and self.payload_type not in contents.lists:
+            # It raises the error that says what is missing.
+            return read_contents(self.tags, self.payload_type)
+        return contents
 
 
 class TypeCoverage(NamedTuple):
@@ -55,18 +59,17 @@ class TypeCoverage(NamedTuple):
 
 
 def coverage(contents: Contents, selection: Selection) -> Iterator[list[TypeCoverage]]:
-    """The coverage by each payload type of `contents`, in byte order, and then by the required ones that are not there.
+    """The coverage by each payload type of the selection, in byte order, and then by the required ones that are not there.
 
     `contents` is what `selection` reads. In a list for each statement. Raises `OverloadedError` or `django.db.Error`.
     """
     window = selection.window
-    types = [((len(lists),), sum(one.rows for one in lists), name) for name, lists in contents.lists.items()]
+    chosen = contents if selection.payload_type is None else contents.only([selection.payload_type])
+    types = [((len(lists),), sum(one.rows for one in lists), name) for name, lists in chosen.lists.items()]
     for (depth,), names in in_batches(types):
         parameters = list_parameters(names, {"tag": [contents.lists[name] for name in names]}) | window_values(window)
         yield [_coverage(window, *row) for row in fetch_all(_rows(depth), parameters)]
-    # With a payload type, the lists of the others were not read.
-    checked = [name for name in dict.fromkeys(selection.required) if selection.payload_type in (None, name)]
-    missing = [name for name in checked if name not in contents.lists]
+    missing = [name for name in dict.fromkeys(selection.required) if name not in contents.lists]
     yield [TypeCoverage(name, [window], 0.0, None, has_list=False) for name in missing]
 
 

@@ -34,16 +34,14 @@ def _coverage(query: Mapping[str, str], name: str, required: Sequence[str]) -> d
     contents = inputs.contents(query, name)
     window = inputs.window(query) or extent([lists[0] for lists in contents.lists.values()])
     payload_type = inputs.text(query, "type")
+    missing = [one for one in required if one not in contents.lists]
     if payload_type:
-        # Of the types that are not there, only this one is reported.
         contents = inputs.contents(query, name, payload_type)
-        required = [payload_type] if payload_type in required else []
     batch = next_batch(query, sizes_of(contents), contents.states)
     found = []
     if window is not None and not batch.has_changed:
-        # Required payload types without a list come last.
-        missing = [] if batch.after is not None else [one for one in required if one not in contents.lists]
-        selection = Selection([(name, inputs.revision(query))], None, window, missing)
+        # Payload types without a list come last.
+        selection = Selection([(name, inputs.revision(query))], None, window, [] if batch.after else missing)
         found = [one for part in coverage_of(contents.only(batch.names), selection) for one in part]
     return {
         "window": window,

@@ -153,6 +153,14 @@ def test_a_complete_tag_says_so(api, build):
     assert api.get("global-tags/tag/coverage?since=1,0").ok()["complete"] is True
     assert api.get("global-tags/tag/coverage?since=0,5").ok()["complete"] is False
     assert api.get("global-tags/tag/coverage?since=1,0&required=Gain,Noise").ok()["complete"] is False
+    # A required payload type that is there is not reported if another one is asked for.
+    found = api.get("global-tags/tag/coverage?since=1,0&payload_type=Gain&required=Gain,Noise,Pedestal").ok()
+    assert [one["payload_type"] for one in found["payload_types"]] == ["Gain", "Noise", "Pedestal"]
+    api.post("pt", {"name": "Noise"}).ok()
+    row = {"global_tag": "tag", "payload_type": "Noise", "payload_url": "u", "checksum": "", "since": [1, 0]}
+    api.post("payload-iovs/insert", row | {"until": "open"}).ok()
+    found = api.get("global-tags/tag/coverage?since=1,0&payload_type=Gain&required=Gain,Noise").ok()
+    assert [one["payload_type"] for one in found["payload_types"]] == ["Gain"] and found["complete"]
 
 
 def test_the_end_of_a_gap_is_inclusive_in_discrete_mode(api, build, settings):

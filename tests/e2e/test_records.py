@@ -82,7 +82,14 @@ def test_a_database_that_does_not_answer(fresh):
     finally:
         for process in frozen:
             process.send_signal(signal.SIGCONT)
-    found = eventually(lambda: len(records_of(service, "frozen-1")) >= 3 and records_of(service, "frozen-1"))
+    found = eventually(
+        lambda: (
+            (records := records_of(service, "frozen-1"))
+            and "finished" in [record["event"] for record in records]
+            and any(record["logger"] == "cdb_rest.connections.deadlines" for record in records)
+            and records
+        )
+    )
     assert [record["event"] for record in found].count("started") == 1
     assert [record["event"] for record in found].count("finished") == 1
     [warning] = [record for record in found if record["logger"] == "cdb_rest.connections.deadlines"]

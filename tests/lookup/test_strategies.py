@@ -57,7 +57,7 @@ def test_the_setting_and_debug_serve_them(variables, served):
     done = subprocess.run(
         [sys.executable, "-c", look], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-    names = [view_of(route).__name__ for route in STRATEGY_ROUTES] if served else ["not_found"] * len(PATHS)
+    names = [view_of(route).__name__ for route in STRATEGY_ROUTES] if served else ["route_not_found"] * len(PATHS)
     assert done.stdout.strip() == str(names)
 
 
