@@ -1,6 +1,7 @@
 """Parts that all forms that write have in common: the origin of a write, confirmations, and the tag."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from django.http import HttpRequest
@@ -20,9 +21,8 @@ Result = TypeVar("Result")
 
 def origin_of(request: HttpRequest) -> Origin:
     """The origin of the write that a form asks for, with its `comment`. Raises `InvalidInputError` as for the API."""
-    principal = principal_of(request.META)
     comment = read_value({"comment": request.POST.get("comment", "").strip()}, CommentInput)["comment"]
-    return Origin(principal.name[:TEXT_LENGTH], comment, principal)
+    return replace(dry_run_origin(request), comment=comment)
 
 
 def dry_run_origin(request: HttpRequest) -> Origin:

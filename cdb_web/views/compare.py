@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import orjson
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 
 from cdb_rest.analysis.affected import AffectedIntervals
 from cdb_rest.analysis.contents import interval_between
@@ -17,6 +17,7 @@ from cdb_web.page import newest_names, or_default, page, show_whole_or_part
 
 # Differences of one payload type, and affected intervals, on a page.
 MAX_SHOWN = 200
+FIELDS = ("a", "b", "rev_a", "rev_b", "by", "type", "since", "until", "affected")
 
 
 @page
@@ -25,32 +26,30 @@ def compare(request: HttpRequest) -> HttpResponse:
 
     The affected intervals are those of all payload types, so they are shown if there is only one batch, or with `affected`.
     """
-    query = request.GET
-    # The check boxes of the list of tags and of a history.
-    chosen, revisions = query.getlist("tag"), sorted(query.getlist("rev"), key=lambda text: (len(text), text))
-    values = {
-        name: inputs.text(query, name)
-        for name in ("a", "b", "rev_a", "rev_b", "by", "type", "since", "until", "affected")
-    }
-    for name, one in zip("ab", chosen, strict=False):
-        values[name] = values[name] or one
-    for name, one in zip(("rev_a", "rev_b"), revisions, strict=False):
-        values[name] = values[name] or one
-    if not values["b"] and (values["rev_a"] or values["rev_b"]):
-        values["b"] = values["a"]
-    values["by"] = values["by"] if values["by"] in [*Key] else Key.URL
-
-    def found(given: Mapping[str, str]) -> dict[str, object]:
-        if max(len(chosen), len(revisions)) > 2 and given:
-            raise InvalidInputError("Choose exactly two to compare.")
-        return _compare(given, query) if given.get("b") else {}
-
-    more, status = or_default(values, found)
-    fixed = {"values": values, "names": newest_names(), "max_shown": MAX_SHOWN}
+    fields = _fields(request.GET)
+    more, status = or_default(fields, lambda values: _compare(values, request.GET))
+    fixed = {"values": fields, "names": newest_names(), "max_shown": MAX_SHOWN}
     return show_whole_or_part(request, "compare.html", "compare_rows.html", fixed | more, status=status)
 
 
-def _compare(values: Mapping[str, str], query: Mapping[str, str]) -> dict[str, object]:
+def _fields(query: QueryDict) -> dict[str, str]:
+    """The fields of the form. The check boxes of the list of tags and of a history fill those that are not given."""
+    fields = {name: inputs.text(query, name) for name in FIELDS}
+    revisions = sorted(query.getlist("rev"), key=lambda text: (len(text), text))
+    for names, chosen in (("ab", query.getlist("tag")), (("rev_a", "rev_b"), revisions)):
+        for name, one in zip(names, chosen, strict=False):
+            fields[name] = fields[name] or one
+    if not fields["b"] and (fields["rev_a"] or fields["rev_b"]):
+        fields["b"] = fields["a"]
+    return fields | {"by": fields["by"] if fields["by"] in [*Key] else Key.URL}
+
+
+def _compare(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
+    """The result for the fields of the form; nothing if there are no two tags yet. Raises also the errors of `Scope.read`."""
+    if not values.get("b"):
+        return {}
+    if max(len(query.getlist("tag")), len(query.getlist("rev"))) > 2:
+        raise InvalidInputError("Choose exactly two to compare.")
     scope = Scope(
         [(values["a"], inputs.revision(values, "rev_a"))],
         [(values["b"], inputs.revision(values, "rev_b"))],

@@ -1,12 +1,13 @@
 """The model of a strict lookup for tests of analyses: rows in plain Python, and what follows from them."""
 
 import itertools
+from contextlib import contextmanager
 
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
 from cdb_rest.domain.moment import OPEN, Interval, Mode, Moment
-from tests.builders import Builder
+from tests.builders import Builder, emptied
 
 NUMBERS = st.one_of(st.integers(0, 4), st.sampled_from([2**53 + 1, OPEN - 1, OPEN]))
 MOMENTS = st.builds(Moment, NUMBERS, NUMBERS)
@@ -164,3 +165,12 @@ def names(tags):
 def of_tags(tags):
     """The query string that names the tags."""
     return "&".join(f"gtName={name}" for name in names(tags))
+
+
+@contextmanager
+def made(tags):
+    """Inside the block, the database has these tags, with the names of `names`, and nothing else."""
+    with emptied():
+        for name, tag in zip(names(tags), tags, strict=True):
+            make(name, tag)
+        yield

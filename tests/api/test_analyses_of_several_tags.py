@@ -14,7 +14,7 @@ from tests.api.analysis_model import (
     WINDOWS,
     differences_of,
     first_valid,
-    make,
+    made,
     names,
     of_tags,
     query,
@@ -23,7 +23,6 @@ from tests.api.analysis_model import (
     wire,
 )
 from tests.api.cached import insert
-from tests.builders import emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,9 +46,7 @@ def test_the_differences_of_several_tags_are_those_of_a_model(api, settings, tag
     inside = Interval.from_wire(*window, mode)
     if inside.is_empty:
         return
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
+    with made(tags):
         expected = differences_of([tags[number] for number in a], [tags[number] for number in b], inside, mode, by)
         path = f"global-tags/tag {a[0]}/diff/tag {b[0]}?by={by}&{query(window)}"
         for side, numbers in (("a", a), ("b", b)):
@@ -106,9 +103,7 @@ def test_the_gaps_of_several_tags_are_those_of_a_model(api, settings, tags, mode
     inside = Interval.from_wire(*window, mode)
     if inside.is_empty:
         return
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
+    with made(tags):
         bases = "".join(f"&base={name}" for name in names(tags)[1:])
         found = api.get(f"global-tags/tag 0/coverage?{query(window)}{bases}").ok()["payload_types"]
         assert [one["payload_type"] for one in found] == sorted({name for tag in tags for name in tag}, key=str.encode)
@@ -126,9 +121,7 @@ def test_the_gaps_of_several_tags_are_those_of_a_model(api, settings, tags, mode
 @given(tags=STACKS, mode=MODES, moment=MOMENTS)
 def test_the_reasons_name_the_tags_up_to_the_one_that_decides(api, settings, tags, mode, moment):
     settings.CDB_IOV_MODE = mode.value
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
+    with made(tags):
         found = api.get(f"payload-iovs/explain?{of_tags(tags)}&majorIOV={moment[0]}&minorIOV={moment[1]}").ok()
         expected = []
         for payload_type in sorted({name for tag in tags for name in tag}, key=str.encode):

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.api.analysis_model import LAWS, MODES, MOMENTS, TAGS, make, names, of_tags
+from tests.api.analysis_model import LAWS, MODES, MOMENTS, TAGS, made, names, of_tags
 from tests.api.cached import insert
-from tests.builders import emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,9 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 )
 def test_many_lookups_have_the_results_of_single_ones(api, settings, tags, moments, mode, strict, shape):
     settings.CDB_IOV_MODE = mode.value
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
+    with made(tags):
         body = {"gtName": names(tags), "moments": moments, "strict": strict, "shape": shape}
         found = api.post("payload-iovs/query", body).ok()
         bodies = [one["rows"] if "rows" in one else found[one["same_as"]]["rows"] for one in found]

@@ -13,7 +13,7 @@ from tests.api.analysis_model import (
     MOMENTS,
     STACKS,
     WINDOWS,
-    make,
+    made,
     names,
     of_tags,
     query,
@@ -22,7 +22,6 @@ from tests.api.analysis_model import (
     wire,
 )
 from tests.api.cached import LOOKUP, insert
-from tests.builders import emptied
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,9 +48,7 @@ def shortened(rows):
 @given(tags=STACKS, moment=MOMENTS, mode=MODES, strict=st.booleans())
 def test_the_first_tag_with_a_valid_row_decides(api, settings, tags, moment, mode, strict):
     settings.CDB_IOV_MODE = mode.value
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
+    with made(tags):
 
         def look_up(at, **extras):
             more = "".join(f"&{name}=1" for name in extras)
@@ -77,9 +74,7 @@ def test_the_first_tag_with_a_valid_row_decides(api, settings, tags, moment, mod
 def test_the_parts_of_several_tags_are_those_of_a_model(api, settings, tags, mode, window):
     settings.CDB_IOV_MODE = mode.value
     inside = Interval.from_wire(*window, mode)
-    with emptied():
-        for name, tag in zip(names(tags), tags, strict=True):
-            make(name, tag)
+    with made(tags):
         answer = api.get(f"payload-iovs/range?{of_tags(tags)}&{query(window)}")
         if inside.is_empty:
             answer.error(400, "invalid_input")

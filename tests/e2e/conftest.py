@@ -7,11 +7,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+import requests
 from playwright.sync_api import expect, sync_playwright
 
 from tests.e2e.backed import Backed
 from tests.e2e.behind_nginx import AccessLog
 from tests.e2e.service import JobClient, Service, after_first_start
+from tests.e2e.web import tabs
 from tests.programs import require
 
 
@@ -119,3 +121,21 @@ def backed(new_directory):
     prepared = after_first_start({"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"})
     subprocess.run(["cp", "--archive", prepared / "postgres", directory], check=True)
     return Backed(directory)
+
+
+@pytest.fixture(scope="module")
+def web_address(service):
+    """The address of a service with the tags tiny, and patch, a copy with a change."""
+    api = f"http://127.0.0.1:{service.port}/api/cdb_rest/"
+    assert requests.post(f"{api}global-tags/tiny/clone/patch", timeout=20).status_code == 200
+    row = {"global_tag": "patch", "payload_type": "Pixel_Alignment", "payload_url": "pixel/v2.root", "checksum": "1"}
+    row |= {"since": [5, 0], "until": [6, 0]}
+    assert requests.post(f"{api}payload-iovs/insert", json=row, timeout=20).status_code == 200
+    yield f"http://127.0.0.1:{service.port}"
+    assert requests.delete(f"{api}deleteGlobalTag/patch", timeout=20).status_code == 200
+
+
+@pytest.fixture
+def tab(browser, web_address):
+    with tabs(browser, web_address) as open_tab:
+        yield open_tab

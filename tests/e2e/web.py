@@ -41,3 +41,13 @@ def check_narrow(page):
 def loads(page, count):
     """Wait until the lanes of the timeline were loaded so often."""
     expect(page.locator(f".timeline[data-loads='{count}']")).to_have_count(1)
+
+
+def fill_preview(page, **fields):
+    """Fill in the form for an insertion into the tag patch, and ask for the preview."""
+    page.goto("/tags/patch/insert")
+    values = {"Payload type": "Pixel_Alignment", "Payload URL": "pixel/v4.root", "From": "8,0"}
+    values |= {"Up to (optional)": "9,0"} | fields
+    for label, text in values.items():
+        page.get_by_label(label, exact=True).fill(text)
+    page.get_by_role("button", name="Preview", exact=True).click()

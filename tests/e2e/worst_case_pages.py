@@ -11,7 +11,7 @@ import requests
 from playwright.sync_api import expect
 
 from tests.e2e.service import Service
-from tests.e2e.web import check_accessible, check_narrow, loads, tabs
+from tests.e2e.web import check_accessible, check_narrow, loads
 
 TAG = "worst-case"
 START_SECONDS = 900
@@ -42,7 +42,7 @@ PAGES = [
 
 
 @pytest.fixture(scope="module")
-def filled(new_directory):
+def web_address(new_directory):
     """The address of a service with the tags worst-case, and patch, a clone with one change."""
     service = Service(new_directory() / "data", SCENARIO="none").start()
     try:
@@ -57,12 +57,6 @@ def filled(new_directory):
         assert service.stop() == 0
     finally:
         service.kill_everything()
-
-
-@pytest.fixture
-def tab(browser, filled):
-    with tabs(browser, filled) as open_tab:
-        yield open_tab
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,0 +1,103 @@
+"""The forms of the web pages in a real browser: filters, previews, the first tag of a database, a person who has logged in."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.e2e.web import check_accessible, fill_preview, tabs
+
+
+def test_tags_are_filtered_while_one_types_and_compared(tab):
+    page = tab()
+    page.goto("/tags")
+    field = page.get_by_label("Name, author or description")
+    field.press_sequentially("pat")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page).to_have_url(re.compile("q=pat"))
+    # The table stays as it is when the field loses the focus.
+    page.get_by_label("Compare patch", exact=True).check()
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_label("Compare patch", exact=True)).to_be_checked()
+    # The Back button leads to a whole page.
+    field.press("End")
+    field.press_sequentially("ch")
+    expect(page).to_have_url(re.compile("q=patch"))
+    page.go_back()
+    expect(field).to_have_value("pat")
+    field.fill("")
+    expect(page).not_to_have_url(re.compile("q=pat"))
+    # Other tests use the same service, so there may be more tags.
+    for name in ("tiny", "patch"):
+        page.get_by_label(f"Compare {name}", exact=True).check()
+    page.get_by_role("button", name="Compare the two").click()
+    expect(page.locator("main")).to_contain_text("1 difference in 1 payload type")
+    page.get_by_role("link", name="Pixel_Alignment").click()
+    expect(page.locator("main")).to_contain_text("pixel/v2.root")
+
+
+def test_a_payload_is_inserted_after_a_preview(tab):
+    page = tab()
+    fill_preview(page)
+    expect(page.get_by_role("heading", name="Preview")).to_be_visible()
+    page.get_by_role("button", name="Insert 1 payload").click()
+    expect(page.locator("main")).to_contain_text("pixel/v4.root")
+    expect(page.get_by_role("status")).to_contain_text("This change was stored.")
+    # It is the newest change.
+    expect(page.get_by_role("link", name="Revert to it")).to_have_count(0)
+
+
+def test_the_pages_of_an_empty_database(browser, fresh):
+    served = fresh(SCENARIO="none").start()
+    with tabs(browser, f"http://127.0.0.1:{served.port}") as open_tab:
+        for scheme in ("light", "dark"):
+            page = open_tab(color_scheme=scheme)
+            for path in ("/", "/tags", "/new", "/compare", "/payloads", "/payloads?value=none", "/tags/none"):
+                page.goto(path)
+                check_accessible(page)
+        page.goto("/")
+        page.get_by_role("link", name="Create one.").click()
+        page.get_by_label("Name of the payload type").fill("Gain")
+        page.get_by_role("button", name="Create the payload type").click()
+        expect(page.get_by_role("status")).to_contain_text("payload type Gain")
+        page.get_by_label("Name of the tag").fill("first")
+        page.get_by_role("button", name="Create the tag").click()
+        for label, text in (("Payload type", "Gain"), ("Payload URL", "gain/1"), ("From", "1,0")):
+            page.get_by_label(label, exact=True).fill(text)
+        page.get_by_role("button", name="Preview", exact=True).click()
+        page.get_by_role("button", name="Insert 1 payload").click()
+        expect(page.locator("main")).to_contain_text("gain/1")
+
+
+def test_a_person_who_has_logged_in_inserts_behind_nginx(browser, fresh, needs_packages):
+    """Writes are closed, so the form needs the session. The file is a form of several parts."""
+    served = fresh(command="serve", CDB_OPEN_WRITES="", CDB_WORKERS="2").start()
+    served.environment |= {"DJANGO_SUPERUSER_PASSWORD": "correct horse battery"}
+    served.manage("createsuperuser", "--noinput", "--username", "calibrator", "--email", "calibrator@example.org")
+    context = browser.new_context(base_url=f"http://127.0.0.1:{served.port}")
+    page = context.new_page()
+    page.goto("/tags/tiny/manage")
+    page.get_by_label("Name of the copy").fill("web-copy")
+    page.get_by_role("button", name="Clone").click()
+    expect(page.get_by_role("alert")).to_contain_text("needs the role")
+    page.get_by_role("link", name="Log in").click()
+    page.fill("#id_username", "calibrator")
+    page.fill("#id_password", "correct horse battery")
+    page.click("input[type=submit]")
+    expect(page.locator("header")).to_contain_text("calibrator")
+    page.get_by_label("Name of the copy").fill("web-copy")
+    page.get_by_role("button", name="Clone").click()
+    page.goto("/tags/web-copy/insert")
+    rows = "payload_type,payload_url,checksum,major_iov,minor_iov\nPixel_Alignment,web/1.root,c,8,0\n"
+    page.get_by_label("File: CSV or JSON").set_input_files(
+        {"name": "rows.csv", "mimeType": "text/csv", "buffer": rows.encode()}
+    )
+    page.get_by_role("button", name="Preview the file").click()
+    page.get_by_role("button", name="Insert 1 payload").click()
+    expect(page.locator("main")).to_contain_text("web/1.root")
+    expect(page.locator(".facts")).to_contain_text("calibrator")
+    check_accessible(page)
+    page.get_by_role("link", name="Log out").click()
+    check_accessible(page)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("link", name="Log in")).to_be_visible()
+    context.close()
