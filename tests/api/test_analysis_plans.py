@@ -8,7 +8,7 @@ from django.db import connection
 from cdb_rest.analysis import difference
 from cdb_rest.models import PayloadType
 from cdb_rest.services import global_tags, insertion
-from tests.plans import nodes
+from tests.plans import nodes, vacuum
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,7 +61,8 @@ def large(transactional_db, _statuses):
         cursor.execute(FILL, {"first": FIRST, "last": LAST})
         for name in "bc":
             global_tags.clone_global_tag(source="a", target=name)
-        cursor.execute("VACUUM (ANALYZE)")
+        cursor.execute("ANALYZE")
+    vacuum("PayloadIOV", "PayloadIOVHistory")
 
 
 @pytest.fixture

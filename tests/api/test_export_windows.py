@@ -16,7 +16,7 @@ from cdb_rest.services.export import Form, Selection, export
 from tests.api.cached import insert
 from tests.api.test_export import ALWAYS
 from tests.builders import Builder, emptied
-from tests.plans import nodes
+from tests.plans import nodes, vacuum
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,8 +82,7 @@ def test_the_rows_stream_by_the_index_whatever_the_statistics_say(build):
         assert not any(node["Node Type"] in ("Sort", "Incremental Sort", "Materialize") for node in nodes(inner))
 
     check()
-    with connection.cursor() as cursor:
-        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList"')
+    vacuum("PayloadIOV", "PayloadList")
     check()
 
 
@@ -109,8 +108,7 @@ def test_of_the_past_only_superseded_rows_are_sorted(api, tag):
         assert not any("Gather" in node["Node Type"] for node in nodes(plan))
 
     check()
-    with connection.cursor() as cursor:
-        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadList"')
+    vacuum("PayloadIOV", "PayloadIOVHistory", "PayloadList")
     check()
     assert len(b"".join(export(Selection("tag", None, ALWAYS, AsOf(revision=3)), Form.JSONL)).splitlines()) == 2999
 

@@ -9,6 +9,7 @@ from django.db import connection
 
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.strategies.registry import STRATEGIES
+from tests.plans import vacuum
 
 pytestmark = pytest.mark.django_db
 
@@ -37,8 +38,7 @@ def tag(build):
                 "SELECT 'file', major, 0, %s FROM generate_series(0, %s - 1) AS major ORDER BY major DESC",
                 [payload_list.id, ROWS],
             )
-    with connection.cursor() as cursor:
-        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"')
+    vacuum("PayloadIOV", "PayloadList", "PayloadType", "GlobalTag")
 
 
 def test_each_strategy_has_the_plan_that_its_name_promises(tag, strategy_indexes):

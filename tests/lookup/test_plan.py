@@ -4,7 +4,7 @@ import pytest
 from django.db import connection, transaction
 
 from cdb_rest import named_sql
-from tests.plans import nodes
+from tests.plans import nodes, vacuum
 
 PARAMETERS = {
     "tag_id": "bigint",
@@ -51,8 +51,7 @@ def probe(plan):
 
 @pytest.mark.django_db(transaction=True)
 def test_an_index_only_scan_by_index_condition_alone_stops_at_its_first_row(large_tag):
-    with connection.cursor() as cursor:
-        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList"')
+    vacuum("PayloadIOV", "PayloadList")
     with transaction.atomic():
         plan = explain(large_tag.id, function_settings())
     # With two lists to choose from, PostgreSQL may well look at both; what must never be filtered are IOVs.

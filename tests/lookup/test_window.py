@@ -11,6 +11,7 @@ from cdb_rest.lookup.queries import look_up_here
 from cdb_rest.strategies import own
 from tests.builders import Builder
 from tests.lookup.test_oracle import LISTS, MOMENTS, TYPE_NAMES, expected
+from tests.plans import vacuum
 from tests.profiles import examples
 
 pytestmark = pytest.mark.django_db
@@ -96,8 +97,8 @@ def test_the_window_is_found_by_index_alone(large_tag):
         cursor.execute("SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'payload_iov_lookup'")
         return (*of_table, *cursor.fetchone())
 
+    vacuum("PayloadIOV", "PayloadList")
     with connection.cursor() as cursor:
-        cursor.execute('VACUUM (ANALYZE) "PayloadIOV", "PayloadList"')
         before = reads()
         cursor.execute("SELECT * FROM cdb_window('tag', 2500, 7, false, false)")
         assert cursor.fetchone() == (2500, 2501)
