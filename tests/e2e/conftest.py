@@ -1,5 +1,6 @@
 """Fixtures: one running service for all end-to-end tests of a process, and separate ones for tests that stop theirs."""
 
+import contextlib
 import shutil
 import subprocess
 import tempfile
@@ -24,23 +25,29 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
-@pytest.fixture(scope="session")
+@contextlib.contextmanager
+def directory():
+    """A directory outside of pytest's own, which pytest closes to other accounts, the server's among them.
+
+    It is removed as soon as possible: each has a database, and there are some 200 in a run.
+    """
+    made = Path(tempfile.mkdtemp(prefix="cdb-e2e-"))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
 def new_directory():
-    """Makes directories outside of pytest's own, which pytest closes to other accounts, the server's among them."""
-    made = []
-
-    def make():
-        made.append(Path(tempfile.mkdtemp(prefix="cdb-e2e-")))
-        return made[-1]
-
-    yield make
-    for directory in made:
-        shutil.rmtree(directory, ignore_errors=True)
+    """Makes directories for the tests of a file (`directory`)."""
+    with contextlib.ExitStack() as made:
+        yield lambda: made.enter_context(directory())
 
 
 @pytest.fixture(scope="session")
-def service(new_directory):
-    with Service(new_directory() / "data").running() as running:
+def service():
+    with directory() as parent, Service(parent / "data").running() as running:
         yield running
 
 
@@ -51,9 +58,9 @@ def needs_packages():
 
 
 @pytest.fixture(scope="session")
-def served(needs_packages, new_directory):
+def served(needs_packages):
     """The same in the production shape."""
-    with Service(new_directory() / "data", "serve").running() as running:
+    with directory() as parent, Service(parent / "data", "serve").running() as running:
         yield running
 
 
@@ -68,18 +75,19 @@ def client(service):
 
 
 @pytest.fixture
-def fresh(new_directory):
+def fresh():
     """Makes services of the test's own; what is left running at its end is killed."""
-    directory = new_directory()
     made = []
 
-    def make(name="data", command="run", **settings):
-        made.append(Service(directory / name, command, **settings))
-        return made[-1]
+    with directory() as parent:
 
-    yield make
-    for one in made:
-        one.kill_everything()
+        def make(name="data", command="run", **settings):
+            made.append(Service(parent / name, command, **settings))
+            return made[-1]
+
+        yield make
+        for one in made:
+            one.kill_everything()
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +123,12 @@ def small(fresh):
 
 
 @pytest.fixture
-def backed(new_directory):
-    directory = new_directory()
-    directory.chmod(0o711)
+def backed():
     prepared = after_first_start({"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"})
-    subprocess.run(["cp", "--archive", prepared / "postgres", directory], check=True)
-    return Backed(directory)
+    with directory() as parent:
+        parent.chmod(0o711)
+        subprocess.run(["cp", "--archive", prepared / "postgres", parent], check=True)
+        yield Backed(parent)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tests.profiles import examples
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def fuzzed(new_directory):
     """A service of its own: the fuzz deletes and creates at will."""
     service = Service(new_directory() / "data").start()

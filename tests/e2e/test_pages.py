@@ -22,7 +22,7 @@ def page(browser, service):
 def test_the_page_of_the_service_leads_to_its_parts(page):
     page.goto("/")
     expect(page.get_by_role("heading", name="cdb")).to_be_visible()
-    page.get_by_role("link", name="API", exact=True).click()
+    page.get_by_role("navigation").get_by_role("link", name="API", exact=True).click()
     expect(page.locator(".opblock-tag").first).to_contain_text("Lookup")
 
 
