@@ -6,8 +6,8 @@ It is loaded with ``-p tests.profiles``, before any test module reads how many e
 from hypothesis import settings
 
 # The same examples in every run and on every machine, so that no change is refused by chance. New ones are tried by `make soak`.
-settings.register_profile("quick", max_examples=15, deadline=None, derandomize=True)
-settings.register_profile("full", max_examples=20, deadline=None, derandomize=True)
+settings.register_profile("quick", max_examples=10, deadline=None, derandomize=True)
+settings.register_profile("full", max_examples=15, deadline=None, derandomize=True)
 settings.load_profile("quick")
 
 

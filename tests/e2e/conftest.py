@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from tests.e2e.backed import Backed
 from tests.e2e.behind_nginx import AccessLog
-from tests.e2e.service import JobClient, Service, after_first_start
+from tests.e2e.service import JobClient, Service, after_first_start, copy_data
 from tests.e2e.web import tabs
 from tests.programs import require
 
@@ -127,7 +126,7 @@ def backed():
     prepared = after_first_start({"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"})
     with directory() as parent:
         parent.chmod(0o711)
-        subprocess.run(["cp", "--archive", prepared / "postgres", parent], check=True)
+        copy_data(prepared / "postgres", parent)
         yield Backed(parent)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from cdb.embedded.backups import verify
 from cdb.env import ROOT, ConfigurationError
+from tests.e2e.service import copy_data
 
 KILLED = """
 import os, signal, sys
@@ -52,13 +53,13 @@ def archived(backed):
             backed.write(name)
             [(segment,)] = backed.ask("SELECT pg_walfile_name(pg_switch_wal())")
             backed.segments.append(segment)
-    subprocess.run(["cp", "--archive", backed.backups.path, backed.directory / "whole"], check=True)
+    copy_data(backed.backups.path, backed.directory / "whole")
     return backed
 
 
 def repair(backed):
     shutil.rmtree(backed.backups.path)
-    subprocess.run(["cp", "--archive", backed.directory / "whole", backed.backups.path], check=True)
+    copy_data(backed.directory / "whole", backed.backups.path)
 
 
 def test_a_backup_that_is_damaged_is_refused_and_the_data_remain(archived):
