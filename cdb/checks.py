@@ -6,13 +6,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import Tags, Warning, register
+from dotenv import dotenv_values
 
 from cdb import env, security
 from cdb_rest.identity import issuers
 
 # The values of sslmode that require encryption. The default, prefer, falls back to an unencrypted connection.
 ENCRYPTED = {"require", "verify-ca", "verify-full"}
-SECRETS = ("CDB_SECRET_KEY", "DATABASE_URL")
+SECRETS = ("CDB_SECRET_KEY", "DATABASE_URL", "DATABASE_REPLICA_URLS", "PGPASSWORD", env.SUPERUSER_PASSWORD)
 
 
 @register(Tags.security, deploy=True)
@@ -39,9 +40,9 @@ def check_connections(**_: Any) -> list[Warning]:
     """Warn if connections to a database on another machine may be unencrypted."""
     hint = "Add sslmode=verify-full and sslrootcert=… to the URL, or at least sslmode=require."
     return [
-        Warning(f"The connection to PostgreSQL at {database['HOST']} may be unencrypted.", hint=hint, id="cdb.W003")
+        Warning(f"The connection to PostgreSQL at {_addresses(database)} may be unencrypted.", hint=hint, id="cdb.W003")
         for database in settings.DATABASES.values()
-        if _is_elsewhere(database["HOST"]) and database["OPTIONS"].get("sslmode") not in ENCRYPTED
+        if _is_elsewhere(_addresses(database)) and database["OPTIONS"].get("sslmode") not in ENCRYPTED
     ]
 
 
@@ -79,8 +80,13 @@ def _has_secrets(file: Path) -> bool:
         return False
     if file == security.key_file():
         return True
-    lines = file.read_text(errors="replace").splitlines()
-    return any(line.partition("=")[2].strip() for line in lines if line.strip().startswith(SECRETS))
+    values = dotenv_values(file)
+    return any(values.get(name) for name in SECRETS)
+
+
+def _addresses(database: dict[str, Any]) -> str:
+    """The servers that libpq connects to: `hostaddr`, or `host` without it."""
+    return database["OPTIONS"].get("hostaddr") or database["HOST"]
 
 
 def _is_elsewhere(hosts: str) -> bool:

@@ -5,6 +5,7 @@ All functions except `in_use` raise `ConfigurationError` if an environment varia
 
 import contextlib
 import getpass
+import os
 import re
 import signal
 import sys
@@ -94,11 +95,24 @@ def replica_settings() -> dict[str, dict[str, Any]]:
     return {f"replica_{number}": _settings(named) | mirror for number, named in enumerate(replica_parts(), 1)}
 
 
+def account() -> str:
+    """The name of the account that runs this process, which libpq takes as the user if none is given.
+
+    Raises `ConfigurationError` if it has no name, as in some containers.
+    """
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise ConfigurationError(
+            f"DATABASE_URL must name a user, because the user id {os.getuid()} has no name"
+        ) from error
+
+
 def _settings(named: dict[str, str]) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.postgresql",
         # Without a database name, libpq uses the user's name.
-        "NAME": named.pop("dbname", None) or named.get("user") or getpass.getuser(),
+        "NAME": named.pop("dbname", None) or named.get("user") or account(),
         "USER": named.pop("user", ""),
         "PASSWORD": named.pop("password", ""),
         "HOST": named.pop("host", ""),

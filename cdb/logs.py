@@ -3,12 +3,13 @@
 The only output is CDB_LOG_FILE or standard error.
 """
 
+import io
 import logging
 import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 from structlog.stdlib import ProcessorFormatter
@@ -102,12 +103,19 @@ def _processors(form: str, *, human_readable: bool) -> list[Any]:
     if form == "console" or (form == "auto" and human_readable):
         colours = sys.stderr is not None and sys.stderr.isatty()
         renderer = structlog.dev.ConsoleRenderer(
-            colors=colours, timestamp_key="time", exception_formatter=structlog.dev.plain_traceback
+            colors=colours, timestamp_key="time", exception_formatter=_write_traceback
         )
         return [request_log.complete, request_log.escape_control_characters, renderer]
     # Tracebacks do not show the values of variables, which may include request bodies and passwords.
     traceback = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False, max_frames=FRAMES))
     return [request_log.complete, traceback, request_log.as_json]
+
+
+def _write_traceback(stream: TextIO, exc_info: Any) -> None:
+    """Write a traceback. The messages of exceptions may have text of a client, so control characters are escaped."""
+    text = io.StringIO()
+    structlog.dev.plain_traceback(text, exc_info)
+    stream.write(request_log.escaped_lines(text.getvalue()))
 
 
 def _as_bytes(_logger: Any, _method: str, line: str | bytes) -> bytes:

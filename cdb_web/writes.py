@@ -7,7 +7,7 @@ from typing import TypeVar
 from django.http import HttpRequest
 
 from cdb_rest.api.writes import CommentInput
-from cdb_rest.domain.errors import GlobalTagNotFoundError, InvalidInputError
+from cdb_rest.domain.errors import GlobalTagNotFoundError, invalid_field
 from cdb_rest.domain.names import TEXT_LENGTH
 from cdb_rest.domain.origin import Origin
 from cdb_rest.identity.authentication import principal_of
@@ -53,5 +53,4 @@ def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result])
 def check_confirmed(request: HttpRequest, name: str) -> None:
     """Raise `InvalidInputError` unless the person has typed the name of the tag."""
     if request.POST.get("confirm", "").strip() != name:
-        message = f"Type the name of the global tag, {name}, to confirm."
-        raise InvalidInputError(message, {"confirm": [message]})
+        raise invalid_field("confirm", f"Type the name of the global tag, {name}, to confirm.")

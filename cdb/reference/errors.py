@@ -36,7 +36,7 @@ OTHER_ERRORS = (
     ),
     ("400", "length_required", "The body was sent without its length, for example chunked."),
     ("400", "malformed_request", "The request is not valid HTTP."),
-    ("400", "bad_request", "The form of the request is not acceptable, or the host name is unknown."),
+    ("400", "bad_request", "The request is malformed, or the host name is unknown."),
     ("403", "cross_site_request", "A browser sent a write for a page of another site."),
     ("404", "route_not_found", "The path does not exist."),
     ("405", "method_not_allowed", "The path does not accept this method."),

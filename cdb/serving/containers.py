@@ -58,8 +58,11 @@ def _nginx(options: argparse.Namespace) -> list[str]:
     shutil.rmtree(options.cache, ignore_errors=True)
     for needed in (directory, options.cache, options.temporary):
         needed.mkdir(mode=0o700, parents=True, exist_ok=True)
+    most = len(nginx_configuration.LOOKUPS)
+    if len(options.lookups) > most:
+        raise ConfigurationError(f"--lookups must have one to {most} addresses (got {len(options.lookups)})")
     # A single address is used for all three.
-    lookups = (options.lookups * len(nginx_configuration.LOOKUPS))[: len(nginx_configuration.LOOKUPS)]
+    lookups = (options.lookups * most)[:most]
     placeholders = {
         "USER": "",
         "LISTEN": options.listen,

@@ -52,6 +52,7 @@ def configuration(placeholders: dict[str, object] | None = None, threads: int | 
     the pool. Raises `KeyError` if a placeholder has no value.
     """
     values = env.read()
+    placeholders = {"PROCESSES": processes()} | (placeholders or _default_placeholders())
     open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if open_files == resource.RLIM_INFINITY:
         open_files = 2 * MOST_CONNECTIONS
@@ -61,8 +62,7 @@ def configuration(placeholders: dict[str, object] | None = None, threads: int | 
         {
             "OPEN_FILES": open_files,
             "WORKER_CONNECTIONS": min(MOST_CONNECTIONS, open_files - OTHER_FILES),
-            "PROCESSES": processes(),
-            "KEEPALIVE": max(2, (threads or pools()["lookups"].connections) // processes()),
+            "KEEPALIVE": max(2, (threads or pools()["lookups"].connections) // int(str(placeholders["PROCESSES"]))),
             "METRICS": templates.fill(METRICS, {}),
             "ERRORS": templates.fill(ERRORS, most_bytes),
             "ALERTS": ALERTS,
@@ -73,7 +73,7 @@ def configuration(placeholders: dict[str, object] | None = None, threads: int | 
             + MARGIN_SECONDS,
         }
         | most_bytes
-        | (placeholders or _default_placeholders()),
+        | placeholders,
     )
 
 

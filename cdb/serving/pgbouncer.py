@@ -1,6 +1,5 @@
 """PgBouncer, the connection pooler: its configuration and its process."""
 
-import getpass
 import os
 import signal
 import subprocess
@@ -95,8 +94,8 @@ def _target(parts: dict[str, str], variable: str) -> dict[str, str]:
         raise ConfigurationError(
             f"{variable} has parameters that PgBouncer does not support: {', '.join(unknown)}; use make run instead of make serve"
         )
-    account = getpass.getuser()
-    return {"user": account, "dbname": parts.get("user", account)} | parts
+    user = parts.get("user") or database.account()
+    return {"dbname": user} | parts | {"user": user}
 
 
 def _replicas(primary: dict[str, str], sizes: dict[str, Pool]) -> Iterator[str]:

@@ -36,7 +36,7 @@ class ReloadLog:
     def end(self, failure: str = "") -> None:
         """Log that the reload has ended: the new processes respond or, with a `failure`, old ones continue.
 
-        `failure` is one line.
+        `failure` is one line: which processes continue, and why.
         """
         self._write(f"{FAILED} {failure}" if failure else ENDED)
 
@@ -72,9 +72,7 @@ def reload(timeout_seconds: float) -> None:
             if number > latest and what == ENDED:
                 return
             if number > latest and what.startswith(FAILED):
-                raise ConfigurationError(
-                    f"not reloaded, the old processes continue: {what.removeprefix(FAILED).strip()}"
-                )
+                raise ConfigurationError(f"not reloaded, {what.removeprefix(FAILED).strip()}")
         if not layout.is_locked():
             raise ConfigurationError("make serve ended during the reload")
         time.sleep(PAUSE_SECONDS)

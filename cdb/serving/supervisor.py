@@ -121,15 +121,19 @@ class Supervisor:
     def _reload(self, prepare: Callable[[], None]) -> None:
         self._report("Reloading.")
         self._reload_log.begin()
+        replaced = []
         try:
             prepare()
             self._pgbouncer.reload()
             for gunicorn in self._gunicorns:
                 gunicorn.replace()
+                replaced.append(gunicorn.name)
             self._nginx.reload()
         except (ConfigurationError, OSError) as error:
-            self._report(f"Not reloaded, the old processes continue: {error}")
-            self._reload_log.end(" ".join(str(error).split()))
+            new = f"; new are only those of {' and '.join(replaced)}" if replaced else ""
+            reason = f"the old processes continue{new}: {' '.join(str(error).split())}"
+            self._report(f"Not reloaded, {reason}")
+            self._reload_log.end(reason)
         else:
             self._report("Reloaded: the new processes respond.")
             self._reload_log.end()

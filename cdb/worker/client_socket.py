@@ -119,10 +119,13 @@ class ClientSocket(socket):
             try:
                 data = data[self.send(data, MSG_DONTWAIT) :]
             except BlockingIOError:
-                begin = monotonic()
-                if self._wait_seconds <= 0 or not self._is_writable(self._wait_seconds):
+                if self._wait_seconds <= 0:
                     return data
+                begin = monotonic()
+                is_writable = self._is_writable(self._wait_seconds)
                 self._wait_seconds -= monotonic() - begin
+                if not is_writable:
+                    return data
         return data
 
     def _send_when_possible(self, data: memoryview) -> memoryview:

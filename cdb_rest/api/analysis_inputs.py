@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from cdb_rest.domain.as_of import TagState
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.domain.names import NAME_LENGTH
 from cdb_rest.http.lookup import LOOKUP_PARAMETERS, TagParameters, read_tags
@@ -47,8 +47,9 @@ def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
     """The lookups of a validated `ManyLookupsInput`, one for each tag, without a moment. Raises `InvalidInputError`."""
     tags = tags_of(values)
     if len(tags) * len(values["moments"]) > MAX_MOMENTS:
-        message = f"At most {MAX_MOMENTS} lookups, moments times tags, are accepted ({len(tags)} tags were given)."
-        raise InvalidInputError(message, {"moments": [message]})
+        raise invalid_field(
+            "moments", f"At most {MAX_MOMENTS} lookups, moments times tags, are accepted ({len(tags)} tags were given)."
+        )
     return [
         LookupQuery(
             tag=tag,

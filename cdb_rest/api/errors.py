@@ -128,7 +128,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, DisallowedHost):
         host = request.META.get("HTTP_HOST", "")
         return error_response(400, "bad_request", f"This service is not known by the name {host}.")
-    return error_response(400, "bad_request", "The request was refused: its form is not acceptable.")
+    return error_response(400, "bad_request", "The request was refused, because it is malformed.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

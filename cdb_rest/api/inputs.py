@@ -6,7 +6,7 @@ from django.conf import settings
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from cdb_rest.domain.errors import InvalidInputError, TooManyRowsError
+from cdb_rest.domain.errors import InvalidInputError, TooManyRowsError, invalid_field
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.domain.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.parsing.fields import (
@@ -153,8 +153,7 @@ def read_insertion(request: Request) -> tuple[list[dict[str, Any]], bool]:
     )
     dry_runs = {row.pop("dry_run") for row in rows}
     if len(dry_runs) > 1:
-        message = "Either all rows are a dry run or none is; ?dry_run=1 is for all of them."
-        raise InvalidInputError(message, {"dry_run": [message]})
+        raise invalid_field("dry_run", "Either all rows are a dry run or none is; ?dry_run=1 is for all of them.")
     return rows, parse_flag("dry_run", request.query_params.get("dry_run")) or True in dry_runs
 
 

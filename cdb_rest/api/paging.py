@@ -15,7 +15,7 @@ from rest_framework import serializers
 from cdb_rest.api.conversion import documents
 from cdb_rest.api.documents import Document, Shape, one_of
 from cdb_rest.connections.snapshot import long_reads
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.moment import OPEN
 from cdb_rest.parsing.parameters import parse_integer
 
@@ -77,7 +77,9 @@ class Browser:
     def _order(self, query: QueryDict) -> list[str]:
         default = next(iter(self.sort.values()))
         column = self.sort.get(query.get("sort", ""), default)
-        sign = "-" if query.get("order", "desc" if self.newest_first else "asc") == "desc" else ""
+        usual, other = ("-", "") if self.newest_first else ("", "-")
+        # As with "sort", an unknown value means the default.
+        sign = other if query.get("order") == ("asc" if self.newest_first else "desc") else usual
         # The id breaks ties, so that each row is on one page only.
         return [sign + column] if column == "id" else [sign + column, sign + "id"]
 
@@ -88,7 +90,7 @@ class Browser:
             "page_size": (int, f"Rows per page, 1 to {LARGEST_PAGE_SIZE}; {PAGE_SIZE} by default."),
             "search": (str, "Only rows that contain this text, ignoring case."),
             "sort": (str, f"One of {', '.join(self.sort)}; anything else means {next(iter(self.sort))}."),
-            "order": (str, "asc or (default) desc." if self.newest_first else "asc (default) or desc."),
+            "order": (str, "asc; anything else means desc." if self.newest_first else "desc; anything else means asc."),
         } | {name: (str, f"Only rows with this {name.replace('_', ' ')}, by name.") for name in self.filters}
         return [OpenApiParameter(name, kind, description=text) for name, (kind, text) in described.items()]
 
@@ -122,8 +124,7 @@ def _number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
     text = query.get(name)
     number = default if text is None else parse_integer(text)
     if number is None or not 1 <= number <= largest:
-        message = f"{name} must be an integer from 1 to {largest}."
-        raise InvalidInputError(message, {name: [message]})
+        raise invalid_field(name, f"{name} must be an integer from 1 to {largest} (got {text}).")
     return number
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.conf import settings
 from drf_spectacular.utils import OpenApiParameter
 
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
 from cdb_rest.services.export import Selection
@@ -40,8 +40,7 @@ def window_between(since: Moment, until: Moment) -> Interval:
     """The window with these ends in the wire format. Raises `InvalidInputError` if it is empty."""
     window = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
     if window.is_empty:
-        message = f"The window from {since} to {until} is empty."
-        raise InvalidInputError(message, {"until": [message]})
+        raise invalid_field("until", f"The window from {since} to {until} is empty.")
     return window
 
 
@@ -49,6 +48,5 @@ def read_payload_type(query: Mapping[str, str]) -> str | None:
     """The parameter `payload_type`, or None. Raises `InvalidInputError` if it is empty."""
     payload_type = query.get("payload_type")
     if payload_type == "":
-        message = "payload_type must not be empty; leave it out to get all of them."
-        raise InvalidInputError(message, {"payload_type": [message]})
+        raise invalid_field("payload_type", "payload_type must not be empty; leave it out to get all of them.")
     return payload_type

@@ -15,7 +15,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from cdb_rest.api.json import dump
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.names import COMMENT_LENGTH, TEXT_LENGTH
 from cdb_rest.domain.origin import Origin
 from cdb_rest.identity.authentication import principal_of
@@ -76,8 +76,7 @@ def _comment_in_body(request: Request) -> Any:
     rows = body if isinstance(body, list) else [body]
     comments = [row["comment"] for row in rows if isinstance(row, dict) and row.get("comment") is not None]
     if any(comment != comments[0] for comment in comments):
-        message = "All rows of a request have one comment."
-        raise InvalidInputError(message, {"comment": [message]})
+        raise invalid_field("comment", "All rows of a request have one comment.")
     return comments[0] if comments else None
 
 
@@ -97,8 +96,9 @@ def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
     if key is None:
         return _respond(dump(make()))
     if not KEY.fullmatch(key):
-        message = f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID."
-        raise InvalidInputError(message, {KEY_HEADER: [message]})
+        raise invalid_field(
+            KEY_HEADER, f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID."
+        )
     route, in_path = type(request.parser_context["view"]).__name__, request.parser_context["kwargs"]
     content = orjson.dumps([route, request.data, *([in_path] if in_path else [])], option=orjson.OPT_SORT_KEYS)
     digest = hashlib.sha256(content).hexdigest()

@@ -7,7 +7,7 @@ from typing import Any
 
 import re2  # type: ignore[import-untyped]  # it has no types
 
-from cdb_rest.domain.errors import AuthenticationRequiredError, InvalidInputError, NotPermittedError
+from cdb_rest.domain.errors import AuthenticationRequiredError, NotPermittedError, invalid_field
 
 ANY = ".*"
 # A pattern that matches no text: the set of excluded characters has every character.
@@ -67,8 +67,7 @@ def role_of(name: str) -> Role:
     for role in Role:
         if name == str(role):
             return role
-    message = f"role must be one of {', '.join(map(str, Role))} (got {name})"
-    raise InvalidInputError(message, {"role": [message]})
+    raise invalid_field("role", f"role must be one of {', '.join(map(str, Role))} (got {name})")
 
 
 def check_pattern(field: str, pattern: str) -> None:
@@ -80,8 +79,7 @@ def check_pattern(field: str, pattern: str) -> None:
         _compiled(pattern)
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
-        message = f"{field} must be a regular expression (got {pattern}: {reason})"
-        raise InvalidInputError(message, {field: [message]}) from error
+        raise invalid_field(field, f"{field} must be a regular expression (got {pattern}: {reason})") from error
 
 
 def is_pattern(text: str) -> bool:

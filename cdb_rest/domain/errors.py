@@ -29,6 +29,11 @@ class InvalidInputError(CdbError):
     code = "invalid_input"
 
 
+def invalid_field(field: str, message: str) -> InvalidInputError:
+    """The error for a field of a body, a parameter or a header. The message names the field. The caller raises the error."""
+    return InvalidInputError(message, {field: [message]})
+
+
 class UnknownParameterError(CdbError):
     """The query string has a parameter that the route does not accept."""
 

@@ -3,7 +3,12 @@
 from enum import Enum, StrEnum
 
 from cdb_rest.domain.access import Role
-from cdb_rest.domain.errors import InvalidInputError, StatusChangeRefusedError, TagFrozenError, TagLockedError
+from cdb_rest.domain.errors import (
+    StatusChangeRefusedError,
+    TagFrozenError,
+    TagLockedError,
+    invalid_field,
+)
 
 
 class Status(StrEnum):
@@ -45,8 +50,7 @@ def check_status_name(name: str) -> None:
     """
     for status in Status:
         if name != status and name.lower() == status:
-            message = f"The name {name} differs from the built-in status {status} only in case."
-            raise InvalidInputError(message, {"name": [message]})
+            raise invalid_field("name", f"The name {name} differs from the built-in status {status} only in case.")
 
 
 def check_permitted(*, tag: str, status: str, action: Action) -> None:

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import TagState
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.moment import Interval, Mode
 from cdb_rest.http.caching import Resource, combined, conditional_get, digest_of, headers_of, read_validators
 from cdb_rest.lookup.model import LookupQuery
@@ -102,14 +102,15 @@ def read_tags(
         revision = {names.revision: revisions[0]} if revisions else {}
         return [(parse_tag({"gtName": tags[0]} if tags else {}), parse_as_of(time | revision, names[1:]))]
     if len(tags) > MAX_TAGS or "" in tags:
-        message = f"{names.tag} must be given with a name, and at most {MAX_TAGS} global tags are accepted."
-        raise InvalidInputError(message, {names.tag: [message]})
-    if revisions and len(revisions) != len(tags):
-        message = (
-            f"{names.revision} must be given once for each global tag; leave a value empty for the present "
-            f"(got {len(revisions)} for {len(tags)})."
+        raise invalid_field(
+            names.tag, f"{names.tag} must be given with a name, and at most {MAX_TAGS} global tags are accepted."
         )
-        raise InvalidInputError(message, {names.revision: [message]})
+    if revisions and len(revisions) != len(tags):
+        raise invalid_field(
+            names.revision,
+            f"{names.revision} must be given once for each global tag; leave a value empty for the present "
+            f"(got {len(revisions)} for {len(tags)}).",
+        )
     given = [{names.revision: one} if one else {} for one in revisions or [""] * len(tags)]
     return [(tag, parse_as_of(time | one, names[1:])) for tag, one in zip(tags, given, strict=True)]
 
@@ -146,7 +147,7 @@ def read_query(parameters: Mapping[str, str]) -> LookupQuery:
     tag = parse_tag(parameters)
     shape = parameters.get("shape", "list")
     if shape not in ("list", "dict"):
-        raise InvalidInputError("shape must be list or dict.", {"shape": ["shape must be list or dict."]})
+        raise invalid_field("shape", f"shape must be list or dict (got {shape}).")
     return LookupQuery(
         tag=tag,
         moment=parse_moment(("majorIOV", "minorIOV"), (parameters.get("majorIOV"), parameters.get("minorIOV"))),

@@ -32,6 +32,10 @@ FIXED = {
 }
 
 
+# Django's limit on the name of a user.
+MAX_NAME_LENGTH = 150
+
+
 def setting(name: str, *default: Any) -> Any:
     """A setting of mozilla-django-oidc: from the issuer for logins, or one of `FIXED`.
 
@@ -107,6 +111,10 @@ class OIDCBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # it has no
         # The ID token is signed, so its claims take precedence.
         claims = info | payload
         name = f"{issuer.name}:{claims[issuer.subject]}"
+        if len(name) > MAX_NAME_LENGTH:
+            raise InvalidTokenError(
+                f"The name of a person must have at most {MAX_NAME_LENGTH} characters (got {len(name)})."
+            )
         user, _ = User.objects.get_or_create(username=name, defaults={"password": make_password(None)})
         # The login is refused if the tokens of the person were revoked.
         permissions_of(issuer, claims)

@@ -1,6 +1,7 @@
 """Shared code of the commands for access rules and tokens: options, actor, and the text of a rule."""
 
 import getpass
+import os
 
 from django.core.management.base import CommandParser
 
@@ -26,7 +27,17 @@ def add_role_options(parser: CommandParser) -> None:
 
 def actor(command: str) -> str:
     """The actor of a change by a command, for `AccessChange`: the command and the user who runs it."""
-    return f"manage.py {command} ({getpass.getuser()})"
+    return f"manage.py {by_account(command)}"
+
+
+def by_account(command: str) -> str:
+    """A command and the account that runs it, for the change log. An account without a name is shown by its number."""
+    try:
+        account = getpass.getuser()
+    # Python 3.13 raises OSError.
+    except (KeyError, OSError):
+        account = f"user id {os.getuid()}"
+    return f"{command} ({account})"
 
 
 def described(rule: AccessRule) -> list[str]:

@@ -66,7 +66,9 @@ REQUEST_SECONDS = _histogram(
 )
 IN_PROGRESS = _gauge("cdb_requests_in_progress", "Requests that threads are handling now.", "pool")
 RESPONSES_ABORTED = _counter(
-    "cdb_responses_aborted_total", "Responses that an error ended after they had started.", "route"
+    "cdb_responses_aborted_total",
+    "Responses that ended early, because of an error or because the client disconnected.",
+    "route",
 )
 RESPONSE_BYTES = _counter("cdb_response_bytes_total", "Bytes of response bodies.", "route")
 DATABASE_SECONDS = _counter("cdb_request_database_seconds_total", "Seconds that requests spent in SQL.", "route")
@@ -88,7 +90,7 @@ LOOKUPS_FINISHED = number_of(_counter("cdb_lookups_finished_total", "Lookup quer
 QUEUE = _histogram("cdb_queue_seconds", "Time that requests waited for a thread.", "pool", QUEUE_SECONDS)
 QUEUE_TIMEOUTS = _counter(
     "cdb_queue_timeouts_total",
-    "Requests rejected because they had waited, or would wait, too long for a thread.",
+    "Requests rejected because they had waited too long for a thread, or because of an overload.",
     "pool",
 )
 OVERLOAD_SECONDS = _counter(

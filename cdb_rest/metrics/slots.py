@@ -102,6 +102,16 @@ class Slots:
 
     def _take(self) -> None:
         self._locks = os.open(self._directory / LOCKS, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self._number = self._create_files()
+        except OSError:
+            # The next call opens it again.
+            os.close(self._locks)
+            raise
+        self._pid = os.getpid()
+
+    def _create_files(self) -> int:
+        """Lock a free slot, create its files and record this process; returns the number of the slot."""
         number = next(filter(self._lock, itertools.count()))
         multiprocess.mark_process_dead(number, self._directory)
         for prefix, size in FILES.items():
@@ -113,7 +123,7 @@ class Slots:
         threads = 0 if os.getpid() == self._first_pid else here.threads
         record = RECORD.pack(os.getpid(), here.pool.encode(), threads)
         os.pwrite(self._locks, record, number * RECORD.size)
-        self._pid, self._number = os.getpid(), number
+        return number
 
     def _owner(self, number: int) -> Owner:
         pid, pool, threads = RECORD.unpack(os.pread(self._locks, RECORD.size, number * RECORD.size))

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import select
+import stat
 import threading
 from pathlib import Path
 from time import monotonic
@@ -20,7 +21,8 @@ class LogFile:
     """A log file, or standard error if there is no path, or until the file can be opened.
 
     Each line is written by one system call, so that lines of several threads and processes do not mix. In a pipe, lines
-    of more than 4096 bytes (`PIPE_BUF`) may mix. A line that cannot be written is dropped. After log rotation, which
+    of more than 4096 bytes (`PIPE_BUF`) may mix, or lose their ends if the pipe is full. A line that cannot be written is
+    dropped. After log rotation, which
     renames or removes the file, a new one is created, without a signal: lines go to the old file for at most
     `CHECK_INTERVAL_SECONDS`.
     """
@@ -40,22 +42,31 @@ class LogFile:
         """
         if self._path and monotonic() >= self._next_check:
             self._check(self._path)
-        if self._descriptor == STANDARD_ERROR and self._is_blocked():
-            return
-        try:
-            written = os.write(self._descriptor, b"\n" + line if self._torn else line)
-        except OSError:
-            return
-        self._torn = written < len(line)
+        line = b"\n" + line if self._torn else line
+        if self._descriptor != STANDARD_ERROR:
+            self._write(line)
+        elif len(line) <= select.PIPE_BUF or not _is_pipe():
+            if not self._is_blocked():
+                self._write(line)
+        else:
+            # A write of more than the free space of a pipe would block; one of PIPE_BUF does not, after `_is_blocked`.
+            for begin in range(0, len(line), select.PIPE_BUF):
+                if self._is_blocked():
+                    self._torn = begin > 0
+                    return
+                self._write(line[begin : begin + select.PIPE_BUF])
 
     # The methods that structlog calls.
     log = debug = info = warning = error = critical = fatal = exception = msg
 
-    def _is_blocked(self) -> bool:
-        """Whether standard error is a full pipe, on which a write would block until its reader continues.
+    def _write(self, data: bytes) -> None:
+        try:
+            self._torn = os.write(self._descriptor, data) < len(data)
+        except OSError:
+            return
 
-        A pipe with space for a part of a line does not count as full, although writing the whole line would block.
-        """
+    def _is_blocked(self) -> bool:
+        """Whether standard error is a full pipe: a write of up to `PIPE_BUF` bytes would block until its reader continues."""
         poller = select.poll()
         poller.register(STANDARD_ERROR, select.POLLOUT)
         self._was_blocked = not poller.poll(0 if self._was_blocked else BLOCKED_MILLISECONDS)
@@ -87,6 +98,10 @@ class LogFile:
             return os.path.samestat(path.stat(), os.fstat(self._descriptor))
         except FileNotFoundError:
             return False
+
+
+def _is_pipe() -> bool:
+    return stat.S_ISFIFO(os.fstat(STANDARD_ERROR).st_mode)
 
 
 class LogFileHandler(logging.Handler):

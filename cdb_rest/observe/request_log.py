@@ -65,14 +65,23 @@ def as_json(_logger: Any, _method: str, event: Event) -> bytes:
 def escape_control_characters(_logger: Any, _method: str, event: Event) -> Event:
     """Escape control characters, so that text of a client cannot end a line or control the terminal.
 
-    This is a structlog processor. It also formats the time, which `complete` must have added. It does not change the
-    field `exception`, values that are not texts, and tracebacks, which the renderer adds later.
+    This is a structlog processor. It also formats the time, which `complete` must have added. The field `exception` keeps
+    its line ends. Values that are not texts, and tracebacks, which the renderer adds later, stay as they are.
     """
     event["time"] = event["time"].isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
     for name, value in event.items():
-        if isinstance(value, str) and name != "exception":
-            event[name] = CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+        if isinstance(value, str):
+            event[name] = escaped_lines(value) if name == "exception" else _escaped(value)
     return event
+
+
+def escaped_lines(text: str) -> str:
+    """A text of several lines with escaped control characters, except for the line ends."""
+    return "\n".join(map(_escaped, text.split("\n")))
+
+
+def _escaped(text: str) -> str:
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class RequestLog:

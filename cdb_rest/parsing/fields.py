@@ -64,7 +64,8 @@ class RevisionField(serializers.Field[str | None, Any, Any, Any]):
         if data == "":
             return None
         number = parse_integer(data)
-        if number is None or not 0 <= number <= OPEN or len(str(data)) > REVISION_LENGTH:
+        # "-0" is no negative number, but it is not stored as a revision either.
+        if number is None or number > OPEN or not str(data).isdigit() or len(str(data)) > REVISION_LENGTH:
             self.fail("invalid")
         return str(data)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.moment import OPEN, Moment
 
 # Valid numbers have fewer digits. The limit avoids the conversion of long texts.
@@ -35,8 +35,7 @@ def parse_number(name: str, text: str | None) -> int:
     """
     number = parse_integer(text)
     if number is None or not 0 <= number <= OPEN:
-        message = f"{name} must be an integer from 0 to {OPEN}."
-        raise InvalidInputError(message, {name: [message]})
+        raise invalid_field(name, f"{name} must be an integer from 0 to {OPEN} (got {text or 'nothing'}).")
     return number
 
 
@@ -44,8 +43,7 @@ def parse_tag(parameters: Mapping[str, str]) -> str:
     """The name of the global tag from the parameter `gtName`. Raises `InvalidInputError` if it is missing or empty."""
     tag = parameters.get("gtName")
     if not tag:
-        message = "gtName is required."
-        raise InvalidInputError(message, {"gtName": [message]})
+        raise invalid_field("gtName", "gtName is required.")
     return tag
 
 
@@ -61,8 +59,7 @@ def parse_moment_text(name: str, text: str) -> Moment:
     """The moment of a text in the format `major,minor`. `name` is that of the parameter. Raises `InvalidInputError`."""
     halves = text.split(",")
     if len(halves) != 2:
-        message = f"{name} must be two numbers separated by a comma: major,minor (got {text})."
-        raise InvalidInputError(message, {name: [message]})
+        raise invalid_field(name, f"{name} must be two numbers separated by a comma: major,minor (got {text}).")
     return parse_moment((name, name), (halves[0], halves[1]))
 
 
@@ -73,8 +70,7 @@ def parse_flag(name: str, text: str | None) -> bool:
     """
     values = {"": True, "1": True, "true": True, "0": False, "false": False, None: False}
     if text not in values:
-        message = f"{name} must be 1, true or empty for on, or 0 or false for off (got {text})."
-        raise InvalidInputError(message, {name: [message]})
+        raise invalid_field(name, f"{name} must be 1, true or empty for on, or 0 or false for off (got {text}).")
     return values[text]
 
 
@@ -85,8 +81,7 @@ def parse_as_of(parameters: Mapping[str, str], names: tuple[str, str] = ("rev", 
     """
     revision, time = (parameters.get(name) for name in names)
     if revision is not None and time is not None:
-        message = f"{names[0]} and {names[1]} must not be given together."
-        raise InvalidInputError(message, {names[1]: [message]})
+        raise invalid_field(names[1], f"{names[0]} and {names[1]} must not be given together.")
     if revision is not None:
         return AsOf(revision=parse_number(names[0], revision))
     return None if time is None else AsOf(time=_parse_time(names[1], time))
@@ -99,8 +94,7 @@ def _parse_time(name: str, text: str) -> datetime:
         # PostgreSQL accepts no offsets of 16 hours or more, and Python accepts them up to 24.
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        message = f"{name} must be a time such as 2026-11-24T12:00:00Z (got {text})."
-        raise InvalidInputError(message, {name: [message]}) from None
+        raise invalid_field(name, f"{name} must be a time such as 2026-11-24T12:00:00Z (got {text}).") from None
 
 
 def is_light(text: str | None) -> bool:

@@ -13,7 +13,13 @@ from django.utils import timezone
 
 from cdb_rest.domain.access import ANY, Role, check_pattern, escaped, role_of
 from cdb_rest.domain.api_token import digest_of, new_token
-from cdb_rest.domain.errors import AccessRuleNotFoundError, InvalidInputError, NameTakenError, TokenNotFoundError
+from cdb_rest.domain.errors import (
+    AccessRuleNotFoundError,
+    InvalidInputError,
+    NameTakenError,
+    TokenNotFoundError,
+    invalid_field,
+)
 from cdb_rest.domain.names import NAME_RULE, fits_into_path
 from cdb_rest.models import AccessChange, AccessRule, ApiToken, RevokedToken, RuleKind
 from cdb_rest.services.transactions import write
@@ -181,8 +187,7 @@ def _check_network(address: str, role: Role) -> None:
 
 
 def _invalid(field: str, problem: str) -> InvalidInputError:
-    message = f"{field} {problem}"
-    return InvalidInputError(message, {field: [message]})
+    return invalid_field(field, f"{field} {problem}")
 
 
 def _record(actor: str, action: str, detail: dict[str, Any]) -> None:

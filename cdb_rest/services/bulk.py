@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError
+from cdb_rest.domain.errors import PayloadListNotFoundError, invalid_field
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
@@ -40,8 +40,7 @@ def insert_payload_iovs(*, rows: list[dict[str, Any]], origin: Origin = UNKNOWN)
         start = placement.payload_list.id, iov.major_iov, iov.minor_iov
         first = first_with_start.setdefault(start, placement.number)
         if first != placement.number:
-            message = f"Row {first} has the same start in the same payload list."
-            raise InvalidInputError(message, {"major_iov": [message]})
+            raise invalid_field("major_iov", f"Row {first} has the same start in the same payload list.")
         placements.append(placement)
 
     refusals = refusals_of(read, list(enumerate(rows)))

@@ -52,8 +52,8 @@ def import_payload_iovs(
     valid up to the next start in the list. Before the insertion, ends are trimmed: a row with an end is valid at most
     up to the next later start of the same payload type in the file.
 
-    `progress` gets the number of rows that were inserted since its last call, and the number of rows of the file. If
-    the import is retried, the count begins again.
+    `progress` gets the number of rows that were inserted so far, and the number of rows of the file. If the import is
+    retried, the count begins again.
 
     The change log gets an entry for a created tag, and one for the import.
 
@@ -67,16 +67,19 @@ def import_payload_iovs(
     types, new_types = _types(list(found))
     changes = Changes()
     lists, new_lists = _lists(tag, types, changes)
+    done = 0
     for name, count in found.items():
         payload_list = lists[name]
         if _is_empty(payload_list):
             # There are no rows to cut, so one statement is enough.
             import_file.insert_into_empty_list(name, payload_list)
             changes.of_list(payload_list, added=count)
-            progress(count, total)
+            done += count
+            progress(done, total)
         else:
             for inserted in _attach(tag, payload_list, name, changes):
-                progress(inserted, total)
+                done += inserted
+                progress(done, total)
     changes.record(ChangeAction.BULK, origin)
     if dry_run:
         transaction.set_rollback(True)

@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.models import PayloadIOV
 
@@ -28,5 +28,4 @@ def check_interval(iov: PayloadIOV) -> None:
     if interval_of(iov).is_empty:
         rule = "after" if settings.CDB_IOV_MODE == Mode.CONTINUOUS else "at or after"
         start, end = Moment(iov.major_iov, iov.minor_iov), Moment(iov.major_iov_end, iov.minor_iov_end)
-        message = f"The end {end} must be {rule} the start {start}."
-        raise InvalidInputError(message, {"major_iov_end": [message]})
+        raise invalid_field("major_iov_end", f"The end {end} must be {rule} the start {start}.")

@@ -18,7 +18,7 @@ def wrong_rows(rows: list[dict[str, object]], total: int) -> InvalidInputError:
     first `ROWS_NAMED` of them.
     """
     count = len(rows) if len(rows) < ROWS_NAMED else f"{ROWS_NAMED} or more"
-    return InvalidInputError(f"Wrong rows: {count} of {total}; nothing was stored.", rows=rows[:ROWS_NAMED])
+    return InvalidInputError(f"{count} of {total} rows are invalid; nothing was stored.", rows=rows[:ROWS_NAMED])
 
 
 def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
@@ -34,7 +34,7 @@ def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
     ]
     if total > 1:
         count = len(refusals) if len(refusals) < ROWS_NAMED else f"{ROWS_NAMED} or more"
-        first.args = (f"Row {number}: {first} Wrong rows: {count} of {total}; nothing was stored.",)
+        first.args = (f"Row {number}: {first} {count} of {total} rows were refused; nothing was stored.",)
     return first
 
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
 from cdb_rest.analysis.contents import ROWS_AT_ONCE, Contents, ListVersion
 from cdb_rest.analysis.difference import Scope
-from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError
+from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError, invalid_field
 from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_rest.services.export import Selection, find_source, take_slot
 from cdb_web import inputs
@@ -152,8 +152,7 @@ def _used(lists: Sequence[ListVersion], window: Interval) -> Interval:
 def _number(query: Mapping[str, str], name: str, least: int, most: int, default: int = 0) -> int:
     text = query.get(name, str(default))
     if not text.isascii() or not text.isdigit() or not least <= int(text[:9]) <= most:
-        message = f"{name} must be a number from {least} to {most}."
-        raise InvalidInputError(message, {name: [message]})
+        raise invalid_field(name, f"{name} must be a number from {least} to {most} (got {text}).")
     return int(text[:9])
 
 
@@ -163,6 +162,5 @@ def _share(query: Mapping[str, str], name: str, default: float) -> float:
     except ValueError:
         share = float("nan")
     if not -10 <= share <= 10:
-        message = f"{name} must be a number from -10 to 10."
-        raise InvalidInputError(message, {name: [message]})
+        raise invalid_field(name, f"{name} must be a number from -10 to 10 (got {query[name]}).")
     return share

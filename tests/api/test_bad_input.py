@@ -174,6 +174,12 @@ def test_an_interval_that_ends_too_early_is_refused(api, settings):
     api.post("piov", body | {"minor_iov_end": 4}).error(400, "invalid_input")
 
 
+@pytest.mark.parametrize("revision", ["-0", "-1", -1, "1.0", "9223372036854775808", True, [1]])
+def test_a_revision_is_a_number_without_a_sign(api, revision):
+    body = {"payload_url": "u", "checksum": "c", "major_iov": 5, "minor_iov": 0, "revision": revision}
+    assert api.post("piov", body).error(400)["revision"]
+
+
 def test_numbers_may_come_as_strings_and_null_for_what_may_be_left_out(api):
     body = {
         "payload_url": "u",

@@ -175,6 +175,8 @@ def test_the_log_is_paged_newest_first_and_searched(api, filled):
     assert api.get("global-tags/tag/changes?actor=missing").json["results"] == []
     oldest = api.get("global-tags/tag/changes?order=asc").json["results"]
     assert [change["revision"] for change in oldest] == [1, 2, 3]
+    unknown = api.get("global-tags/tag/changes?order=nonsense").json["results"]
+    assert [change["revision"] for change in unknown] == [3, 2, 1]
     api.get("global-tags/nothing/changes").error(404, "global_tag_not_found")
     api.get("global-tags/nothing/changes/1").error(404, "global_tag_not_found")
     api.get("global-tags/tag/changes/99").error(404, "change_not_found")

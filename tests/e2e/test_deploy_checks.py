@@ -44,6 +44,7 @@ def test_production_by_https_stands_every_check(tmp_path):
         ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb?sslmode=prefer"}, {"cdb.W003"}),
         ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb?sslmode=verify-full"}, set()),
         ({"DATABASE_URL": "postgresql://u:p@127.0.0.1/cdb"}, set()),
+        ({"DATABASE_URL": "postgresql://u:p@localhost/cdb?hostaddr=192.0.2.1"}, {"cdb.W003"}),
     ],
 )
 def test_every_insecure_setting_is_named(tmp_path, variables, ids):
@@ -61,6 +62,10 @@ def test_files_with_secrets_that_others_can_read_are_named(tmp_path):
     assert found.returncode == 1 and f"chmod 600 {file}" in found.stderr and GOOD_KEY not in found.stderr
     file.chmod(0o600)
     assert deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file)).returncode == 0
+    for line in ("export CDB_SECRET_KEY=" + GOOD_KEY, "DATABASE_REPLICA_URLS=postgresql://u:p@127.0.0.1/cdb"):
+        file.write_text(f"{line}\n")
+        file.chmod(0o640)
+        assert f"chmod 600 {file}" in deploy_check(tmp_path, CDB_TLS="1", CDB_ENV_FILE=str(file)).stderr
     # A file without secrets may be readable for all.
     file.write_text("CDB_SECRET_KEY=\nPORT=8000\n")
     file.chmod(0o644)

@@ -51,7 +51,8 @@ class RaceProof:
                     [given] = [row] if row else self._find(change["after"], write.gone)
                     request.place(0, given, since_only)
             now = self._rows(after, kind)
-            assert {moment: valid_payload(now, moment) for moment in GRID} == request.v, (change["revision"], kind)
+            found = {moment: valid_payload(now, moment) for moment in GRID}
+            assert found == request.v, (kind, write, change, before)
 
     def _check_past(self, tag, revision, state):
         """A lookup at each revision returns what the log says of it."""

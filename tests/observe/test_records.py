@@ -109,6 +109,16 @@ def test_a_path_can_neither_end_a_line_nor_steer_a_terminal(ask, form):
     assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in written.text.replace("\n", ""))
 
 
+def test_a_traceback_can_not_steer_a_terminal(records):
+    written = records(CDB_LOG_FORMAT="console")
+    try:
+        raise ValueError("\x1b[2J")
+    except ValueError:
+        logging.getLogger("cdb").exception("failed")
+        structlog.get_logger().exception("failed")
+    assert written.text.count("ValueError: \\x1b[2J") == 2 and "\x1b" not in written.text
+
+
 @pytest.mark.django_db
 def test_a_path_is_recorded_as_its_client_means_it(ask):
     service, written = ask()

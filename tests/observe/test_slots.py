@@ -1,6 +1,7 @@
 """The metrics files of processes: one set for each slot, continued by the next process in that slot."""
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry, multiprocess
 
 from cdb.env import ROOT
+from cdb_rest.metrics.slots import Slots
 
 # Counts as told, says so, and waits; a line "fork" makes it go on in a child.
 PROGRAM = """
@@ -115,6 +117,21 @@ def test_files_grow_when_they_must(start, tmp_path):
     multiprocess.MultiProcessCollector(registry, str(tmp_path))
     assert registry.get_sample_value("cdb_errors_total", {"code": "code4999"}) == 1
     process.kill()
+
+
+def test_a_full_disk_uses_up_no_descriptors(tmp_path):
+    slots = Slots(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = os.listdir("/proc/self/fd")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        for _ in range(3):
+            with pytest.raises(OSError, match="File too large"):
+                slots.number()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir("/proc/self/fd") == before
+    assert slots.number() == 0
 
 
 def test_a_process_without_a_slot_continues_without_metrics(start, tmp_path):

@@ -8,15 +8,16 @@ from cdb.env import ROOT
 
 RECORDS = 5000
 PROGRAM = f"""
+import sys
 from cdb_rest.observe.log_files import LogFile
 lines = LogFile(None)
 for number in range({RECORDS}):
-    lines.msg(b"%d %s\\n" % (number, b"x" * 200))
+    lines.msg(b"%d %s\\n" % (number, b"x" * int(sys.argv[1])))
 """
 
 
-def start():
-    return subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, stderr=subprocess.PIPE, bufsize=0)
+def start(length=200):
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(length)], cwd=ROOT, stderr=subprocess.PIPE, bufsize=0)
 
 
 def numbers(text):
@@ -30,6 +31,17 @@ def test_a_reader_of_standard_error_that_sleeps_blocks_no_request():
             # Those that it finds when it wakes are whole, and the first ones.
             found = numbers(process.stderr.read())
             assert found == list(range(len(found))) and 100 < len(found) < RECORDS
+        finally:
+            process.kill()
+
+
+def test_a_reader_that_sleeps_blocks_no_request_with_long_records():
+    with start(length=10_000) as process:
+        try:
+            assert process.wait(30) == 0
+            lines = process.stderr.read().splitlines()
+            # The last one is torn.
+            assert [line.split() for line in lines[:-1]] == [[b"%d" % number, b"x" * 10_000] for number in range(len(lines) - 1)]
         finally:
             process.kill()
 

@@ -51,6 +51,17 @@ def test_nginx_accepts_its_configuration(tmp_path):
     assert tested.returncode == 0, tested.stderr
 
 
+def test_a_fourth_address_of_lookups_is_an_error(tmp_path):
+    where = ("--directory", tmp_path, "--cache", tmp_path / "cache", "--temporary", tmp_path / "temporary")
+    written = write("nginx", "--only-write", *where, "--listen=80", "--others=unix:/o", "--lookups", *["unix:/a"] * 4)
+    assert (written.returncode, written.stderr) == (1, "cdb: --lookups must have one to 3 addresses (got 4)\n")
+
+
+def test_kept_connections_are_divided_by_the_number_of_processes(tmp_path):
+    more = ("--lookups=127.0.0.1:1", "--others=127.0.0.1:2", "--threads=60", "--processes=3")
+    assert "keepalive 20;" in nginx_configuration(tmp_path, *more)
+
+
 def test_only_the_places_differ_from_make_serve(tmp_path):
     text = nginx_configuration(tmp_path, "--lookups", "unix:/a", "unix:/b", "unix:/c", "--others=unix:/d", "--trust")
     here = dict.fromkeys(("a", "b", "c"), "max_fails=0 max_conns=3400")

@@ -1,5 +1,7 @@
 """Responses to clients that receive slowly."""
 
+from time import monotonic
+
 import pytest
 
 from cdb.worker import client_socket
@@ -30,6 +32,22 @@ def test_data_that_the_client_does_not_receive_yet_is_in_a_file(patience):
         # And the next response needs no file.
         reader.sock.sendall(b"next")
         assert client.recv(100) == b"next"
+
+
+def test_the_time_for_waiting_is_that_of_a_whole_response():
+    with connected() as (reader, client):
+        reader.sock.begin_response(0.2)
+        reader.sock.sendall(b"head")
+        reader.sock.sendall(bytes(3_000_000))
+        client.settimeout(10)
+        received = 0
+        while received < 3_000_004:
+            received += len(client.recv(300_000))
+            reader.sock.flush()
+        # The client has taken everything, but the time is used up.
+        before = monotonic()
+        reader.sock.sendall(bytes(3_000_000))
+        assert reader.sock._wait_seconds <= 0 and monotonic() - before < 0.2
 
 
 def test_without_room_in_the_spool_the_thread_waits_for_the_client(monkeypatch):

@@ -13,7 +13,7 @@ from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, base_parameter, in_pa
 from cdb_rest.api.examples import PAYLOAD_IOV
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.http.lookup import TagParameters, read_tags
 from cdb_rest.parsing.parameters import parse_flag, parse_moment
@@ -104,8 +104,10 @@ class UsesView(StrictView):
         query = request.query_params
         given = {name: query[name] for name in ("payload_url", "url_prefix", "checksum") if query.get(name)}
         if len(given) != 1:
-            message = "Exactly one of payload_url, url_prefix and checksum is required, and it must not be empty."
-            raise InvalidInputError(message, {"payload_url": [message]})
+            raise invalid_field(
+                "payload_url",
+                "Exactly one of payload_url, url_prefix and checksum is required, and it must not be empty.",
+            )
         payload = Payload(given.get("payload_url"), given.get("url_prefix"), given.get("checksum"))
         return analysis.used(payload, with_removed=parse_flag("removed", query.get("removed")))
 

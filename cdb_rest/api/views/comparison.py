@@ -13,7 +13,7 @@ from cdb_rest.api.descriptions import NUMBER, base_parameter, in_path, request_e
 from cdb_rest.api.documents import one_of
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window, window_between
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.http.lookup import TagParameters, read_tags
@@ -130,6 +130,5 @@ class AffectedView(StrictView):
 
 def _read_key(text: str) -> Key:
     if text not in [*Key]:
-        message = f"by must be {' or '.join(Key)}."
-        raise InvalidInputError(message, {"by": [message]})
+        raise invalid_field("by", f"by must be {' or '.join(Key)} (got {text}).")
     return Key(text)

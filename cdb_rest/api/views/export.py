@@ -13,7 +13,7 @@ from cdb_rest.api import json_stream
 from cdb_rest.api.descriptions import AS_OF, in_path
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.windows import WINDOW, read_selection
-from cdb_rest.domain.errors import InvalidInputError
+from cdb_rest.domain.errors import InvalidInputError, invalid_field
 from cdb_rest.domain.names import CONTROL_CHARACTER
 from cdb_rest.http.caching import REVISION_HEADER, Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import past_state
@@ -89,8 +89,7 @@ def _headers_of(source: Source, selection: Selection, resource: Resource | None)
 def _read_form(query: Mapping[str, str]) -> Form:
     form = query.get("format", Form.CSV)
     if form not in [*Form]:
-        message = f"format must be {' or '.join(Form)}."
-        raise InvalidInputError(message, {"format": [message]})
+        raise invalid_field("format", f"format must be {' or '.join(Form)} (got {form}).")
     return Form(form)
 
 

@@ -20,7 +20,7 @@ from cdb_rest.api.ranges import Range
 from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window
 from cdb_rest.api.writes import read_origin
-from cdb_rest.domain.errors import InvalidInputError, PayloadIOVNotFoundError
+from cdb_rest.domain.errors import PayloadIOVNotFoundError, invalid_field
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.http.caching import Resource, conditional_get
 from cdb_rest.http.lookup import read_tags
@@ -227,6 +227,5 @@ def _read_range(query: QueryDict) -> Range:
         major, minor = str(OPEN), UNLIMITED
     last = parse_moment(END, (major, str(OPEN) if minor == UNLIMITED else minor))
     if last < first:
-        message = f"The range from {first} to {last} is empty."
-        raise InvalidInputError(message, {END[0]: [message]})
+        raise invalid_field(END[0], f"The range from {first} to {last} is empty.")
     return Range(tag, first, last, parse_as_of(query))

@@ -6,7 +6,6 @@ revision and in no later one until the next change of the tag's lists is recorde
 """
 
 import contextlib
-import getpass
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from tqdm import tqdm
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.origin import Origin
+from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.tables import table
 from cdb_rest.services.history_check import HistoryFault, Progress, find_history_faults
@@ -54,7 +54,7 @@ class Command(BaseCommand):
                     found = find_history_faults(global_tag=tag, progress=progress)
                 self._table(found)
                 if repair and found:
-                    repaired = repair_history(global_tag=tag, origin=Origin(f"check_history ({getpass.getuser()})"))
+                    repaired = repair_history(global_tag=tag, origin=Origin(by_account("check_history")))
         except CdbError as error:
             raise CommandError(str(error)) from error
         took = f"{time.monotonic() - begin:.1f} s"

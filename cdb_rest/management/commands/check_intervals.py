@@ -1,6 +1,5 @@
 """manage.py check_intervals"""
 
-import getpass
 import time
 from typing import Any
 
@@ -8,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.origin import Origin
+from cdb_rest.management.access import by_account
 from cdb_rest.management.tables import table
 from cdb_rest.services.repair import Fault, find_faults, repair_faults
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             self._table(found)
             left = found
             if repair and found:
-                left = repair_faults(global_tag=global_tag, origin=Origin(f"check_intervals ({getpass.getuser()})"))
+                left = repair_faults(global_tag=global_tag, origin=Origin(by_account("check_intervals")))
         except CdbError as error:
             raise CommandError(str(error)) from error
         took = f"{time.monotonic() - begin:.1f} s"

@@ -1,6 +1,5 @@
 """manage.py import_iovs"""
 
-import getpass
 import shutil
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from tqdm.utils import CallbackIOWrapper
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.names import COMMENT_LENGTH, NAME_LENGTH, NAME_RULE, fits_into_path
 from cdb_rest.domain.origin import Origin
+from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.services.imports import ImportResult, import_payload_iovs
 
@@ -41,7 +41,7 @@ class Command(BaseCommand):
         if len(comment) > COMMENT_LENGTH:
             raise CommandError(f"--comment must have at most {COMMENT_LENGTH:,} characters (got {len(comment):,})")
         begin = time.monotonic()
-        origin = Origin(f"import_iovs ({getpass.getuser()})", comment)
+        origin = Origin(by_account("import_iovs"), comment)
         try:
             with _opened(file) as source, interruptible():
                 done = self._import(source, global_tag, dry_run=dry_run, origin=origin)
@@ -61,13 +61,13 @@ class Command(BaseCommand):
             tqdm(total=size, unit="B", unit_scale=True, desc="reading", disable=None, leave=False) as read,
             tqdm(unit="IOV", unit_scale=True, desc=tag, disable=None, leave=False) as bar,
         ):
-
-            def progress(count: int, total: int) -> None:
+            # A retry begins again, so both bars may go back.
+            def progress(done: int, total: int) -> None:
                 bar.total = total
-                bar.update(count)
+                bar.update(done - bar.n)
 
             # The wrapper forwards all other methods of the file.
-            observed = cast(BinaryIO, CallbackIOWrapper(read.update, source, "read"))
+            observed = cast(BinaryIO, CallbackIOWrapper(lambda _: read.update(source.tell() - read.n), source, "read"))
             return import_payload_iovs(file=observed, global_tag=tag, progress=progress, **values)
 
 
