@@ -86,7 +86,7 @@ def _has_secrets(file: Path) -> bool:
 
 def _addresses(database: dict[str, Any]) -> str:
     """The servers that libpq connects to: `hostaddr`, or `host` without it."""
-    return database["OPTIONS"].get("hostaddr") or database["HOST"]
+    return str(database["OPTIONS"].get("hostaddr") or database["HOST"])
 
 
 def _is_elsewhere(hosts: str) -> bool:

@@ -34,7 +34,7 @@ def read() -> dict[str, Any]:
 
     CDB_DATA_DIR is made absolute, relative to the project's root. Later calls return the same dictionary, which callers
     must not change. The first call also changes `os.environ`: it adds the values of the `.env` file and removes empty
-    variables and, for the embedded server, libpq's own variables.
+    variables of `VARIABLES` and, for the embedded server, libpq's own variables.
 
     Raises `ConfigurationError`, which names the first invalid variable, or the file if it can't be read.
     """
@@ -76,7 +76,7 @@ def _read_file() -> dict[str, str | None]:
 
 
 def libpq_password() -> str:
-    """The value of PGPASSWORD, which libpq uses if a URL has no password; empty if not set.
+    """The value of PGPASSWORD, which libpq uses if a URL has no password; empty if not set, and with the embedded server.
 
     Call `read` before, because the `.env` file may contain it.
     """

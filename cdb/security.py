@@ -31,8 +31,9 @@ def secret_key() -> str:
     configured = values["CDB_SECRET_KEY"]
     if configured and not values["DEBUG"] and _is_weak(configured):
         raise ConfigurationError(
-            f"CDB_SECRET_KEY is too easy to guess: it must have at least {django_checks.SECRET_KEY_MIN_LENGTH} random characters "
-            f"(got {len(configured)} characters); "
+            f"CDB_SECRET_KEY is too easy to guess: it must have at least {django_checks.SECRET_KEY_MIN_LENGTH} characters, "
+            f"at least {django_checks.SECRET_KEY_MIN_UNIQUE_CHARACTERS} different ones, and not begin with "
+            f"{django_checks.SECRET_KEY_INSECURE_PREFIX} (got {len(configured)} characters, {len(set(configured))} different); "
             'python3 -c "import secrets; print(secrets.token_urlsafe(50))" generates such a key'
         )
     return configured or _stored_key(key_file())

@@ -1,7 +1,8 @@
 """The axis of a timeline: a window of moments on a number of pixels.
 
 The moments of a major number have the same position if several major numbers are in the window. Otherwise, the axis is
-linear in the minor number. Moments have 64 bits, so all arithmetic with them is done here, and a browser gets pixels and texts.
+linear in the minor number. The numbers of a moment are 64-bit integers, which JavaScript's numbers cannot hold, so all
+arithmetic with them is done here, and a browser gets pixels and texts.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,10 @@ MAX_LABELS = 8
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The window from the number `first` up to `last`, exclusive: major numbers, or minor numbers of one `major`."""
+    """The window from the number `first` up to `last`, exclusive, on `width` pixels.
+
+    The numbers are major numbers if `major` is None, otherwise the minor numbers of `major`.
+    """
 
     first: int
     last: int
@@ -46,9 +50,9 @@ class Axis:
         return Interval(Moment(self.major, self.first), end)
 
     def part(self, left: float, right: float) -> "Axis":
-        """The axis of the part between two shares of the width, which may also be outside of it. It has at least one number.
+        """The axis of the part from `left` to `right`: fractions of the width, below 0 and above 1 outside of it.
 
-        A part of a single major number is an axis of minor numbers.
+        The part is cut at 0 and 2^63, and has at least one number. A part of a single major number is an axis of minor numbers.
         """
         span = self.last - self.first
         limit = OPEN + 1
@@ -83,10 +87,10 @@ class Axis:
         return low, high
 
     def pixels(self, moment: Moment) -> tuple[int, int]:
-        """The pixel at or before a moment, and the one at or after it; those of the nearest edge for a moment
-        outside of the window.
+        """The pixel that contains a moment, and the first edge at or after it, from 0 to the width, for an exclusive end.
 
-        Unlike `positions`, it accepts the end of all moments, which has more than 64 bits.
+        A moment outside of the window counts as its nearest edge. Unlike `positions`, this accepts `AFTER_ALL`, whose major
+        number, 2^63, does not fit into a signed 64-bit integer.
         """
         moment = max(min(moment, self.window.end), self.window.start)
         if self.major is None:

@@ -18,7 +18,7 @@ PAST_ROWS = BATCH_ROWS // 20
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some payload types of a result: `names`, of which `done` are up to the end of this batch, of `total` ones.
+    """Some payload types of a result: `names`. `done` is the number of payload types up to its end, `total` that of all.
 
     `state` is that of the global tags. If it `has_changed` since the first batch, the batches do not belong together.
     """
@@ -62,7 +62,7 @@ def next_batch(query: Mapping[str, str], sizes: Sequence[tuple[str, int]], state
 
 
 def size_of(lists: Sequence[ListVersion]) -> int:
-    """The number of IOVs of payload lists, or more."""
+    """An estimate of the number of IOVs of payload lists: exact for the present, otherwise at least `PAST_ROWS` for a list."""
     return sum(one.rows if one.is_present else max(one.rows, PAST_ROWS) for one in lists)
 
 

@@ -1,4 +1,4 @@
-"""Errors as pages for browsers. Other clients, and everything below `/api/`, get the JSON response."""
+"""Errors as pages for browsers. Other clients, the API, the health checks and /metrics get the JSON response."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,10 @@ HEADINGS = {
     401: "Please log in",
     403: "Not permitted",
     404: "Not found",
+    410: "No longer stored",
     413: "The request is too large",
+    429: "Too many requests",
+    504: "The service is busy, or the database does not respond",
 }
 # For programs, whatever they accept.
 JSON_PATHS = ("/api/", "/health/", "/metrics")
@@ -25,7 +28,7 @@ OF_BODY = {"content-type", "content-length"}
 class ErrorPageMiddleware:
     """Replace an error response in JSON with a page, if the client is a browser that asks for a page.
 
-    It is outside of the middleware that rejects requests, so that its responses become pages, too.
+    It comes before `EdgeMiddleware`, which rejects requests, in `MIDDLEWARE`, so that those errors become pages, too.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

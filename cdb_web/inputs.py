@@ -16,7 +16,7 @@ def text(query: Mapping[str, str], name: str) -> str:
 
 
 def revision(query: Mapping[str, str], name: str = "rev") -> AsOf | None:
-    """The past state that a parameter asks for, None for the present. Raises `InvalidInputError`."""
+    """The past state that a parameter asks for by a revision number, None for the present. Raises `InvalidInputError`."""
     value = text(query, name)
     return parse_as_of({name: value}, (name, f"at of {name}")) if value else None
 
@@ -27,18 +27,21 @@ def moment(name: str, value: str) -> Moment:
     `name` is that of the field, for the error. Raises `InvalidInputError`, also if it is empty.
     """
     if not value:
-        raise InvalidInputError(f"{name} is required: major,minor.")
+        raise InvalidInputError(f"{name} is required, as major,minor.")
     return parse_moment_text(name, plain_moment(value))
 
 
 def plain_moment(value: str) -> str:
-    """A moment as people write it, in the form of the API."""
+    """The text of a moment as people write it, in the form of the API. It is not validated."""
     halves = [half.strip() for half in value.split(",")]
     return ",".join(halves if len(halves) > 1 else [*halves, "0"])
 
 
 def window(query: Mapping[str, str]) -> Interval | None:
-    """The window from `since` up to `until`, None if neither is given. Raises `InvalidInputError`."""
+    """The window from `since` up to `until`, None if neither is given. A missing start is (0, 0), a missing end is open.
+
+    Raises `InvalidInputError`.
+    """
     since, until = text(query, "since"), text(query, "until")
     if not since and not until:
         return None

@@ -11,7 +11,8 @@ from cdb_rest.services.validity import ValidRow, valid_rows
 class Rows(NamedTuple):
     """The first rows that are valid somewhere in a window.
 
-    - `leading`: the gap before the first row, None if there is none. If there are no rows, it is the window, or the whole gap.
+    - `leading`: the gap before the first row, None if there is none. Without rows, it is the whole window, or with
+      `gap_since` the whole gap.
     - `pairs`: each row with the gap after it, or None. The rows are not cut at the end of the window.
     - `following`: the start of the next row in the window, None if there is none.
     """
@@ -22,9 +23,9 @@ class Rows(NamedTuple):
 
 
 def read_rows(source: Source, window: Interval, most: int, gap_since: Moment | None = None) -> Rows:
-    """At most `most` rows of one payload type. Raises the errors of `valid_rows`.
+    """At most `most` rows of one payload type. Raises the errors of `valid_rows`, and needs a snapshot as that does.
 
-    `gap_since` is where a gap at the beginning of the window begins, by default with it. Such a gap is then whole.
+    `gap_since` is where a gap at the beginning of the window really starts. Without it, the gap starts with the window.
     """
     # They are read beyond the window, to know where the last one ends. Rows are streamed, so the rest is not read.
     rows = list(islice(valid_rows(source, Interval(window.start, AFTER_ALL)), most + 1))

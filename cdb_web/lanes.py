@@ -1,7 +1,7 @@
 """Lanes of a timeline: what is valid where in a payload list, in pixels.
 
-The number of rows that are read is that of the window; what a browser gets has one character for each pixel. A gap is never
-lost: a pixel that contains any part of one says so.
+Only the rows of the window are read. A browser gets one character for each pixel. A gap is never lost: a pixel that contains
+any part of one says so.
 """
 
 import io
@@ -38,7 +38,7 @@ ROW = np.dtype(
     ]
 )
 GAP, PARTLY, VALID = b"gpv"
-# Numbers of changes from 512 on look the same.
+# Numbers of changes from 256 on look the same.
 MAX_CHANGE_DIGIT = 9
 
 
@@ -56,7 +56,7 @@ class Lane(NamedTuple):
 def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Interval | None:
     """The part of the window from the first start of a row to the last start or end, None if no row starts there.
 
-    A last start is in the part, so the part is never empty.
+    Open ends are not counted. A last start is in the part, so the part is never empty. Raises `django.db.Error`.
     """
     parameters = window_values(window) | {
         "lists": [one.id for one in lists],
@@ -72,9 +72,9 @@ def extent(lists: Sequence[ListVersion], window: Interval = EVERYTHING) -> Inter
 
 
 def with_space(part: Interval, window: Interval = EVERYTHING) -> Interval:
-    """The extent of a window with some space after it, for open rows, and before it, unless the window is everything.
+    """`part`, the extent of a window, widened by 5 % at both ends, but not beyond the window.
 
-    A gap at an end of the window reaches the extent, so the space shows it.
+    If the window is everything, nothing is added at the start. The space shows open rows, and gaps at the ends of the window.
     """
     start, stop = part.start, part.end
     if start.major == stop.major:
@@ -92,9 +92,9 @@ def _moment(major: int, minor: int) -> Moment:
 
 
 def last_end(payload_list: ListVersion, moment: Moment) -> Moment:
-    """Where the last row of a payload list that starts at a moment or before ends, the first of all moments if there is none.
+    """The end of the last row that starts at a moment or before, which may be after the moment.
 
-    It may be after the moment. Raises `django.db.Error`.
+    It is the first of all moments if there is no such row, and `AFTER_ALL` if the row is open. Raises `django.db.Error`.
     """
     starts, intervals = _read(payload_list, Interval(moment, _moment(moment.major, moment.minor + 1)))
     if not len(starts):
@@ -120,9 +120,10 @@ def lane(payload_list: ListVersion, axis: Axis) -> Lane:
 
 
 def cached_lane(contents: Contents, payload_type: str, axis: Axis) -> Lane:
-    """The lane of a payload type of one global tag, which is computed once for each state of the tag. Raises as `lane`.
+    """The lane of a payload type of one global tag, which each process keeps for one hour, by state and axis.
 
-    The version of a state is that of HTTP caches, so there is no other state with it, also after a restoration.
+    Two states never have the same version, also after a restoration. Raises `KeyError` if the tag has no payload list of the
+    type, or `django.db.Error`.
     """
     [state], [payload_list] = contents.states, contents.lists[payload_type]
     key = ":".join(map(str, (settings.CDB_IOV_MODE, state.version, payload_list.id, *astuple(axis))))
@@ -135,14 +136,18 @@ def cached_lane(contents: Contents, payload_type: str, axis: Axis) -> Lane:
 
 
 def differing(comparison: Comparison, axis: Axis) -> str:
-    """Whether the payloads differ somewhere at each pixel, as `marked`. Raises `django.db.Error`."""
+    """For each pixel one character: 1 if the payloads differ anywhere in it, otherwise 0. Raises `django.db.Error`.
+
+    The comparison must be limited to the window of the axis.
+    """
     found = [one for batch in differences(comparison) for one in batch]
     return marked([interval_between(one.since, one.until) for one in found], axis)
 
 
 def marked(intervals: Sequence[Interval], axis: Axis) -> str:
-    """Whether an interval is somewhere at each pixel, 1 or 0, one character each. Intervals outside of the window
-    must not be given: they would be drawn at its edges.
+    """For each pixel one character: 1 if it contains a part of an interval, otherwise 0.
+
+    Intervals outside of the window must not be given: they would be drawn at its edges.
     """
     firsts = np.array([axis.pixels(one.start)[0] for one in intervals], np.int64)
     lasts = np.maximum(np.array([axis.pixels(one.end)[1] for one in intervals], np.int64), firsts + 1)

@@ -1,4 +1,4 @@
-"""Decorators for the views of pages: access, a snapshot of the database, headers, and errors."""
+"""What the views of all pages use: decorators with access, a snapshot, headers and errors, and functions that show a page."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def page(view: View) -> View:
-    """Make a view the view of a page, for GET and HEAD.
+    """Decorator for the view of a page, for GET and HEAD.
 
     The view reads in one snapshot of the database. If reads are closed, the page needs the role reader. An exception becomes the
     response of the API, which `cdb_web.error_pages` shows as a page.
@@ -42,9 +42,10 @@ def page(view: View) -> View:
 
 
 def form_page(view: View, *, needs_role: bool = True) -> View:
-    """Make a view the view of a page with a form: as `page`, and for POST, which needs the CSRF token of the form.
+    """Decorator for the view of a page with a form: as `page`, and for POST, which needs the CSRF token of the form.
 
-    A POST is not in a snapshot, because the services make their own transactions. They check the permissions of a write.
+    A POST is not in a snapshot, because the services make their own transactions. The services check the permissions of a
+    write.
     Without `needs_role`, the page is for everybody, also if reads are closed.
     """
     return require_http_methods(["GET", "HEAD", "POST"])(_guarded(view, needs_role=needs_role))
@@ -103,14 +104,14 @@ def or_default(
 
 
 def newest_names() -> QuerySet[GlobalTag, str]:
-    """The names of the global tags that were changed last, for the suggestions of a field."""
+    """The names of the global tags that were changed last, newest first, at most 200, for the suggestions of a field."""
     return GlobalTag.objects.order_by("-updated").values_list("name", flat=True)[:200]
 
 
 def problem_of(error: CdbError) -> tuple[dict[str, Any], int]:
-    """The values for a form that is shown again because of an error, and the status of the page. It counts the error.
+    """The values `problem` and `wrong_rows` for a form that is shown again because of an error, and the status of the page.
 
-    Rows are counted from 1.
+    Rows are counted from 1, while the API counts from 0. Each call counts the error in the metrics.
     """
     response = handle(error, {})
     rows = [(one["row"] + 1, _row_text(one)) for one in error.rows]

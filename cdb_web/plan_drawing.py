@@ -21,9 +21,11 @@ MAX_LANES = 20
 
 
 def draw_plan(name: str, placements: Sequence[Placement]) -> dict[str, Any]:
-    """The axis and the lanes of the first payload types: the present states and changes, and where IOVs are added and removed.
+    """The values for the drawing of a preview, in one lane for each of the first `MAX_LANES` payload types.
 
-    The placements are those of a dry run.
+    `drawn` has the payload type, the present `Lane`, and where IOVs are added and removed, as `marked`. `labels` are those of
+    the axis as JSON, `undrawn` is the number of further payload types, and `width` the number of pixels. The placements are
+    those of a dry run, at least one. Must be called in a snapshot. Raises `django.db.Error`.
     """
     contents = read_contents([(name, None)])
     by_type: dict[str, list[Placement]] = defaultdict(list)

@@ -40,13 +40,16 @@ def find_tag(name: str) -> GlobalTag:
 
 
 def newest_revision(name: str) -> int:
-    """The revision to which the preview of a write belongs; 0 for a tag without changes."""
+    """The newest revision in the change log of a tag, to which the preview of a write belongs; 0 if there is none."""
     newest = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision").values_list("revision", flat=True)
     return newest.first() or 0
 
 
 def as_previewed(request: HttpRequest, name: str, service: Callable[[], Result]) -> Result:
-    """Call a write service, if the tag still has the revision of the preview. Raises the errors of `if_unchanged`."""
+    """Call a write service, if the tag still has the revision of the preview, the field `planned` of the form.
+
+    Raises `InvalidInputError` if the field is missing or no number, and the errors of `if_unchanged`.
+    """
     return if_unchanged(name, parse_number("planned", request.POST.get("planned")), service)
 
 

@@ -10,8 +10,8 @@ INTRODUCTION = """\
 
 This page lists, for authors of clients, every error code and what it means. An error response is a
 JSON object with `detail`, a sentence for people, and `code`, a stable identifier for programs. If
-fields of the body are invalid, each of them is a further key. A response with status 504 has the
-header `Retry-After`: send the request again after that number of seconds.
+parameters or fields of the body are invalid, each of them is a further key. A response with status
+504 has the header `Retry-After`: send the request again after that number of seconds.
 
 ## Errors of the service
 """

@@ -78,7 +78,7 @@ class Supervisor:
 
         `check_database` is called in each round, with a pause of `CHECK_INTERVAL_SECONDS` between rounds. After SIGHUP,
         `prepare` is called, and then new gunicorn processes replace the old ones. If `prepare` raises
-        `ConfigurationError`, or new processes do not become ready, that is reported and old processes continue. No
+        `ConfigurationError` or `OSError`, or new processes do not become ready, that is reported and old processes continue. No
         program is checked or restarted until the reload has ended.
         """
         while True:

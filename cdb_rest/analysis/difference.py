@@ -81,7 +81,7 @@ class Scope:
         """The contents of the tags. Raises the errors of `read_contents`; a payload type may be missing in `a` or in `b`."""
         contents = [read_contents(tags, self.payload_type, may_lack_list=True) for tags in (self.a, self.b)]
         if self.payload_type is not None and not any(one.lists for one in contents):
-            names = " or ".join(tag for tag, _ in (*self.a, *self.b))
+            names = " or ".join(dict.fromkeys(tag for tag, _ in (*self.a, *self.b)))
             raise PayloadListNotFoundError(f"of type {self.payload_type} in global tag {names}")
         return Comparison(contents[0], contents[1], self.window, self.key)
 

@@ -48,7 +48,9 @@ def queries_of(values: dict[str, Any]) -> list[LookupQuery]:
     tags = tags_of(values)
     if len(tags) * len(values["moments"]) > MAX_MOMENTS:
         raise invalid_field(
-            "moments", f"At most {MAX_MOMENTS} lookups, moments times tags, are accepted ({len(tags)} tags were given)."
+            "moments",
+            f"The number of moments times the number of tags must be at most {MAX_MOMENTS} "
+            f"(got {len(values['moments'])} times {len(tags)}).",
         )
     return [
         LookupQuery(

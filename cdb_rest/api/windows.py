@@ -40,7 +40,7 @@ def window_between(since: Moment, until: Moment) -> Interval:
     """The window with these ends in the wire format. Raises `InvalidInputError` if it is empty."""
     window = Interval.from_wire(since, until, Mode(settings.CDB_IOV_MODE))
     if window.is_empty:
-        raise invalid_field("until", f"The window from {since} to {until} is empty.")
+        raise invalid_field("until", f"until must be after since (got since {since} and until {until}).")
     return window
 
 

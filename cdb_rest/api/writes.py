@@ -76,7 +76,7 @@ def _comment_in_body(request: Request) -> Any:
     rows = body if isinstance(body, list) else [body]
     comments = [row["comment"] for row in rows if isinstance(row, dict) and row.get("comment") is not None]
     if any(comment != comments[0] for comment in comments):
-        raise invalid_field("comment", "All rows of a request have one comment.")
+        raise invalid_field("comment", "comment must be the same in all rows of a request.")
     return comments[0] if comments else None
 
 
@@ -97,7 +97,7 @@ def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
         return _respond(dump(make()))
     if not KEY.fullmatch(key):
         raise invalid_field(
-            KEY_HEADER, f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID."
+            KEY_HEADER, f"{KEY_HEADER} must be 1 to {TEXT_LENGTH} visible ASCII characters, such as a UUID (got {key})."
         )
     route, in_path = type(request.parser_context["view"]).__name__, request.parser_context["kwargs"]
     content = orjson.dumps([route, request.data, *([in_path] if in_path else [])], option=orjson.OPT_SORT_KEYS)

@@ -99,7 +99,7 @@ class ProtectedRows(Generic[AnyRow]):
             follows = number == len(self._rows) - 1 and interval.is_open and interval.start < new.start
             if follows and new.is_open:
                 continue
-            hint = " After its start, only an open interval is accepted." if follows else ""
+            hint = " After the start of the last IOV, which is open, only an open IOV is accepted." if follows else ""
             raise OverlapError(
                 f"The interval {new} overlaps {interval} of {name(row)}, "
                 f"and existing intervals of a protected global tag cannot be changed.{hint}"

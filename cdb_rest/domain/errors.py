@@ -83,7 +83,7 @@ class NameTakenError(CdbError):
 
 
 class NotFoundError(CdbError):
-    """The object does not exist. Subclasses have a code for each kind of object."""
+    """The object does not exist. Most kinds of objects have a code of their own, which follows."""
 
     code = "not_found"
     kind = "object"

@@ -101,10 +101,10 @@ def read_tags(
         # An empty revision is an error here: with one tag, there is no reason to leave it empty.
         revision = {names.revision: revisions[0]} if revisions else {}
         return [(parse_tag({"gtName": tags[0]} if tags else {}), parse_as_of(time | revision, names[1:]))]
-    if len(tags) > MAX_TAGS or "" in tags:
-        raise invalid_field(
-            names.tag, f"{names.tag} must be given with a name, and at most {MAX_TAGS} global tags are accepted."
-        )
+    if "" in tags:
+        raise invalid_field(names.tag, f"{names.tag} must not be empty.")
+    if len(tags) > MAX_TAGS:
+        raise invalid_field(names.tag, f"{names.tag} may be given at most {MAX_TAGS} times (got {len(tags)}).")
     if revisions and len(revisions) != len(tags):
         raise invalid_field(
             names.revision,

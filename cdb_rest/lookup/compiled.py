@@ -32,10 +32,11 @@ CALL = named_sql.load("call_lookup_since")
 def look_up_compiled(
     compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool
 ) -> LookupResult | None:
-    """The result of a lookup in a compiled tag; None if the compiled tag is not one of this database.
+    """The result of a lookup in a compiled tag; None if its files cannot be used, so that the database has to answer.
 
-    `compiled` must be of the present state for a query of the present, and of the revision for a query of a revision. Raises
-    the errors of `look_up_here`.
+    They cannot be used if nearly all lists have changed since, if they were made from another database, or if the database,
+    which is asked for that once, does not respond. `compiled` must be of the present state for a query of the present, and of
+    the revision for a query of a revision. Raises the errors of `look_up_here`.
     """
     past = query.as_of
     if past is None and compiled.is_outdated:
@@ -53,7 +54,7 @@ def look_up_compiled(
 
 
 def unchanged_state(compiled: CompiledTag, query: LookupQuery) -> State | None:
-    """The state of the tag, if the compiled tag has all its rows in that state; otherwise None.
+    """The state of the tag, if the tag has not changed since it was compiled; otherwise None.
 
     `compiled` is as for `look_up_compiled`. In a snapshot, lookups in this state need not ask the database again. Raises the
     errors of `look_up_here`.

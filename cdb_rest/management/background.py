@@ -1,4 +1,4 @@
-"""Commands that the service runs beside itself."""
+"""The option `--background`, for commands that the service starts as processes of their own."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ def add_background_option(parser: CommandParser) -> None:
     parser.add_argument(
         "--background",
         action="store_true",
-        help="work with the lowest priority, and end when standard input is closed, as the service calls this command",
+        help="for the service only: work with the lowest priority, and end when standard input is closed",
     )
 
 
@@ -26,9 +26,9 @@ def run_in_background() -> None:
 
 
 def background_share() -> float:
-    """The share of a core that a long command uses in the background: a fortieth of this machine, and at most one core.
+    """The number of cores that a long command may use in the background: a fortieth of this machine, and at most one core.
 
-    PostgreSQL needs as much again for the rows that it sends.
+    The caller pauses accordingly. PostgreSQL needs as much again for the rows that it sends.
     """
     return min(1, len(os.sched_getaffinity(0)) / 40)
 

@@ -1,6 +1,6 @@
 """Middleware for every request: limits on bodies, no NUL bytes, errors as JSON, HEAD, preconditions, security headers.
 
-Requests for /metrics are answered before the Host header is checked.
+Requests for /metrics are handled before the Host header is checked.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,10 @@ from cdb_rest.parsing.unknown_names import NAMED, NAMED_LENGTH
 
 
 class EdgeMiddleware:
-    """Reject invalid requests, and make every response valid: JSON errors, 412, Content-Length and HEAD.
+    """Reject invalid requests, and complete every response.
 
-    A response without `Cache-Control` gets `no-store`, so that no cache stores it.
+    Errors become JSON. A request whose precondition fails gets 412. A response gets its Content-Length, and none to HEAD has
+    a body. A response without `Cache-Control` gets `no-store`, so that no cache stores it.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -47,7 +48,7 @@ class EdgeMiddleware:
     def process_view(
         request: HttpRequest, view: Callable[..., HttpResponse], *_arguments: Any, **_named: Any
     ) -> HttpResponse | None:
-        """The error response for a request to the API with a repeated query parameter that its view does not accept.
+        """The error response for a repeated query parameter that the view does not accept, if it is one of Django REST framework.
 
         Of the repeated values, only one would count otherwise.
         """
@@ -59,7 +60,7 @@ class EdgeMiddleware:
         if not names:
             return None
         messages = {name[:NAMED_LENGTH]: ["This parameter must be given only once."] for name in names[:NAMED]}
-        return handle(InvalidInputError(f"{', '.join(messages)}: given more than once.", messages), {})
+        return handle(InvalidInputError(f"{', '.join(messages)} must be given only once.", messages), {})
 
     @staticmethod
     def _reject(request: HttpRequest) -> HttpResponse | None:
@@ -68,17 +69,23 @@ class EdgeMiddleware:
             # PostgreSQL's type text cannot store NUL.
             return error_response(400, "invalid_input", "The URL must not contain a NUL byte.")
         if is_cross_site_write(request):
-            return error_response(403, "cross_site_request", "A page of another site must not write here (see Origin).")
+            return error_response(
+                403,
+                "cross_site_request",
+                f"Writes from pages of another site are not accepted (Origin: {request.headers.get('Origin', 'none')}).",
+            )
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             return error_response(
                 400, "length_required", "Send the body with a Content-Length; chunked bodies are not accepted."
             )
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal():
-            return error_response(400, "length_required", "The Content-Length is not a number.")
+            return error_response(400, "length_required", f"Content-Length must be a number (got {length}).")
         if int(length) and request.META.get("HTTP_CONTENT_ENCODING", "").lower() not in ("", "identity"):
             return error_response(
-                415, "unsupported_media_type", "Send the body as it is; compressed ones are not accepted."
+                415,
+                "unsupported_media_type",
+                "Content-Encoding must be absent or identity; compressed bodies are not accepted.",
             )
         if int(length) > settings.CDB_MAX_BODY_BYTES:
             limit = f"{settings.CDB_MAX_BODY_BYTES} bytes"

@@ -53,7 +53,7 @@ class JSONParser(BaseParser):
 def parse_limited(content: bytes, limit: int) -> Any:
     """The value of a JSON text with at most `limit` values and `LEVELS` levels. Raises `ParseError`."""
     if sum(map(content.count, (b",", b"[", b"{"))) > limit:
-        raise TooComplexError(f"The body has too many values; this request needs no more than {limit}.")
+        raise TooComplexError(f"The body has too many values; at most {limit} are accepted.")
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:

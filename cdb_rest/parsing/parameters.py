@@ -58,9 +58,10 @@ def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -
 def parse_moment_text(name: str, text: str) -> Moment:
     """The moment of a text in the format `major,minor`. `name` is that of the parameter. Raises `InvalidInputError`."""
     halves = text.split(",")
-    if len(halves) != 2:
-        raise invalid_field(name, f"{name} must be two numbers separated by a comma: major,minor (got {text}).")
-    return parse_moment((name, name), (halves[0], halves[1]))
+    numbers = [parse_integer(half) for half in halves]
+    if len(halves) != 2 or not all(number is not None and 0 <= number <= OPEN for number in numbers):
+        raise invalid_field(name, f"{name} must be major,minor, two integers from 0 to {OPEN} (got {text}).")
+    return Moment(int(halves[0]), int(halves[1]))
 
 
 def parse_flag(name: str, text: str | None) -> bool:

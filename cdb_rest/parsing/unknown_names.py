@@ -34,4 +34,4 @@ def unknown_names(names: Iterable[str], known: Collection[str]) -> dict[str, lis
 
 def _message(name: str, known: Collection[str]) -> str:
     nearest = get_close_matches(name, known, n=1)
-    return f"There is no {name} here{f'; did you mean {nearest[0]}?' if nearest else '.'}"
+    return f"{name} is not known here{f'; did you mean {nearest[0]}?' if nearest else '.'}"

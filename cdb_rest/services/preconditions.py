@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 @write
 def if_unchanged(tag: str, revision: int, service: Callable[[], Result]) -> Result:
-    """Call a write service that records at most one change of the tag, unless another change came after the revision.
+    """Call a write service that records at most one change of the tag, and roll it back if the tag has a newer change.
 
-    The service locks the tag when it records its change, so no change can come between this and the check. Raises
-    `TagChangedError`, and the errors of the service.
+    The check comes after the service, which locks the tag when it records its change, so no other change can come between
+    them. Raises `TagChangedError`, and the errors of the service.
     """
     result = service()
     newer = GlobalTagChange.objects.filter(global_tag=tag, revision__gt=revision).order_by("revision")
@@ -24,6 +24,6 @@ def if_unchanged(tag: str, revision: int, service: Callable[[], Result]) -> Resu
         assert first is not None  # noqa: S101 -- for the type checker
         raise TagChangedError(
             f"Global tag {tag} has changed since revision {revision} (revision {first[0]}: {first[2]} by {first[1]}). "
-            "Nothing was stored; look at the preview again."
+            "Nothing was stored; check the new preview."
         )
     return result

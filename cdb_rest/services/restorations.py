@@ -29,7 +29,7 @@ def record_restoration(*, frozen_before: Collection[str] | None, origin: Origin)
     """
     frozen = set(_frozen())
     restoration = Restoration.objects.create(
-        # Milliseconds: more than the lost changes of a tag can have counted up since the previous restoration.
+        # Milliseconds since 1970, so that it is greater than the revision of any lost change.
         first_revision=time.time_ns() // 1_000_000,
         retired_names=sorted(set(frozen_before or ()) - frozen),
         comment=origin.comment,

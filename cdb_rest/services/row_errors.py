@@ -25,7 +25,8 @@ def refused_rows(refusals: list[tuple[int, CdbError]], total: int) -> CdbError:
     """The error for a request of `total` rows, from the index and the error of each rejected row (at least one).
 
     The error of the first rejected row is changed and returned; the caller raises it. Its `rows` describes the first
-    `ROWS_NAMED` rejected rows. If `total` > 1, its message also has the row's index and the number of rejected rows.
+    `ROWS_NAMED` rejected rows: the index `row`, `code`, `detail`, and messages by field. If `total` > 1, its message also has
+    the row's index and the number of rejected rows.
     """
     in_order = sorted(refusals, key=lambda refusal: refusal[0])
     number, first = in_order[0]

@@ -12,20 +12,29 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Mode, Moment
+from cdb_rest.models import ChangeAction, GlobalTagChange
 from cdb_web.inputs import plain_moment
 
 register = template.Library()
+# Where Django's labels are not clear.
+ACTIONS: dict[str, str] = {
+    ChangeAction.SEED: "Generated example data",
+    ChangeAction.ATTACH_IOV: "Attach IOV",
+    ChangeAction.DELETE_IOV: "Delete IOV",
+    ChangeAction.BULK: "Bulk insert or import",
+    ChangeAction.RESTORE: "Restoration of the database",
+}
 
 
 @register.filter
 def moment_text(moment: Moment) -> str:
-    """A moment as in query strings; the largest one, and the end of an open interval, is that of an open interval."""
+    """A moment in the form `major,minor`, for query strings. `AFTER_ALL` becomes the greatest moment, an open end."""
     return "{},{}".format(*min(moment, END_OF_TIME))
 
 
 @register.filter
 def start_text(moment: tuple[int, int]) -> str:
-    """A moment as people read it."""
+    """A moment in the form `major, minor`, for people."""
     return f"{moment[0]}, {moment[1]}"
 
 
@@ -50,6 +59,12 @@ def plan_end(end: str | list[int]) -> str:
 
 
 @register.filter
+def action_text(change: GlobalTagChange) -> str:
+    """What a change did, in words."""
+    return ACTIONS.get(change.action) or change.get_action_display()
+
+
+@register.filter
 def cuts(row: dict[str, Any]) -> list[tuple[str, Any]]:
     """What a row of a plan does to existing IOVs, with titles."""
     titles = {"trimmed": "shortened", "moved": "starts later", "split": "split", "detached": "removed"}
@@ -64,9 +79,9 @@ def interval_end(interval: Interval) -> Moment:
 
 @register.filter
 def percent(share: float) -> str:
-    """A share in percent, never rounded to 100 % or 0 %."""
+    """A fraction in percent. Only 1 is shown as 100 %, and only 0 as 0 %."""
     if share in (0, 1):
-        return f"{share:.0%}"
+        return f"{share * 100:.0f} %"
     return f"{min(max(share * 100, 0.01), 99.99):.2f} %"
 
 
@@ -84,7 +99,10 @@ def query(context: dict[str, Any], **changes: Any) -> str:
 
 @register.simple_tag(takes_context=True)
 def curl(context: dict[str, Any], *path: Any, **parameters: Any) -> SafeString:
-    """The command that gets the same data from the API, at a path of these parts; parameters without a value are left out."""
+    """An element with the command that gets the same data from the API, at a path of these parts.
+
+    Parameters without a value are left out.
+    """
     request: HttpRequest = context["request"]
     given = {name: value for name, value in parameters.items() if value is not None and value != ""}
     given |= {name: plain_moment(given[name]) for name in ("since", "until") if name in given}

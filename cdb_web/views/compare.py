@@ -33,7 +33,10 @@ def compare(request: HttpRequest) -> HttpResponse:
 
 
 def _fields(query: QueryDict) -> dict[str, str]:
-    """The fields of the form. The check boxes of the list of tags and of a history fill those that are not given."""
+    """The fields of the form. The check boxes of the list of tags and of a history fill those that are not given.
+
+    Without `b`, but with a revision, `b` is the tag `a`.
+    """
     fields = {name: inputs.text(query, name) for name in FIELDS}
     revisions = sorted(query.getlist("rev"), key=lambda text: (len(text), text))
     for names, chosen in (("ab", query.getlist("tag")), (("rev_a", "rev_b"), revisions)):
@@ -48,8 +51,9 @@ def _compare(values: Mapping[str, str], query: QueryDict) -> dict[str, object]:
     """The result for the fields of the form; nothing if there are no two tags yet. Raises also the errors of `Scope.read`."""
     if not values.get("b"):
         return {}
-    if max(len(query.getlist("tag")), len(query.getlist("rev"))) > 2:
-        raise InvalidInputError("Choose exactly two to compare.")
+    chosen = max(len(query.getlist("tag")), len(query.getlist("rev")))
+    if chosen > 2:
+        raise InvalidInputError(f"Choose two tags or two revisions (got {chosen}).")
     scope = Scope(
         [(values["a"], inputs.revision(values, "rev_a"))],
         [(values["b"], inputs.revision(values, "rev_b"))],

@@ -18,9 +18,9 @@ MAX_SHOWN = 20
 
 @page
 def coverage(request: HttpRequest, name: str) -> HttpResponse:
-    """For each payload type the gaps in a window, by default from the first start in the tag to the last end, in batches.
+    """For each payload type the gaps in a window, in batches. With `type`, only those of one payload type.
 
-    With `type`, only those of one payload type.
+    By default, the window begins at the first start in the tag, and ends at the last end or just after the last start.
     """
     names = [one.strip() for one in inputs.text(request.GET, "required").split(",")]
     required = [one for one in names if one]

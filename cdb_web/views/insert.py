@@ -77,7 +77,10 @@ def _preview(request: HttpRequest, name: str, given: list[Any]) -> dict[str, Any
     rows = orjson.dumps(given)
     # The second POST has the rows, and some fields.
     if len(rows) + 10_000 > settings.CDB_MAX_BODY_BYTES:
-        raise InvalidInputError("The file has too many rows to be confirmed at once; split it.")
+        raise InvalidInputError(
+            f"The rows take {len(rows):,} bytes; at most {settings.CDB_MAX_BODY_BYTES - 10_000:,} are accepted at once. "
+            "Split the file."
+        )
     return {"plan": plan["rows"][:MAX_SHOWN], "detail": plan["detail"], "count": len(given), "planned": planned,
             "rows": rows.decode()} | _drawing(name, found)  # fmt: skip
 
@@ -89,7 +92,7 @@ def _drawing(name: str, found: Insertion) -> dict[str, Any]:
 
 def _validated(rows: list[Any], name: str) -> list[dict[str, Any]]:
     if not rows:
-        raise InvalidInputError("There are no rows.")
+        raise InvalidInputError("The file has no rows.")
     with_tag = [row | {"global_tag": name} if isinstance(row, dict) else row for row in rows]
     found = read_rows(with_tag, InsertInput, strict=True)
     for row in found:
@@ -133,7 +136,7 @@ def _read_file(request: HttpRequest) -> list[Any]:
     try:
         text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInputError("The file is not a text in UTF-8.") from error
+        raise InvalidInputError("The file must be text in UTF-8.") from error
     if text.lstrip().startswith("["):
         return _parsed(text)
     lines = csv.DictReader(io.StringIO(text))
@@ -141,19 +144,22 @@ def _read_file(request: HttpRequest) -> list[Any]:
         missing = [column for column in COLUMNS if column not in (lines.fieldnames or ())]
         if missing:
             raise InvalidInputError(
-                f"The file is neither a JSON array nor CSV with the columns {', '.join(COLUMNS)}: {missing[0]} is missing."
+                f"The file is neither a JSON array nor CSV with the columns {', '.join(COLUMNS)} "
+                f"(missing: {', '.join(missing)})."
             )
-        # One more row than is accepted, so that there is an error.
-        return [_from_csv(row) for row in islice(lines, settings.CDB_MAX_BULK_ROWS + 1)]
+        rows = [_from_csv(row) for row in islice(lines, settings.CDB_MAX_BULK_ROWS + 1)]
     except csv.Error as error:
         raise InvalidInputError(f"The file is not valid CSV: {error}.") from error
+    if len(rows) > settings.CDB_MAX_BULK_ROWS:
+        raise InvalidInputError(f"The file has more than {settings.CDB_MAX_BULK_ROWS:,} rows; split it.")
+    return rows
 
 
 def _parsed(text: str) -> list[Any]:
     try:
         rows = parse_limited(text.encode(errors="surrogatepass"), limit_of_rows())
     except ParseError as error:
-        raise InvalidInputError(str(error.detail)) from error
+        raise InvalidInputError(str(error.detail).replace("The body", "The file")) from error
     if not isinstance(rows, list):
         raise InvalidInputError("The rows must be a JSON array.")
     return rows

@@ -55,7 +55,7 @@ def manage(request: HttpRequest, name: str) -> HttpResponse:
 
 @form_page
 def revert(request: HttpRequest, name: str, revision: int) -> HttpResponse:
-    """What a reversion to a revision would change. A POST makes it."""
+    """A form that reverts a tag to a revision. The first POST shows what would change; the second one stores it."""
     if not GlobalTagChange.objects.filter(global_tag=name, revision=revision).exists():
         raise ChangeNotFoundError(f"of global tag {name} with revision {revision}")
     values: dict[str, object] = {"name": name, "revision": revision, "values": request.POST}

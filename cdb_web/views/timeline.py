@@ -31,9 +31,10 @@ ZOOMS = [("Zoom in", 0.25, 0.75), ("Zoom out", -0.5, 1.5), ("← Earlier", -0.5,
 def lanes(request: HttpRequest, name: str) -> HttpResponse:
     """The axis, and the lanes of the payload types `type`, as JSON.
 
-    `since` and `until` are the window, by default all that the tag has; `left` and `right` choose a part of it, as shares of the
-    width from 0 to 1. A response without types has only the axis. With `against`, lanes say where the payloads differ from that
-    revision; `at` is a moment whose pixel is the `marker`.
+    `since` and `until` are the window, by default all that the tag has. `left` and `right` choose a part of it, as fractions of
+    the width from -10 to 10; below 0 and above 1 they extend it. `width` is the number of pixels, and `rev` the revision. A
+    response without types has only the axis. With `against`, lanes say where the payloads differ from that revision; `at` is a
+    moment whose pixel is the `marker`.
     """
     found = inputs.contents(request.GET, name)
     types = request.GET.getlist("type")
@@ -45,7 +46,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
     if missing:
         raise PayloadListNotFoundError(f"of type {missing[0]} in global tag {name}")
     if sum(found.lists[one][0].rows for one in types) > ROWS_AT_ONCE:
-        # A lane needs some 100 bytes of memory for each row.
+        # A lane needs about 100 bytes of memory for each row.
         take_slot()
     axis = axis_of(request.GET, found)
     window = axis.window
@@ -58,7 +59,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             "until": moment_text(interval_end(window)),
             "text": f"{start_text(window.start)} to {end_text(interval_end(window))}"
             + (f"; {start_text(marker)} is outside" if marker and not is_shown else ""),
-            "unit": "major" if axis.major is None else f"minor of {axis.major}",
+            "unit": "major numbers" if axis.major is None else f"minor numbers of {axis.major}",
             "labels": axis.labels(),
             "marker": axis.pixels(marker)[0] if marker and is_shown else None,
             "lanes": {
@@ -117,7 +118,11 @@ def timeline_values(axis: Axis, lists: Sequence[tuple[str, ListVersion]]) -> dic
 
 
 def axis_of(query: Mapping[str, str], contents: Contents) -> Axis:
-    """The axis that a query string asks for. Raises `InvalidInputError`."""
+    """The axis that `since`, `until`, `left`, `right` and `width` of a query string ask for.
+
+    The window of a whole major number is narrowed to the minor numbers in use, for which the database is asked. Raises
+    `InvalidInputError` or `django.db.Error`.
+    """
     width = _number(query, "width", 1, MAX_WIDTH, DEFAULT_WIDTH)
     lists = [one[0] for one in contents.lists.values()]
     axis = Axis.of(_window(query, lists), width)

@@ -3,6 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.analysis.explanation import explain
+from cdb_rest.domain.errors import invalid_field
 from cdb_web import inputs
 from cdb_web.page import page, show
 
@@ -20,18 +21,24 @@ def why(request: HttpRequest, name: str) -> HttpResponse:
     query = request.GET
     moment = inputs.moment("at", inputs.text(query, "at"))
     payload_type = query.get("type", "")
+    if not payload_type:
+        raise invalid_field("type", "type is required: a payload type.")
+    rev = inputs.text(query, "rev")
     _, [found] = explain(tags=[(name, inputs.revision(query))], moment=moment, payload_type=payload_type)
     return show(
         request,
         "why.html",
         {
             "name": name,
-            "rev": inputs.text(query, "rev"),
+            "rev": rev,
             "payload_type": payload_type,
             "moment": moment,
             "found": found,
             "reason": REASONS[found.reason],
-            "rows": [("Now", found.row), *([("Before this change", found.replaced)] if found.change else [])],
+            "rows": [
+                (f"At revision {rev}" if rev else "Now", found.row),
+                *([("Before this change", found.replaced)] if found.change else []),
+            ],
             "origin": found.change and (found.change.source or {}).get("clone_of"),
         },
     )

@@ -83,7 +83,7 @@ def test_each_of_several_tags_can_be_read_in_its_past(api, tag, build):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("global-tags/tag/diff/tag?base_a=", "base_a must be given with a name"),
+        ("global-tags/tag/diff/tag?base_a=", "base_a must not be empty"),
         ("global-tags/tag/diff/tag?base_b=tag&rev_b=1", "rev_b must be given once for each global tag"),
         ("global-tags/tag/diff/tag?rev_a=1&rev_a=2", "rev_a must be given once for each global tag"),
         ("global-tags/tag/diff/tag?rev_a=one", "rev_a must be"),

@@ -153,7 +153,7 @@ def test_open_rows_go_on_with_a_running_one_in_whatever_order(api, empty_tag):
     api.post(PATH, [body(since=[4, 0], payload_url="b"), body(since=[3, 0], payload_url="a")]).ok()
     assert [row[:2] for row in rows(api)] == [("running", (2, 0)), ("a", (3, 0))]
     refused = api.post(PATH, body(since=[7, 0], until=[8, 0])).error(409, "iov_overlap")
-    assert "only an open interval" in refused["detail"]
+    assert "only an open IOV" in refused["detail"]
 
 
 def test_an_open_row_opens_no_door_for_a_closed_one(api, build, empty_tag):

@@ -173,6 +173,6 @@ def test_each_tag_has_its_own_revision(api, tag):
 )
 def test_other_parameters_must_not_be_repeated(api, tag, path):
     found = api.get(path).error(400, "invalid_input")
-    assert "more than once" in found["detail"]
+    assert "must be given only once" in found["detail"]
     etag = api.get("globalTag/tag?light").headers["ETag"]
     api.get(path, **{"If-None-Match": etag}).error(400, "invalid_input")

@@ -17,7 +17,7 @@ def world(build):
 
 def test_a_misspelt_member_is_refused_at_a_readable_path_and_ignored_at_a_legacy_one(api, world):
     [message] = api.post("payload-iovs", MISSPELT).error(400, "invalid_input")["major_iov_ends"]
-    assert message == "There is no major_iov_ends here; did you mean major_iov_end?"
+    assert message == "major_iov_ends is not known here; did you mean major_iov_end?"
     assert not PayloadIOV.objects.exists()
     assert api.post("piov", MISSPELT).ok()["minor_iov_end"] == 0
     rows = [MISSPELT | {"payload_list": world.name}]
@@ -45,10 +45,10 @@ def test_a_comment_may_stand_in_every_body(api):
     ("path", "hint"),
     [
         ("global-tags/tag/export?fromat=csv", "did you mean format?"),
-        ("global-tags/tag/export?until=1,0&zzz", "There is no zzz here."),
+        ("global-tags/tag/export?until=1,0&zzz", "zzz is not known here."),
         ("global-tags/tag/changes?pagesize=5", "did you mean page_size?"),
-        ("global-tags/tag/changes/1?page=1", "There is no page here."),
-        ("payload-lists/by-name/Gain_1?a", "There is no a here."),
+        ("global-tags/tag/changes/1?page=1", "page is not known here."),
+        ("payload-lists/by-name/Gain_1?a", "a is not known here."),
         ("", None),
     ],
 )

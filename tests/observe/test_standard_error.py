@@ -41,7 +41,9 @@ def test_a_reader_that_sleeps_blocks_no_request_with_long_records():
             assert process.wait(30) == 0
             lines = process.stderr.read().splitlines()
             # The last one is torn.
-            assert [line.split() for line in lines[:-1]] == [[b"%d" % number, b"x" * 10_000] for number in range(len(lines) - 1)]
+            assert [line.split() for line in lines[:-1]] == [
+                [b"%d" % number, b"x" * 10_000] for number in range(len(lines) - 1)
+            ]
         finally:
             process.kill()
 

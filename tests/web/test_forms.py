@@ -130,26 +130,26 @@ def test_many_rows_come_from_a_file(forms, tag, content):
 @pytest.mark.parametrize(
     ("values", "status", "message"),
     [
-        (ROW | {"since": "5,x"}, 400, "From must be an integer"),
-        (ROW | {"until": "soon,1"}, 400, "Up to must be an integer"),
+        (ROW | {"since": "5,x"}, 400, "From must be major,minor"),
+        (ROW | {"until": "soon,1"}, 400, "Up to must be major,minor"),
         (ROW | {"payload_type": "none"}, 404, "There is no payload type none."),
         (
             ROW | {"size": "many", "since": ""},
             400,
-            "Bytes must be an integer from 0 to 9223372036854775807. From is required",
+            "Bytes must be an integer from 0 to 9223372036854775807 (got many). From is required",
         ),
         ({"file": "[1]"}, 400, "Invalid data. Expected a dictionary"),
         ({"file": "[{"}, 400, "not valid JSON"),
-        ({"file": b"\xff\xfe"}, 400, "not a text in UTF-8"),
+        ({"file": b"\xff\xfe"}, 400, "must be text in UTF-8"),
         (ROW | {"payload_type": "", "payload_url": " "}, 400, "Payload type is required. Payload URL is required."),
         (ROW | {"payload_type": "a<b"}, 404, "There is no payload type a&lt;b."),
-        ({"file": "a,b\n1,2\n"}, 400, "payload_type is missing"),
+        ({"file": "a,b\n1,2\n"}, 400, "(missing: payload_type, payload_url, major_iov, minor_iov)"),
         ({"file": '{"a": 1}'}, 400, "neither a JSON array nor CSV"),
         ({"file": ""}, 400, "neither a JSON array nor CSV"),
         ({}, 400, "Choose a file."),
         ({"rows": "{}", "planned": "1"}, 400, "must be a JSON array"),
         ({"rows": json.dumps([ROW_OF_A_FILE]), "planned": "x"}, 400, "planned"),
-        ({"rows": "[]", "planned": "1"}, 400, "There are no rows."),
+        ({"rows": "[]", "planned": "1"}, 400, "The file has no rows."),
         ({"rows": f"[{'[' * 20}{']' * 20}]", "planned": "1"}, 400, "nested too deeply"),
         ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain," + "x" * 200_000}, 400, "not valid CSV"),
         ({"file": "payload_type,payload_url,major_iov,minor_iov\nGain,a\0b,9,0"}, 400, "Null characters"),
@@ -215,7 +215,7 @@ def test_a_preview_that_could_not_be_confirmed_is_refused(forms, tag, settings):
     settings.CDB_MAX_BODY_BYTES = 12_000
     many = json.dumps([ROW_OF_A_FILE | {"since": [major, 0]} for major in range(10, 40)])
     page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", many.encode())}, 400)
-    assert "split it" in page
+    assert "Split the file" in page
     few = json.dumps(json.loads(many)[:5]).encode()
     page, hidden = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", few)})
     forms.send("/tags/tag/insert", page, hidden, 303)

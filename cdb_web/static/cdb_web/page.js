@@ -43,7 +43,7 @@ function showFailure(event) {
   if (waiting) {
     waiting.removeAttribute("aria-busy");
     waiting.setAttribute("role", "alert");
-    waiting.textContent = "The rest could not be loaded.";
+    waiting.textContent = "The next rows could not be loaded. Use the link to try again.";
   }
 }
 document.addEventListener("htmx:responseError", showFailure);

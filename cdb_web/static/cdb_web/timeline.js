@@ -205,7 +205,7 @@ class Timeline {
     this.drawnWidth = this.width;
     this.marker = found.marker;
     this.section.dataset.drawn = "";
-    this.section.querySelector(".window").textContent = `${found.text} (${found.unit})`;
+    this.section.querySelector(".window").textContent = `${found.text} (axis: ${found.unit})`;
     drawLabels(this.section.querySelector(".axis canvas"), this.width, found.labels);
     for (const [type, lane] of Object.entries(found.lanes)) {
       this.drawn.set(type, lane);
