@@ -129,7 +129,7 @@ STATIC_URL = "/static/"
 # The few static files are served from the installed packages, so that no collectstatic is necessary.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
-# The URLs of the pages' files contain a hash of their contents, so browsers may keep them for ever.
+# The URLs of the pages' files contain a hash of their contents, so browsers may keep them forever.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/cdb_web/"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

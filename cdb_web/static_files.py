@@ -1,4 +1,4 @@
-"""URLs of static files that change with their contents, so that browsers may keep the files for ever."""
+"""URLs of static files that change with their contents, so that browsers may keep the files forever."""
 
 from functools import cache
 from hashlib import sha256

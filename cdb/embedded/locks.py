@@ -18,7 +18,7 @@ USERS, GUARD = "users.lock", "guard.lock"
 def control(directory: Path) -> Iterator[None]:
     """Hold, inside the block, the exclusive lock that serialises starting and stopping the server among processes.
 
-    Waits for the lock without a timeout. It is not reentrant: a nested block in the same process waits for ever.
+    Waits for the lock without a timeout. It is not reentrant: a nested block in the same process waits forever.
     """
     with opened(directory / "control.lock") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

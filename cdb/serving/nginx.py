@@ -89,7 +89,7 @@ class Nginx(Program):
     def restart_after_crash(self) -> bool:
         """If a worker of nginx has crashed, start another nginx, and let the old one finish its requests.
 
-        The connection limits in shared memory would count the requests of the crashed worker for ever. Returns whether
+        The connection limits in shared memory would count the requests of the crashed worker forever. Returns whether
         nginx was restarted. That is at most once in `RESTART_INTERVAL_SECONDS`; after a crash within this interval, a
         later call restarts it. If the new nginx does not start, the old one continues.
         """

@@ -86,7 +86,7 @@ class Limits:
         which admits it, or by `overdue`. `conn.waits_since` must be set; the admission of a large body sets it again.
         """
         share = self._share_of(conn)
-        # Large bodies are admitted in their order. Otherwise smaller ones could overtake a very large one for ever.
+        # Large bodies are admitted in their order. Otherwise smaller ones could overtake a very large one forever.
         if self._fits(share) and not (share.large_bytes and any(one.large_bytes for one in self._waiting.values())):
             self._take(conn, share)
             return True

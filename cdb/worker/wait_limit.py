@@ -63,7 +63,7 @@ class WaitLimit:
         rate = _shared[RATE] if self._rate is None else self._rate
         # A queue of `limit * rate` requests is emptied within the limit.
         self.is_exceeded = is_overloaded and length > max(ALWAYS_ACCEPTED, limit * rate)
-        # A process without a rate of its own does not renew the shared values: it could do so for ever.
+        # A process without a rate of its own does not renew the shared values: it could do so forever.
         if self.is_exceeded and self._rate is not None:
             _shared[LAST_EXCEEDED], _shared[RATE] = now, self._rate
             self.is_over = False

@@ -1,7 +1,7 @@
 """Timeouts on connections to PostgreSQL, which also hold when PostgreSQL does not respond.
 
 PostgreSQL enforces the statement timeout as long as it runs. If it is frozen, or the network drops packets, the driver
-would wait for ever. So a thread of each serving process checks a deadline for each connection, slightly later than
+would wait forever. So a thread of each serving process checks a deadline for each connection, slightly later than
 PostgreSQL's timeout, and shuts down the socket of a connection that is overdue. The driver then fails as it does when a
 connection breaks.
 

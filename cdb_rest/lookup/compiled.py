@@ -138,7 +138,7 @@ def _with_database(
         counts.COMPILED_CONFIRMED.inc(1)
         return LookupResult(state, None, None)
     counts.COMPILED_ALL.inc(1)
-    # It remains so: a list that has changed once differs from the compiled one for ever.
+    # It remains so: a list that has changed once differs from the compiled one forever.
     compiled.is_outdated = True
     registry.note_whole(query.tag)
     return LookupResult(state, text.encode(), window and window_between(*window))

@@ -64,7 +64,7 @@ class ApiToken(models.Model):
     """A token of this service, for a program. Only its SHA-256 digest is stored; access rules give it roles.
 
     `last_used` is accurate to about a minute. Requests that a replica serves do not set it. A token without `expires`
-    does not expire. A token whose `revoked` is set is invalid for ever.
+    does not expire. A token whose `revoked` is set is invalid forever.
     """
 
     name = models.CharField(max_length=NAME_LENGTH)

@@ -18,7 +18,7 @@ def prefetch(items: Iterator[Item], depth: int) -> Iterator[Iterator[Item]]:
 
     The thread puts up to `depth` items into a queue and holds one more; `depth` must be at least 1. The end of the
     block stops the thread and waits until it has ended, which includes the item that it is producing. The iterator
-    must not be used after the block, because it could wait for ever.
+    must not be used after the block, because it could wait forever.
 
     The new iterator raises an error of `items` after the items before it. `items` must not use the database, because
     nothing would close the thread's connection.

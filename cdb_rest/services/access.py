@@ -100,7 +100,7 @@ def create_token(
 
 @write
 def revoke_token(*, actor: str, name: str) -> ApiToken:
-    """Make a token of this service invalid for ever, and return its row, which is kept with the time of revocation.
+    """Make a token of this service invalid forever, and return its row, which is kept with the time of revocation.
 
     If the token is already revoked, nothing changes. The rules for the token are kept. Raises `TokenNotFoundError`.
     """

@@ -119,7 +119,7 @@ def test_all_or_nothing_and_every_wrong_row_is_named(api, empty_tag):
 def test_a_misspelt_member_is_refused(api, empty_tag):
     for wrong, hint in (("untill", "until"), ("dryrun", "dry_run"), ("major_iov_end", None)):
         error = api.post(PATH, body(**{wrong: "next"})).error(400, "invalid_input")
-        assert error[wrong] == [f"There is no {wrong} here{f'; did you mean {hint}?' if hint else '.'}"]
+        assert error[wrong] == [f"{wrong} is not known here{f'; did you mean {hint}?' if hint else '.'}"]
     assert api.post(f"{PATH}?dry_run", body()).ok()["dry_run"] is True
     assert not PayloadIOV.objects.exists()
 

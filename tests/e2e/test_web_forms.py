@@ -43,7 +43,7 @@ def test_a_payload_is_inserted_after_a_preview(tab):
     expect(page.locator("main")).to_contain_text("pixel/v4.root")
     expect(page.get_by_role("status")).to_contain_text("This change was stored.")
     # It is the newest change.
-    expect(page.get_by_role("link", name="Revert to it")).to_have_count(0)
+    expect(page.get_by_role("link", name="Revert the tag to this revision")).to_have_count(0)
 
 
 def test_the_pages_of_an_empty_database(browser, fresh):

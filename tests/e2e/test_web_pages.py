@@ -126,5 +126,5 @@ def test_what_fails_to_load_is_said(tab):
             htmx.process(row);
         }"""
     )
-    expect(page.get_by_role("alert")).to_contain_text("The rest could not be loaded.")
+    expect(page.get_by_role("alert")).to_contain_text("The next rows could not be loaded.")
     expect(page.locator("[aria-busy]")).to_have_count(0)

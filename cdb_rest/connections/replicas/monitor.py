@@ -108,7 +108,7 @@ def _run(monitor: Monitor) -> None:
             monitor.check()
             monitor.replica.export_metrics()
         except Exception as error:
-            # For example, no file descriptor is left. The thread must go on: without it, the last state would stay for ever.
+            # For example, no file descriptor is left. The thread must go on: without it, the last state would stay forever.
             monitor.replica.leave(error)
             logger.exception("monitoring %s failed", monitor.replica.alias)
         sleep(CHECK_INTERVAL_SECONDS)
