@@ -29,7 +29,7 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 def check_installed() -> None:
     """Raise `ConfigurationError` if the programs are not installed."""
     if _found is None:
-        raise ConfigurationError("there is no embedded PostgreSQL here; set DATABASE_URL")
+        raise ConfigurationError("the package with the embedded PostgreSQL is not installed; set DATABASE_URL")
 
 
 def run(program: str, *arguments: str, shows_progress: bool = False) -> None:

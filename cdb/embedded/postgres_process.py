@@ -124,7 +124,9 @@ class PostgresProcess:
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         while not self._has_ended(server):
             if time.monotonic() > deadline:
-                raise ConfigurationError(f"the embedded PostgreSQL does not stop; see {self.log}")
+                raise ConfigurationError(
+                    f"the embedded PostgreSQL has not stopped within {STOP_TIMEOUT_SECONDS} s; see {self.log}"
+                )
             time.sleep(PAUSE_SECONDS)
 
     def _has_ended(self, server: psutil.Process) -> bool:

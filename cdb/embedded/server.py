@@ -96,7 +96,7 @@ class EmbeddedPostgres:
                 self._process.start()
                 return True
         except OSError as error:
-            raise ConfigurationError(f"can't restart it: {error}") from error
+            raise ConfigurationError(f"can't restart the embedded PostgreSQL in {self.directory}: {error}") from error
 
     def release(self) -> None:
         """Unregister this process as a user, and stop the server if no other process uses it.

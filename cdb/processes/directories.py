@@ -54,4 +54,7 @@ def make_private(path: Path, account: pwd.struct_passwd | None, mode: int = 0o70
                 raise
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o777 & ~mode:
-        raise ConfigurationError(f"{path} must be a directory of uid {owner} with mode 0{mode:o}; remove it")
+        found = f"uid {status.st_uid}, mode 0{status.st_mode & 0o777:o}"
+        raise ConfigurationError(
+            f"{path} must be a directory of uid {owner} with mode 0{mode:o} (got {found}); remove it"
+        )

@@ -108,7 +108,7 @@ def is_locked() -> bool:
         try:
             lock = os.open(directory() / LOCK, os.O_RDWR)
         except PermissionError as error:
-            raise ConfigurationError(f"{directory()} belongs to another user; use it as that user") from error
+            raise ConfigurationError(f"{directory()} belongs to another user; run the command as the owner") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

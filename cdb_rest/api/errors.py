@@ -127,9 +127,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """`handler400`: the response to requests that Django rejects before any view, such as an unknown host."""
     if isinstance(exception, DisallowedHost):
         host = request.META.get("HTTP_HOST", "")
-        return error_response(
-            400, "bad_request", f"The host name {host} is not one of this service (CDB_ALLOWED_HOSTS)."
-        )
+        return error_response(400, "bad_request", f"The host name {host} is not one of this service.")
     return error_response(400, "bad_request", "The request was refused, because it is malformed.")
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import mmap
 import os
+import tokenize
 import weakref
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
@@ -103,7 +104,8 @@ class CompiledTag:
         """The array in a file, memory-mapped. Raises `UnusableError`."""
         try:
             mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError) as error:
+        # numpy parses the header as Python does, so that a damaged one may cause other errors than ValueError.
+        except (ValueError, OSError, SyntaxError, tokenize.TokenError) as error:
             raise UnusableError(f"{path.name} cannot be read: {error}") from error
         self._maps.append(mapped._mmap)
         # As a plain array: the operations of memmap objects are slower.

@@ -79,7 +79,7 @@ def check_pattern(field: str, pattern: str) -> None:
         _compiled(pattern)
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
-        raise invalid_field(field, f"{field} must be a regular expression (got {pattern}: {reason})") from error
+        raise invalid_field(field, f"{field} must be a regular expression of RE2 (got {pattern}; {reason})") from error
 
 
 def is_pattern(text: str) -> bool:

@@ -1,5 +1,6 @@
 """The fields of request bodies, with strict validation and one sentence for each error."""
 
+import json
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -78,13 +79,13 @@ class MomentField(serializers.Field[Moment, Any, Any, Any]):
     """A moment: an array of two integers, [major, minor]."""
 
     default_error_messages = {
-        "invalid": "An array of two integers, [major, minor], each from 0 to 9223372036854775807."
+        "invalid": "Must be an array of two integers, [major, minor], each from 0 to 9223372036854775807 (got {given})."
     }
 
     def to_internal_value(self, data: Any) -> Moment:
         moment = _moment(data)
         if moment is None:
-            self.fail("invalid")
+            self.fail("invalid", given=_shown(data))
         return moment
 
 
@@ -96,13 +97,14 @@ class UntilField(serializers.Field[Moment | str, Any, Any, Any]):
     """
 
     default_error_messages = {
-        "invalid": 'An array of two integers, [major, minor], each from 0 to 9223372036854775807, or "open" or "next".'
+        "invalid": 'Must be an array of two integers, [major, minor], each from 0 to 9223372036854775807, or "open" or '
+        '"next" (got {given}).'
     }
 
     def to_internal_value(self, data: Any) -> Moment | str:
         until = data if data in ("open", "next") else _moment(data)
         if until is None:
-            self.fail("invalid")
+            self.fail("invalid", given=_shown(data))
         return until
 
 
@@ -133,6 +135,12 @@ class MomentsField(serializers.Field[list[Moment], Any, Any, Any]):
                 self.fail("moment", index=index)
             moments.append(moment)
         return moments
+
+
+def _shown(data: Any) -> str:
+    """A value of a body for an error message, cut to 60 characters."""
+    text = json.dumps(data, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _moment(data: Any) -> Moment | None:

@@ -202,7 +202,7 @@ def test_rows_of_a_history_that_was_dropped_are_deleted():
         (["--keep", "1", "--before", "2026-01-01"], "not allowed with argument"),
         (["--keep", "0"], "--keep must be at least 1 (got 0)"),
         (["--before", "yesterday"], "--before must be a date or time such as"),
-        (["--keep", "1", "--tag", "("], "--tag must be a regular expression (got (:"),
+        (["--keep", "1", "--tag", "("], "--tag must be a regular expression of RE2 (got (;"),
     ],
 )
 def test_wrong_options(arguments, message):

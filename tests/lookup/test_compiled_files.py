@@ -21,6 +21,13 @@ def flip(path):
     path.write_bytes(text)
 
 
+def open_bracket(path):
+    """Damage the space at the end of a numpy header, which is a Python literal."""
+    content = bytearray(path.read_bytes())
+    content[min(100, len(content) // 2)] = ord("(")
+    path.write_bytes(content)
+
+
 def swap(path):
     """The file of another compiled tag of the same size instead."""
     other = path.with_suffix(".other")
@@ -34,6 +41,7 @@ DAMAGES = {
     "empty": lambda path: os.truncate(path, 0),
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
     "flipped": flip,
+    "open bracket": open_bracket,
     "swapped": swap,
     "deleted": lambda path: path.unlink(),
 }

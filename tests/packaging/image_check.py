@@ -80,7 +80,10 @@ def test_without_a_database_a_line_says_so(engine):
     command = ["podman", "run", "--rm", "--network=none", "--read-only", key, "localhost/cdb"]
     refused = engine.run(*command, "python3", "manage.py", "migrate", check=False)
     assert refused.returncode == 1
-    assert refused.stderr.strip().splitlines()[-1] == "cdb: there is no embedded PostgreSQL here; set DATABASE_URL"
+    assert (
+        refused.stderr.strip().splitlines()[-1]
+        == "cdb: the package with the embedded PostgreSQL is not installed; set DATABASE_URL"
+    )
 
 
 def test_a_lookup_is_answered(client):

@@ -43,7 +43,9 @@ def test_two_processes_create_one_directory_at_the_same_time(tmp_path, monkeypat
 def test_a_directory_of_another_account_is_refused(tmp_path):
     path = tmp_path / "one"
     directories.make_private(path, OTHER)
-    with pytest.raises(ConfigurationError, match=f"{path} must be a directory of uid 0 with mode 0700; remove it"):
+    with pytest.raises(
+        ConfigurationError, match=f"{path} must be a directory of uid 0 with mode 0700 \\(got uid .*\\); remove it"
+    ):
         directories.make_private(path, None)
 
 

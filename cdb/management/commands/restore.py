@@ -23,8 +23,8 @@ from cdb_rest.services.restorations import find_frozen_names, record_restoration
 class Command(BaseCommand):
     help = (
         "Restore the embedded PostgreSQL from a directory of `manage.py backup`, to the last archived state or to the state at "
-        "a given time. The service must be stopped. The present data are kept under another name. The restoration is "
-        "recorded, so that no revision of a global tag is used twice."
+        "a given time. The service must be stopped. The present data are kept in a directory replaced-TIME beside the restored "
+        "ones. The restoration is recorded, so that no revision of a global tag is used twice."
     )
     requires_system_checks = []
 

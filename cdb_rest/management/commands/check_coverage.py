@@ -33,12 +33,12 @@ class Command(BaseCommand):
             "--since",
             default="0,0",
             metavar="MAJOR,MINOR",
-            help="the first moment of the window (default: 0,0)",
+            help="the first moment of the window (default: 0,0, so that the time before the first IOV counts as a gap)",
         )
         parser.add_argument(
             "--until",
             metavar="MAJOR,MINOR",
-            help="the end of the window: inclusive if the ends of IOVs are (default: the end of time)",
+            help="the end of the window: exclusive in IOV mode continuous, inclusive in discrete (default: none)",
         )
         parser.add_argument(
             "--require",
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             end = END_OF_TIME if until is None else parse_moment_text("--until", until)
             window = Interval.from_wire(start, end, Mode(settings.CDB_IOV_MODE))
             if window.is_empty:
-                raise CommandError(f"The window from {start} to {end} is empty.")
+                raise CommandError(f"--until must be after --since (got --since {start} and --until {end})")
             past = None if rev is None else AsOf(revision=rev)
             selection = Selection([(tag, past), *((one, None) for one in base or ())], None, window, required)
             with snapshot():
@@ -92,7 +92,7 @@ class Command(BaseCommand):
         self.stdout.write(table(("payload type", "covered", "gap from", "up to"), _lines(gaps)))
         missing = sum(not one.has_list for one in gaps)
         raise CommandError(
-            f"payload types with gaps: {len(gaps):,} of {len(rows):,}, of them without a payload list: {missing:,} ({took})"
+            f"{len(gaps):,} of {len(rows):,} payload types have gaps, {missing:,} of them without a payload list ({took})"
         )
 
     def _progress(self, done: int | None, count: int) -> None:
@@ -105,7 +105,8 @@ def _lines(gaps: list[TypeCoverage]) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = []
     mode = Mode(settings.CDB_IOV_MODE)
     for one in gaps:
-        share = f"{one.covered:.4%}" if one.has_list else "no payload list"
+        # Not 100 %, because there is a gap.
+        share = f"{min(one.covered, 0.999999):.4%}" if one.has_list else "no payload list"
         for gap in one.gaps[:GAPS_PRINTED]:
             since, until = gap.on_wire(mode)
             lines.append((one.payload_type, share, str(since), "open" if until == END_OF_TIME else str(until)))

@@ -40,9 +40,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--repair",
             action="store_true",
-            help="repair faults without changing the present: correct memberships and the change log; let rows of other "
-            "programs begin now; drop the history of revisions that need a faulty past, so that they get 410; tags get a new "
-            "revision, frozen ones do not, and their faults remain; writes wait meanwhile",
+            help="repair faults without changing the present: correct memberships and the change log; record "
+            "rows that other programs wrote as added now; drop the history of revisions that need a faulty past, so that they "
+            "get 410; tags get a new revision, frozen ones do not, and their faults remain; writes wait meanwhile",
         )
 
     def handle(self, *, tag: str | None, repair: bool, **options: Any) -> None:

@@ -64,7 +64,7 @@ class Command(BaseCommand):
             least=0,
             most=OPEN,
             metavar=("MAJOR", "MINOR"),
-            help="this moment",
+            help="the moment of the lookup, instead of --pattern",
         )
         parser.add_argument(
             "--seed",

@@ -43,7 +43,7 @@ class Command(BaseCommand):
             "--before",
             action=Time,
             metavar="DATE",
-            help="drop what only times before DATE need; the state at DATE stays; a date or time such as 2026-11-24 or "
+            help="drop the history before DATE; the state at DATE stays; a date or time such as 2026-11-24 or "
             "2026-11-24T12:00:00Z, in UTC without a time zone",
         )
         which.add_argument(
