@@ -1,10 +1,14 @@
-"""The rules that decide from the signals of a step of load which resource is exhausted."""
+"""The signals of a step of load inside its window, and the rules that decide from them which resource is exhausted."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from loadtests.campaigns.watched import Watched
+import numpy
+import psutil
+
+from loadtests.recording.rows import Sample
 from loadtests.reporting.figures import ratio
+from loadtests.reporting.result import Signals
 
 # The share of a core, of all cores or of the time that counts as exhausted.
 BUSY = 0.9
@@ -17,8 +21,84 @@ AT_LIMIT = 0.95
 QUEUE_MS = 20.0
 MEMORY_FULL = 0.95
 GROWN = 1.5
+# A program has grown if its memory, in bytes, or its number of open files is larger by so much.
+LEAST_GROWN = {"memory": 200e6, "files": 200.0}
 
 GENERATOR, NOTHING = "the generator, not the service", "nothing that was watched"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The input of the rules: signals and the generator's samples from `begin` to `end`, and the size of this machine.
+
+    `begin` and `end` are seconds since the epoch; `memory` is in bytes.
+    """
+
+    signals: Signals
+    samples: Sequence[Sample]
+    begin: float
+    end: float
+    cores: int = field(default_factory=lambda: psutil.cpu_count() or 1)
+    memory: float = field(default_factory=lambda: psutil.virtual_memory().total)
+
+    @property
+    def rows(self) -> list[dict[str, float]]:
+        """The signals inside the window."""
+        return [row for row in self.signals.rows if self.begin <= row["time"] <= self.end]
+
+    def values(self, column: str) -> list[float]:
+        """The values of a column inside the window."""
+        return [row[column] for row in self.rows if column in row]
+
+    def mean(self, *columns: str) -> float | None:
+        """The sum of the means of columns inside the window; None if none of them has values."""
+        means = [float(numpy.mean(values)) for values in map(self.values, columns) if values]
+        return sum(means) if means else None
+
+    def sum(self, prefix: str) -> float | None:
+        """The sum of the means of all columns with a prefix; None without any."""
+        return self.mean(*(prefix + name for name in self.names(prefix)))
+
+    def waits(self) -> dict[str, float]:
+        """The mean number of PostgreSQL's active sessions by what they wait for."""
+        return {name: self.mean(f"waits.{name}") or 0.0 for name in self.names("waits.")}
+
+    def names(self, prefix: str) -> list[str]:
+        """The names of the columns with a prefix, without the prefix."""
+        return sorted({name.removeprefix(prefix) for row in self.rows for name in row if name.startswith(prefix)})
+
+    def cpu(self, program: str) -> float | None:
+        """The mean CPU of a program in cores; None if it is unknown."""
+        return self.mean(f"cpu.{program}.user", f"cpu.{program}.system")
+
+    def programs(self) -> dict[str, float]:
+        """The mean CPU by program in cores, in descending order, without idle programs."""
+        names = {name.rpartition(".")[0] for name in self.names("cpu.") if name.endswith((".user", ".system"))}
+        used = {name: self.cpu(name) or 0.0 for name in names}
+        return {name: cores for name, cores in sorted(used.items(), key=lambda item: -item[1]) if cores >= 0.005}
+
+    def generator(self) -> float | None:
+        """An estimate of the CPU of the busiest generator process in cores; None without samples.
+
+        It is the upper quartile over all seconds of all processes, because samples do not name their process.
+        """
+        cores = [sample.cpu for sample in self.samples if self.begin <= sample.time <= self.end]
+        return float(numpy.percentile(cores, 75)) if cores else None
+
+    def growth(self, kind: str) -> tuple[float | None, str]:
+        """How much the program of the service that grew most did so, and its name; None with fewer than six values.
+
+        It is the mean of the last third of the window ÷ that of the first third.
+        """
+        grown: dict[str, float] = {}
+        for name in self.names(f"{kind}."):
+            values = self.values(f"{kind}.{name}")
+            third = len(values) // 3
+            if third >= 2 and name not in ("machine", "generator", "harness"):
+                first, last = float(numpy.mean(values[:third])), float(numpy.mean(values[-third:]))
+                grown[name] = last / first if first and last - first >= LEAST_GROWN[kind] else 1.0
+        most = max(grown, key=grown.__getitem__, default="")
+        return grown.get(most), most
 
 
 @dataclass(frozen=True)
@@ -53,116 +133,62 @@ class Verdict:
     evidence: tuple[Evidence, ...]
 
 
-def _generator(watched: Watched) -> Evidence:
+def evaluate(watched: Watched) -> Iterator[Evidence]:
+    """The evaluation of all rules.
+
+    Causes come before consequences: if processors are exhausted, threads and connections are all in use as well.
+    """
     remark = "it would handle responses late: use --processes, or other machines"
-    return Evidence(GENERATOR, watched.generator(), BUSY, "of one core", remark, void=True)
+    yield Evidence(GENERATOR, watched.generator(), BUSY, "of one core", remark, void=True)
 
+    # The bound is low, because means do not show whether these programs used a processor when it was needed.
+    used = ratio(watched.cpu("other"), watched.cores)
+    remark = "programs that are not part of the test: measure again without them"
+    yield Evidence("other programs on this machine", used, OTHER_PROGRAMS, "of all cores", remark, void=True)
 
-def _other_programs(watched: Watched) -> Evidence:
-    """The bound is low, because means do not show whether these programs used a processor when it was needed."""
-    used, remark = (
-        ratio(watched.cpu("other"), watched.cores),
-        "programs that are not part of the test: measure again without them",
-    )
-    return Evidence("other programs on this machine", used, OTHER_PROGRAMS, "of all cores", remark, void=True)
-
-
-def _processors(watched: Watched) -> Evidence:
     programs = watched.programs()
-    most = next(iter(programs), "")
-    remark = f"cores: {', '.join(f'{name} {used:.2f}' for name, used in programs.items())}"
+    most = f", most of it {next(iter(programs))}" if programs else ""
+    remark = f"cores: {', '.join(f'{name} {cores:.2f}' for name, cores in programs.items())}"
     used = ratio(watched.mean("cpu.machine"), watched.cores)
-    return Evidence(f"the machine's processors{most and f', most of it {most}'}", used, BUSY, "of all cores", remark)
+    yield Evidence(f"the machine's processors{most}", used, BUSY, "of all cores", remark)
 
-
-def _locks(watched: Watched) -> Evidence:
-    """Locks matter if at least one session waits for another on average."""
-    waits = {
-        name: count for name, count in watched.waits().items() if name.startswith(("Lock:", "LWLock:", "BufferPin:"))
-    }
-    waiting, most = sum(waits.values()), max(waits, key=waits.__getitem__, default="")
+    # Locks matter if at least one session waits for another on average.
+    waits = watched.waits()
+    locks = {name: count for name, count in waits.items() if name.startswith(("Lock:", "LWLock:", "BufferPin:"))}
+    waiting, most = sum(locks.values()), max(locks, key=locks.__getitem__, default="")
     share = ratio(waiting, watched.mean("connections.active"))
-    return Evidence("locks in PostgreSQL", share, WAITING, "of its sessions at work", most, applies=waiting >= 1)
+    yield Evidence("locks in PostgreSQL", share, WAITING, "of its sessions at work", most, applies=waiting >= 1)
 
+    yield Evidence("the one core of PgBouncer", watched.cpu("pgbouncer"), BUSY, "of one core")
 
-def _pooler(watched: Watched) -> Evidence:
-    return Evidence("the one core of PgBouncer", watched.cpu("pgbouncer"), BUSY, "of one core")
-
-
-def _gunicorn(watched: Watched) -> Evidence:
     # The master of gunicorn does not serve requests.
-    workers = (watched.mean("processes.gunicorn-lookups") or 1) - 1
-    used, remark = ratio(watched.cpu("gunicorn-lookups"), workers), "a Python process uses one core: raise CDB_WORKERS"
-    return Evidence("gunicorn's processes", used, BUSY, "of one core each", remark)
+    used = ratio(watched.cpu("gunicorn-lookups"), (watched.mean("processes.gunicorn-lookups") or 1) - 1)
+    remark = "a Python process uses one core: raise CDB_WORKERS"
+    yield Evidence("gunicorn's processes", used, BUSY, "of one core each", remark)
 
+    reads = sum(count for name, count in waits.items() if name.startswith("IO:"))
+    yield Evidence("the disk", watched.mean("disk.busy"), BUSY, "of the time", f"{reads:.1f} sessions wait for it")
 
-def _disk(watched: Watched) -> Evidence:
-    reads = sum(count for name, count in watched.waits().items() if name.startswith("IO:"))
-    return Evidence("the disk", watched.mean("disk.busy"), BUSY, "of the time", f"{reads:.1f} sessions wait for it")
+    # Clients wait only while all connections of their pool are in use.
+    active, size = watched.mean("pgbouncer.servers.active") or 0.0, watched.sum("pool_size.") or 0.0
+    remark = f"{active:.0f} of {size:.0f} connections in use"
+    queued = watched.mean("pgbouncer.clients.waiting")
+    yield Evidence("PgBouncer's pool of connections", queued, 1.0, "clients wait for one", remark)
 
-
-def _pool(watched: Watched) -> Evidence:
-    """Clients wait only while all connections of their pool are in use."""
-    used, size = watched.mean("pgbouncer.servers.active") or 0.0, watched.sum("pool_size.") or 0.0
-    waiting, remark = watched.mean("pgbouncer.clients.waiting"), f"{used:.0f} of {size:.0f} connections in use"
-    return Evidence("PgBouncer's pool of connections", waiting, 1.0, "clients wait for one", remark)
-
-
-def _connections(watched: Watched) -> Evidence:
     used = ratio(watched.sum("connections."), watched.mean("connection_limit"))
-    return Evidence("PostgreSQL's connections", used, AT_LIMIT, "of max_connections")
+    yield Evidence("PostgreSQL's connections", used, AT_LIMIT, "of max_connections")
 
-
-def _threads(watched: Watched) -> Evidence:
-    """Threads matter if requests wait for one or are refused."""
+    # Threads matter if requests wait for one or are refused.
     used = ratio(watched.mean("in_progress.lookups"), watched.mean("thread_limit.lookups"))
     queued, refused = watched.mean("queue_ms.lookups") or 0.0, watched.mean("refusals.lookups") or 0.0
-    remark, applies = (
-        f"requests waited {queued:.0f} ms for one, {refused:.1f}/s were refused",
-        queued >= QUEUE_MS or refused > 0,
-    )
-    return Evidence("gunicorn's threads", used, AT_LIMIT, "of CDB_THREADS", remark, applies=applies)
+    remark, applies = f"requests waited {queued:.0f} ms for one, {refused:.1f}/s were refused", queued >= QUEUE_MS
+    yield Evidence("gunicorn's threads", used, AT_LIMIT, "of CDB_THREADS", remark, applies=applies or refused > 0)
 
+    yield Evidence("memory", ratio(watched.mean("memory.machine"), watched.memory), MEMORY_FULL, "of the machine's")
 
-def _memory(watched: Watched) -> Evidence:
-    used = ratio(watched.mean("memory.machine"), watched.memory)
-    return Evidence("memory", used, MEMORY_FULL, "of the machine's")
-
-
-def _growing_memory(watched: Watched) -> Evidence:
-    return Evidence("memory that grows", *_growth(watched, "memory"))
-
-
-def _growing_files(watched: Watched) -> Evidence:
-    return Evidence("descriptors that grow", *_growth(watched, "files"))
-
-
-def _growth(watched: Watched, kind: str) -> tuple[float | None, float, str, str]:
-    grown, program = watched.growth(kind)
-    return grown, GROWN, "times as much as before", program
-
-
-# Causes come before consequences: if processors are exhausted, threads and connections are all in use as well.
-RULES: tuple[Callable[[Watched], Evidence], ...] = (
-    _generator,
-    _other_programs,
-    _processors,
-    _locks,
-    _pooler,
-    _gunicorn,
-    _disk,
-    _pool,
-    _connections,
-    _threads,
-    _memory,
-    _growing_memory,
-    _growing_files,
-)
-
-
-def evaluate(watched: Watched) -> tuple[Evidence, ...]:
-    """The evaluation of all rules, in their order."""
-    return tuple(rule(watched) for rule in RULES)
+    for resource, kind in (("memory that grows", "memory"), ("descriptors that grow", "files")):
+        grown, program = watched.growth(kind)
+        yield Evidence(resource, grown, GROWN, "times as much as before", program)
 
 
 def decide(watched: Watched, *, only_late: bool = False) -> Verdict:
@@ -171,7 +197,7 @@ def decide(watched: Watched, *, only_late: bool = False) -> Verdict:
     `only_late` means that the rate was not sustained only because the generator was late; without an exhausted
     resource the verdict is then void.
     """
-    evidence = evaluate(watched)
+    evidence = tuple(evaluate(watched))
     for one in evidence:
         if one.is_exhausted:
             return Verdict(one.resource, one.remark, one.void, evidence)

@@ -13,11 +13,11 @@ from typing import Any
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_MILLISECONDS, IN_SECONDS, Number
 from loadtests.campaigns import options
 from loadtests.campaigns.locusts import Load
+from loadtests.campaigns.resources import Watched
 from loadtests.campaigns.saturation_findings import Outcome, Tried, findings_of
 from loadtests.campaigns.search import Plan, search
 from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import judge
-from loadtests.campaigns.watched import Watched
 from loadtests.reporting.figures import number
 from loadtests.reporting.result import Findings
 

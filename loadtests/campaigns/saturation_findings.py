@@ -7,10 +7,9 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from loadtests.campaigns import sustained
-from loadtests.campaigns.resources import NOTHING, Verdict, decide, evaluate
+from loadtests.campaigns.resources import NOTHING, Verdict, Watched, decide, evaluate
 from loadtests.campaigns.search import Found, Plan
 from loadtests.campaigns.sustained import Step
-from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import WRONG
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, number

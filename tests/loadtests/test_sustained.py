@@ -6,13 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtests.campaigns.resources import NOTHING, decide
+from loadtests.campaigns.resources import NOTHING, Watched, decide
 from loadtests.campaigns.saturation import Searches
 from loadtests.campaigns.saturation_findings import UNSEEN, Outcome
 from loadtests.campaigns.search import Found, Plan, search
 from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import judge
-from loadtests.campaigns.watched import Watched
 from loadtests.recording.outcome import NOT_SENT, OVERLOADED, WRONG
 from loadtests.recording.rows import Sample
 from loadtests.reporting.result import Signals
