@@ -10,16 +10,13 @@ from pathlib import Path
 from cdb import env
 from cdb_rest.management.quantities import IN_SECONDS, Number
 from loadtests import usage
-from loadtests.chaos.faults import FAULTS as PLAIN_FAULTS
-from loadtests.chaos.faults import REPLICA_FAULTS
-from loadtests.chaos.hostile_faults import HOSTILE_FAULTS
+from loadtests.chaos import faults, hostile_faults  # noqa: F401 -- they define the faults
 from loadtests.chaos.play import play, prepare
 from loadtests.chaos.report import EXPLANATION, FREEZE_SECONDS, Played, text_of, write
-from loadtests.chaos.stage import Fault
+from loadtests.chaos.stage import FAULTS, Fault
 from loadtests.service import INTERRUPTED, ServiceError, Settings, kill, prepare_process, running
 from loadtests.standby import Standby
 
-FAULTS = PLAIN_FAULTS + HOSTILE_FAULTS + REPLICA_FAULTS
 # An empty value is the default of the service; the harness has others.
 AS_IN_PRODUCTION = {"CDB_STRATEGIES": "", "CDB_LOOKUP_TIMEOUT_SECONDS": ""}
 QUICK_SECONDS = 8.0
@@ -54,10 +51,10 @@ def main(arguments: Sequence[str]) -> int:
     return 0 if all(one.row.is_good for one in played) else 1
 
 
-def _play_all(faults: list[Fault], data: Path, port: int | None, seconds: float, played: list[Played]) -> None:
+def _play_all(group: list[Fault], data: Path, port: int | None, seconds: float, played: list[Played]) -> None:
     """Inject faults into one service, with a replica if the faults need it, and append the results to `played`."""
     data.chmod(0o711)
-    standby = Standby(data, data / "standby") if faults[0].with_replica else None
+    standby = Standby(data, data / "standby") if group[0].with_replica else None
     settings = AS_IN_PRODUCTION | ({"DATABASE_REPLICA_URLS": standby.url} if standby else {})
     try:
         with (
@@ -67,7 +64,7 @@ def _play_all(faults: list[Fault], data: Path, port: int | None, seconds: float,
             frozen = prepare(service)
             if standby:
                 standby.wait_until_caught_up()
-            for number, fault in enumerate(faults):
+            for number, fault in enumerate(group):
                 print(f"{fault.name}: {fault.what}", flush=True)
                 played.append(play(fault, service, frozen, number, seconds, standby))
                 print(played[-1], flush=True)

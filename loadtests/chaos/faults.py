@@ -1,7 +1,4 @@
-"""The faults. Each is a function that injects and removes the fault, and returns when the failed component was back.
-
-The time of recovery is measured from that moment, by `time.monotonic`.
-"""
+"""The faults. Each function injects and removes one, and returns when the failed component was back (`Fault`)."""
 
 import contextlib
 import os
@@ -10,15 +7,16 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import psutil
 
 from loadtests import wrk
 from loadtests.chaos.clients import ClientProcesses, Loop, leave, read_nested
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG
-from loadtests.chaos.stage import Fault, SkippedError, Stage
+from loadtests.chaos.stage import SkippedError, Stage, fault
 from loadtests.service import ServiceError, frozen, kill
+from loadtests.standby import Standby
 
 KILLS = 3
 FLOOD_CONNECTIONS = 4000
@@ -27,29 +25,37 @@ LEAVERS = 20
 # How long a stopped replica is down.
 DOWN_SECONDS = 3
 LATER = ("--settings", "loadtests.chaos.later.settings")
+POSTGRESQLS_RETURN = "PostgreSQL executes a statement on a new connection"
+PRIMARYS_RETURN = "the primary executes a statement on a new connection"
+POOLERS_RETURN = "it executes a statement"
 
 
-def nothing(stage: Stage) -> float:
+@fault("none", "no fault", "the end")
+@fault("replica", "no fault, reading from a streaming replica", "the end", with_replica=True)
+def nothing(stage: Stage) -> None:
     """Inject no fault, for comparison."""
     time.sleep(stage.seconds)
-    return time.monotonic()
 
 
-def restart_postgresql(stage: Stage) -> float:
-    """Shut PostgreSQL down (fast); the service starts it again."""
+@fault("postgresql-restart", "PostgreSQL shut down (fast) and started again", POSTGRESQLS_RETURN)
+def restart_postgresql(stage: Stage) -> None:
+    """Shut PostgreSQL down; the service starts it again."""
     first = stage.databases()[0]
     first.send_signal(signal.SIGINT)
     psutil.wait_procs([first], timeout=30)
-    return _database_is_back(stage)
+    _wait_for_database(stage)
 
 
-def kill_postgresql(stage: Stage) -> float:
-    """Kill all processes of PostgreSQL at once, as a power failure does; it recovers from its WAL."""
+@fault("postgresql-kill", "all processes of PostgreSQL killed (SIGKILL)", POSTGRESQLS_RETURN)
+@fault("primary-kill", "the primary killed (SIGKILL), the replica not", PRIMARYS_RETURN, with_replica=True)
+def kill_postgresql(stage: Stage) -> None:
+    """Kill PostgreSQL as a power failure does; it recovers from its WAL."""
     kill(stage.databases())
-    return _database_is_back(stage)
+    _wait_for_database(stage)
 
 
-def kill_backend(stage: Stage) -> float:
+@fault("backend-kill", "one PostgreSQL backend killed (SIGKILL)", POSTGRESQLS_RETURN)
+def kill_backend(stage: Stage) -> None:
     """Kill one backend: PostgreSQL ends all other backends and recovers by itself."""
     backends = []
     for process in stage.databases():
@@ -59,38 +65,32 @@ def kill_backend(stage: Stage) -> float:
         raise ServiceError("PostgreSQL has no backend")
     backends[0].kill()
     time.sleep(0.1)
-    return _database_is_back(stage)
+    _wait_for_database(stage)
 
 
-def _database_is_back(stage: Stage) -> float:
+def _wait_for_database(stage: Stage) -> None:
     stage.wait_until(stage.database.responds, "PostgreSQL did not respond")
-    return time.monotonic()
 
 
-def freeze_postgresql(stage: Stage) -> float:
+@fault("postgresql-freeze", "PostgreSQL frozen, as if unreachable", "it continues")
+@fault("primary-freeze", "the primary frozen, the replica not", "the primary continues", with_replica=True)
+def freeze_postgresql(stage: Stage) -> None:
     """Freeze PostgreSQL: the kernel accepts connections, but nothing responds, as with a broken network."""
     with frozen(stage.databases()):
-        return nothing(stage)
+        time.sleep(stage.seconds)
 
 
-def restart_pgbouncer(stage: Stage) -> float:
-    """Terminate PgBouncer (SIGTERM); the service starts it again."""
-    return _end_pooler(stage, signal.SIGTERM)
-
-
-def kill_pgbouncer(stage: Stage) -> float:
-    """Kill PgBouncer; the service starts it again."""
-    return _end_pooler(stage, signal.SIGKILL)
-
-
-def _end_pooler(stage: Stage, number: signal.Signals) -> float:
+@fault("pgbouncer-kill", "PgBouncer killed (SIGKILL)", POOLERS_RETURN, number=signal.SIGKILL)
+@fault("pgbouncer-restart", "PgBouncer terminated and started again", POOLERS_RETURN, number=signal.SIGTERM)
+def end_pooler(stage: Stage, number: signal.Signals) -> None:
+    """Send a signal to PgBouncer; the service starts it again."""
     [pooler] = stage.service.program("pgbouncer")
     pooler.send_signal(number)
     psutil.wait_procs([pooler], timeout=30)
     stage.wait_until(stage.pooled_database.responds, "PgBouncer did not respond")
-    return time.monotonic()
 
 
+@fault("worker-kill", f"a worker of each gunicorn killed (SIGKILL), {KILLS} times", "the last kill")
 def kill_workers(stage: Stage) -> float:
     """Kill one worker of each gunicorn instance, several times; its master starts another."""
     for number in range(KILLS):
@@ -100,7 +100,8 @@ def kill_workers(stage: Stage) -> float:
     return time.monotonic()
 
 
-def kill_masters(stage: Stage) -> float:
+@fault("master-kill", "both gunicorn masters killed (SIGKILL)", "both have workers again")
+def kill_masters(stage: Stage) -> None:
     """Kill the master of each gunicorn instance; the service starts both again."""
     old = stage.service.program("gunicorn")
     for master in old:
@@ -113,31 +114,31 @@ def kill_masters(stage: Stage) -> float:
         return False
 
     stage.wait_until(have_workers, "gunicorn was not started again")
-    return time.monotonic()
 
 
-def reload_nginx(stage: Stage) -> float:
+@fault("nginx-reload", f"nginx reloaded {KILLS} times", "the last signal")
+def reload_nginx(stage: Stage) -> None:
     """Reload nginx several times: new worker processes replace the old ones."""
     for number in range(KILLS):
         time.sleep(1 if number else 0)
         [master] = stage.service.program("nginx")
         master.send_signal(signal.SIGHUP)
-    return time.monotonic()
 
 
+@fault("deploy", "SIGHUP: rolling restart of the whole service", "the signal")
 def deploy(stage: Stage) -> float:
     """Send SIGHUP to the service, which replaces all its processes, one program after the other."""
     begin, before = time.monotonic(), len(stage.service.lines)
     stage.service.process.send_signal(signal.SIGHUP)
-
-    def is_reloaded() -> bool:
-        return any(line.startswith("Reloaded:") for line in stage.service.lines[before:])
-
-    stage.wait_until(is_reloaded, "the service did not reload")
+    stage.wait_until(
+        lambda: any(line.startswith("Reloaded:") for line in stage.service.lines[before:]),
+        "the service did not reload",
+    )
     return begin
 
 
-def fill_disk(stage: Stage) -> float:
+@fault("disk-full", "no space in the directory of the cache", "there is space")
+def fill_disk(stage: Stage) -> None:
     """Mount a full file system over the directory of nginx's cache."""
     cache = stage.data / "serve" / "cache"
     if os.geteuid() != 0:
@@ -157,11 +158,11 @@ def fill_disk(stage: Stage) -> float:
         time.sleep(stage.seconds)
     finally:
         subprocess.run(["umount", "--lazy", cache], check=True)
-    return time.monotonic()
 
 
+@fault("overload", "several times more lookups than the service can handle", "the last lookup")
 def overload(stage: Stage) -> float:
-    """Send several times more lookups than the service can handle, all different, from thousands of connections."""
+    """Send lookups, all different, from thousands of connections."""
     if shutil.which("wrk") is None:
         raise SkippedError("wrk is not installed")
     url, seconds = stage.service.lookup_url(stage.scene.written.name), round(stage.seconds)
@@ -175,23 +176,27 @@ def overload(stage: Stage) -> float:
     return returned
 
 
-def storm(stage: Stage) -> float:
-    """Start many clients that read a whole tag at the same time."""
-    return _crowd(stage, [(read_nested, number, 0.0) for number in range(STORM_CLIENTS)])
+STORM = f"{STORM_CLIENTS} clients that read a whole tag at the same time"
+LEAVING = f"{LEAVERS} clients that disconnect half-way"
 
 
-def leave_early(stage: Stage) -> float:
-    """Start clients that disconnect in the middle of a request or of a response."""
-    return _crowd(stage, [(leave, number, 0.02) for number in range(LEAVERS)])
+@fault("leavers", LEAVING, "the last request", loop=leave, number=LEAVERS)
+@fault("storm", STORM, "the last request", loop=read_nested, number=STORM_CLIENTS, pause=0.0)
+def crowd(
+    stage: Stage, *, loop: Loop, number: int, pause: float = 0.02, during: Callable[[Stage], float] | None = None
+) -> float | None:
+    """Start more clients, which run a loop; the fault `during`, if given, is injected again and again meanwhile."""
+    clients = ClientProcesses(stage.scene, [[(loop, place, pause) for place in range(number)]])
+    returned, deadline = None, time.monotonic() + stage.seconds
+    while during and time.monotonic() < deadline - 2:
+        time.sleep(1)
+        returned = during(stage)
+    time.sleep(max(0.0, deadline - time.monotonic()))
+    stage.log.join(clients.finish())
+    return returned
 
 
-def _crowd(stage: Stage, clients: Sequence[tuple[Loop, int, float]]) -> float:
-    processes = ClientProcesses(stage.scene, [clients])
-    time.sleep(stage.seconds)
-    stage.log.join(processes.finish())
-    return time.monotonic()
-
-
+@fault("migration", "a migration that waits for a long read transaction", "the transaction ends")
 def migrate(stage: Stage) -> float:
     """Run a migration that changes the table of tags, while a transaction that has read the table stays open."""
     with stage.database.connect(autocommit=False) as reader:
@@ -210,63 +215,22 @@ def migrate(stage: Stage) -> float:
     return returned
 
 
-def kill_replica(stage: Stage) -> float:
-    """Kill all processes of the replica at once; it is started again and catches up."""
-    stage.standby.kill()
-    return _start_replica(stage)
-
-
-def stop_replica(stage: Stage) -> float:
-    """Shut the replica down and start it again."""
-    stage.standby.stop()
-    return _start_replica(stage)
-
-
-def _start_replica(stage: Stage) -> float:
+@fault("replica-restart", "the replica shut down and started again", "its start", with_replica=True, end=Standby.stop)
+@fault(
+    "replica-kill", "the replica killed (SIGKILL) and started again", "its start", with_replica=True, end=Standby.kill
+)
+def restart_replica(stage: Stage, end: Callable[[Standby], None]) -> None:
+    """End the replica, and start it again after some seconds; it catches up."""
+    end(stage.standby)
     time.sleep(DOWN_SECONDS)
     stage.standby.start()
-    return time.monotonic()
 
 
-def freeze_replica(stage: Stage) -> float:
-    """Freeze the replica: the kernel accepts connections, but nothing responds."""
-    with stage.standby.frozen():
-        return nothing(stage)
-
-
-def pause_replay(stage: Stage) -> float:
-    """Pause replay on the replica, which still receives WAL, and then resume it."""
-    with stage.standby.replay_paused():
-        return nothing(stage)
-
-
-ITS_RETURN = "PostgreSQL executes a statement on a new connection"
-FAULTS = [
-    Fault("none", "no fault", "the end", nothing),
-    Fault("postgresql-restart", "PostgreSQL shut down (fast) and started again", ITS_RETURN, restart_postgresql),
-    Fault("postgresql-kill", "all processes of PostgreSQL killed (SIGKILL)", ITS_RETURN, kill_postgresql),
-    Fault("backend-kill", "one PostgreSQL backend killed (SIGKILL)", ITS_RETURN, kill_backend),
-    Fault("postgresql-freeze", "PostgreSQL frozen, as if unreachable", "it continues", freeze_postgresql),
-    Fault("pgbouncer-restart", "PgBouncer terminated and started again", "it executes a statement", restart_pgbouncer),
-    Fault("pgbouncer-kill", "PgBouncer killed (SIGKILL)", "it executes a statement", kill_pgbouncer),
-    Fault("worker-kill", f"a worker of each gunicorn killed (SIGKILL), {KILLS} times", "the last kill", kill_workers),
-    Fault("master-kill", "both gunicorn masters killed (SIGKILL)", "both have workers again", kill_masters),
-    Fault("nginx-reload", f"nginx reloaded {KILLS} times", "the last signal", reload_nginx),
-    Fault("deploy", "SIGHUP: rolling restart of the whole service", "the signal", deploy),
-    Fault("disk-full", "no space in the directory of the cache", "there is space", fill_disk),
-    Fault("overload", "several times more lookups than the service can handle", "the last lookup", overload),
-    Fault("storm", f"{STORM_CLIENTS} clients that read a whole tag at the same time", "the last request", storm),
-    Fault("leavers", f"{LEAVERS} clients that disconnect half-way", "the last request", leave_early),
-    Fault("migration", "a migration that waits for a long read transaction", "the transaction ends", migrate),
-]
-KILLED, FROZEN = "the primary killed (SIGKILL), the replica not", "the primary frozen, the replica not"
-PRIMARYS_RETURN = "the primary executes a statement on a new connection"
-REPLICA_FAULTS = [
-    Fault("replica", "no fault, reading from a streaming replica", "the end", nothing, True),
-    Fault("replica-kill", "the replica killed (SIGKILL) and started again", "its start", kill_replica, True),
-    Fault("replica-restart", "the replica shut down and started again", "its start", stop_replica, True),
-    Fault("replica-freeze", "the replica frozen, as if unreachable", "it continues", freeze_replica, True),
-    Fault("replica-lag", "replay paused on the replica", "replay resumes", pause_replay, True),
-    Fault("primary-freeze", FROZEN, "the primary continues", freeze_postgresql, True),
-    Fault("primary-kill", KILLED, PRIMARYS_RETURN, kill_postgresql, True),
-]
+@fault("replica-lag", "replay paused on the replica", "replay resumes", with_replica=True, block=Standby.replay_paused)
+@fault(
+    "replica-freeze", "the replica frozen, as if unreachable", "it continues", with_replica=True, block=Standby.frozen
+)
+def hinder_replica(stage: Stage, block: Callable[[Standby], contextlib.AbstractContextManager]) -> None:
+    """Freeze the replica, or pause replay while it still receives WAL."""
+    with block(stage.standby):
+        time.sleep(stage.seconds)

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from loadtests.chaos.clients import TIMEOUT_SECONDS, ClientProcesses, Loop, Scene
-from loadtests.chaos.faults import kill_workers
+from loadtests.chaos.clients import TIMEOUT_SECONDS, Scene
+from loadtests.chaos.faults import crowd, kill_workers
 from loadtests.chaos.log import ANSWERED, DROPPED, WRONG, Log
-from loadtests.chaos.stage import Fault, Stage
+from loadtests.chaos.stage import fault
 from loadtests.client import Client, DroppedError, lookup_path
 from loadtests.service import PREFIX
 
@@ -159,30 +159,13 @@ def _write(headers: str) -> bytes:
     return f"{head}{headers}\r\n".encode()
 
 
-def _attack(loop: Loop, during: Callable[[Stage], float] | None = None) -> Callable[[Stage], float]:
-    """A fault in which attackers run a loop for a while; the fault `during`, if given, is injected meanwhile."""
-
-    def cause(stage: Stage) -> float:
-        attackers = ClientProcesses(stage.scene, [[(loop, number, 0.02) for number in range(ATTACKERS)]])
-        returned = time.monotonic()
-        deadline = returned + stage.seconds
-        while during and time.monotonic() < deadline - 2:
-            time.sleep(1)
-            returned = during(stage)
-        time.sleep(max(0.0, deadline - time.monotonic()))
-        stage.log.join(attackers.finish())
-        return returned if during else time.monotonic()
-
-    return cause
-
-
 READS = f"conditional reads that once crashed nginx, while {ATTACKERS * OPEN_WRITES} writes stay incomplete"
 PAGES = "writes that browsers send for pages of another site"
 SLOW = f"{4 * ATTACKERS * SLOW_CONNECTIONS} connections that send or read slowly, or send nothing"
 OLD_HTTP = "large responses over HTTP/1.0, while workers are killed (SIGKILL)"
-HOSTILE_FAULTS = [
-    Fault("hostile-conditions", READS, "the last request", _attack(attack_by_conditions)),
-    Fault("hostile-pages", PAGES, "the last request", _attack(attack_by_pages)),
-    Fault("hostile-slow", SLOW, "the last connection", _attack(attack_by_slowness)),
-    Fault("hostile-http-1.0", OLD_HTTP, "the last kill", _attack(attack_by_old_http, kill_workers)),
-]
+fault("hostile-conditions", READS, "the last request", loop=attack_by_conditions, number=ATTACKERS)(crowd)
+fault("hostile-pages", PAGES, "the last request", loop=attack_by_pages, number=ATTACKERS)(crowd)
+fault("hostile-slow", SLOW, "the last connection", loop=attack_by_slowness, number=ATTACKERS)(crowd)
+fault("hostile-http-1.0", OLD_HTTP, "the last kill", loop=attack_by_old_http, during=kill_workers, number=ATTACKERS)(
+    crowd
+)

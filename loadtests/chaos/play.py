@@ -48,7 +48,7 @@ def play(
     time.sleep(BEFORE_SECONDS)
     began = returned = time.monotonic()
     try:
-        returned = fault.cause(Stage(service, scene, seconds, log, standby))
+        returned = fault.cause(Stage(service, scene, seconds, log, standby)) or time.monotonic()
         time.sleep(AFTER_SECONDS)
     except SkippedError as error:
         skipped = str(error)

@@ -5,7 +5,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -75,12 +77,27 @@ class Stage:
 class Fault:
     """A fault.
 
-    `what` describes it, `since` describes the moment from which recovery counts, `cause` injects and removes it
-    and returns that moment. With `with_replica` the service reads from a replica.
+    `what` describes it, `since` describes the moment from which recovery counts. `cause` injects and removes it, and
+    returns that moment (`time.monotonic`), or None if it is that of its return. With `with_replica` the service reads
+    from a replica.
     """
 
     name: str
     what: str
     since: str
-    cause: Callable[[Stage], float]
+    cause: Callable[[Stage], float | None]
     with_replica: bool = False
+
+
+# In the order of their definition.
+FAULTS: list[Fault] = []
+
+
+def fault(name: str, what: str, since: str, *, with_replica: bool = False, **options: Any) -> Callable[[Any], Any]:
+    """A decorator that adds a fault, whose cause is the function with these options. The lowest of several is the first."""
+
+    def add(cause: Callable[..., float | None]) -> Callable[..., float | None]:
+        FAULTS.append(Fault(name, what, since, partial(cause, **options), with_replica))
+        return cause
+
+    return add
