@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     finally:
         write(directory, played, seconds)
     print(f"\n{text_of(played, seconds)}\nWritten to {directory}")
-    return 0 if all(one.row.is_good for one in played) else 1
+    return 0 if all(one.is_good for one in played) else 1
 
 
 def _play_all(group: list[Fault], data: Path, port: int | None, seconds: float, played: list[Played]) -> None:

@@ -8,7 +8,7 @@ from loadtests.chaos import clients
 from loadtests.chaos.clients import PROCESSES, ClientProcesses, Scene
 from loadtests.chaos.log import Log
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.report import Played, Row, judge
+from loadtests.chaos.report import Played
 from loadtests.chaos.stage import Fault, SkippedError, Stage
 from loadtests.client import Client, DroppedError, Response
 from loadtests.service import Service, manage
@@ -53,13 +53,11 @@ def play(
     except SkippedError as error:
         skipped = str(error)
     log.join(processes.finish())
-    document = _request_until_ok(service, "GET", f"globalTag/{scene.written.name}").json
-    lost = scene.written.lost(document)
-    row = Row(fault.name, fault.what, fault.since, skipped=skipped)
-    if not skipped:
-        row = judge(row, log, returned=returned, lost=len(lost))
+    lost = scene.written.lost(_request_until_ok(service, "GET", f"globalTag/{scene.written.name}").json)
     reads = _replica_reads(service) - reads_before
-    return Played(row, log.records, began, returned, [*log.messages, *lost], reads)
+    if skipped:
+        return Played(fault, Log(), skipped=skipped)
+    return Played(fault, log, began, returned, lost, reads)
 
 
 def _replica_reads(service: Service) -> Counter[str]:

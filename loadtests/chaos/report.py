@@ -4,7 +4,9 @@ import json
 import math
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
+from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log
+from loadtests.chaos.stage import Fault
 from loadtests.reporting.plots import COLOURS, drawn
 from loadtests.reporting.report import markdown_table, write_csv
 from loadtests.reporting.result import Table
@@ -34,54 +37,50 @@ component to the begin of the last unsuccessful request.
 
 
 @dataclass(frozen=True)
-class Row:
-    """The outcome of the requests of one fault.
+class Played:
+    """The results of a fault.
 
-    `recovery` is the time in seconds from the return of the failed component to the begin of the last
-    unsuccessful request; 0 if there is none. `slowest` is the longest time in seconds until a complete response
-    of any status. `reconnected` counts idle connections that were closed before the next request, which HTTP
-    allows.
+    `log` has those of the clients. `began` and `returned` are when the fault began and when the failed component was
+    back, by `time.monotonic`. `lost` describes rows that are lost, `replica_reads` are the reads from replicas by
+    outcome. `skipped` is the reason why the fault could not be injected.
     """
 
-    fault: str
-    what: str
-    since: str
-    requests: int = 0
-    answered: int = 0
-    refused: int = 0
-    dropped: int = 0
-    wrong: int = 0
-    lost: int = 0
-    reconnected: int = 0
-    slowest: float = 0.0
-    recovery: float = 0.0
+    fault: Fault
+    log: Log
+    began: float = 0.0
+    returned: float = 0.0
+    lost: Sequence[str] = ()
+    replica_reads: Counter[str] = field(default_factory=Counter)
     skipped: str = ""
+
+    @cached_property
+    def cells(self) -> dict[str, Any]:
+        """The values of the columns, as `EXPLANATION` describes them, and of the fault; times in seconds.
+
+        `recovery` is 0 if no request was unsuccessful after the return.
+        """
+        log = self.log
+        counts = Counter(record.outcome for record in log.records) + log.counted
+        late = [record.begin - self.returned for record in log.records if record.outcome != ANSWERED]
+        whole = [record.end - record.begin for record in log.records if record.outcome != DROPPED]
+        return {
+            "fault": self.fault.name,
+            "what": self.fault.what,
+            "since": self.fault.since,
+            "requests": counts.total(),
+            **{outcome: counts[outcome] for outcome in (ANSWERED, REFUSED, DROPPED, WRONG)},
+            "lost": len(self.lost),
+            "reconnected": log.reconnected,
+            "slowest": round(max([log.slowest, *whole]), 2),
+            "recovery": round(max([0.0, *late]), 2),
+            "skipped": self.skipped,
+        }
 
     @property
     def is_good(self) -> bool:
         """Whether nothing was dropped, wrong or lost, and the service recovered in time."""
-        return not (self.dropped or self.wrong or self.lost) and self.recovery <= RECOVERY_SECONDS
-
-    def cells(self) -> dict[str, Any]:
-        """The values of the row by column."""
-        return {"504" if name == "refused" else name: value for name, value in asdict(self).items()}
-
-
-@dataclass(frozen=True)
-class Played:
-    """The results of a fault.
-
-    `row` is its row of the table, `records` are the requests. `began` and `returned` are when the fault began
-    and when the failed component was back, by `time.monotonic`. `messages` describe faulty responses,
-    `replica_reads` are the reads from replicas by outcome.
-    """
-
-    row: Row
-    records: list[Record] = field(default_factory=list)
-    began: float = 0.0
-    returned: float = 0.0
-    messages: list[str] = field(default_factory=list)
-    replica_reads: Counter[str] = field(default_factory=Counter)
+        cells = self.cells
+        return not (cells[DROPPED] or cells[WRONG] or cells["lost"]) and cells["recovery"] <= RECOVERY_SECONDS
 
     @property
     def replica_text(self) -> str:
@@ -90,37 +89,25 @@ class Played:
         return counts and f"reads from the replica: {counts}"
 
     def __str__(self) -> str:
-        cells = self.row.cells()
-        text = self.row.skipped or ", ".join(f"{name} {cells[name]}" for name in COLUMNS[1:])
-        details = [*filter(None, [self.replica_text]), *self.messages[:10]]
-        return "\n    ".join([f"  {text}", *details])
+        text = self.skipped or ", ".join(f"{name} {self.cells[name]}" for name in COLUMNS[1:])
+        messages = [*self.log.messages, *self.lost]
+        return "\n    ".join([f"  {text}", *filter(None, [self.replica_text]), *messages[:10]])
 
 
-def judge(row: Row, log: Log, *, returned: float, lost: int) -> Row:
-    """The row with the results of the clients; the failed component was back at `returned` (`time.monotonic`)."""
-    counts = Counter(record.outcome for record in log.records) + log.counted
-    late = [record.begin - returned for record in log.records if record.outcome != ANSWERED]
-    whole = [record.end - record.begin for record in log.records if record.outcome != DROPPED]
-    found = {"answered": ANSWERED, "refused": REFUSED, "dropped": DROPPED, "wrong": WRONG}
-    times = {"slowest": round(max([log.slowest, *whole]), 2), "recovery": round(max([0.0, *late]), 2)}
-    outcomes = {name: counts[outcome] for name, outcome in found.items()}
-    return replace(row, requests=counts.total(), lost=lost, reconnected=log.reconnected, **outcomes, **times)
-
-
-def table(rows: list[Row]) -> str:
-    """The rows as Markdown; times in seconds."""
+def table(played: Sequence[Played]) -> str:
+    """The results as Markdown; times in seconds."""
     titles = tuple(f"{name} (s)" if name in ("slowest", "recovery") else name for name in COLUMNS)
     lines = []
-    for row in rows:
-        cells = [row.cells()[name] for name in COLUMNS]
+    for one in played:
+        cells = [one.cells[name] for name in COLUMNS]
         shown = tuple(f"{value:,}" if isinstance(value, int) else str(value) for value in cells)
-        lines.append((row.fault, f"skipped: {row.skipped}") if row.skipped else shown)
+        lines.append((one.fault.name, f"skipped: {one.skipped}") if one.skipped else shown)
     return markdown_table(Table("", titles, lines))
 
 
 def text_of(played: list[Played], seconds: float) -> str:
     """The table, with a remark if the faults were shorter than the default."""
-    rows = table([one.row for one in played])
+    rows = table(played)
     if seconds >= FREEZE_SECONDS:
         return rows
     return (
@@ -134,11 +121,11 @@ def write(directory: Path, played: list[Played], seconds: float) -> None:
     """Write the report of the faults as CSV, JSON, Markdown and SVG; nothing without faults."""
     if not played:
         return
-    rows = [one.row.cells() for one in played]
+    rows = [one.cells for one in played]
     write_csv(directory / "chaos.csv", rows)
     (directory / "chaos.json").write_text(json.dumps(rows, indent=2) + "\n")
     since = "\n".join(
-        f"- {one.row.fault}: {one.row.what}; recovery counts from: {one.row.since}."
+        f"- {one.fault.name}: {one.fault.what}; recovery counts from: {one.fault.since}."
         + (f" {one.replica_text.capitalize()}." if one.replica_text else "")
         for one in played
     )
@@ -150,7 +137,7 @@ def write(directory: Path, played: list[Played], seconds: float) -> None:
 
 def _figure(played: list[Played]) -> Figure:
     """Successful and failed requests per second against time, with one panel for each fault."""
-    shown = [one for one in played if one.records]
+    shown = [one for one in played if one.log.records]
     rows = max(1, math.ceil(len(shown) / PANELS))
     figure, grid = pyplot.subplots(rows, PANELS, figsize=(12, 2.4 * rows), squeeze=False, layout="constrained")
     for one, axes in zip(shown, grid.flat, strict=False):
@@ -161,14 +148,15 @@ def _figure(played: list[Played]) -> Figure:
 
 
 def _panel(axes: Axes, one: Played) -> None:
-    first = min(record.begin for record in one.records)
-    seconds = range(int(max(record.end for record in one.records) - first) + 1)
+    records = one.log.records
+    first = min(record.begin for record in records)
+    seconds = range(int(max(record.end for record in records) - first) + 1)
     for label, colour, is_counted in (("200", COLOURS[0], True), ("504 and others", COLOURS[1], False)):
-        ended = Counter(int(record.end - first) for record in one.records if (record.outcome == ANSWERED) is is_counted)
+        ended = Counter(int(record.end - first) for record in records if (record.outcome == ANSWERED) is is_counted)
         counts = [ended[second] for second in seconds]
         axes.step(seconds, counts, where="post", label=label, color=colour, linewidth=1.2)
     axes.axvspan(one.began - first, max(one.returned, one.began + 0.1) - first, color="#000000", alpha=0.1, linewidth=0)
-    axes.set_title(one.row.fault, loc="left", fontsize=9, fontweight="bold")
+    axes.set_title(one.fault.name, loc="left", fontsize=9, fontweight="bold")
     axes.set_xlabel("s", fontsize=8)
     axes.set_ylabel("requests/s", fontsize=8)
     axes.set_ylim(bottom=0)

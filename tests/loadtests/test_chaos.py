@@ -18,10 +18,13 @@ from cdb.env import ROOT
 from loadtests.chaos.clients import Scene, read_kept_connection, read_new_connections, write
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.report import Row, judge, table
+from loadtests.chaos.report import Played, table
+from loadtests.chaos.stage import Fault
 from loadtests.client import Client, DroppedError, Response
 from tests.loadtests.small_service import DOCUMENT, SmallService
 from tests.programs import needs
+
+FAULT = Fault("a", "nothing", "the start", lambda _: None)
 
 
 def response(said, status=200, **headers):
@@ -29,7 +32,7 @@ def response(said, status=200, **headers):
 
 
 def play(fault, seconds=1.5):
-    """The row of the report after two readers and a writer sent requests to a service with a fault."""
+    """The results of two readers and a writer that sent requests to a service with a fault."""
     with SmallService(fault) as server:
         threading.Thread(target=server.serve_forever).start()
         written = WrittenTag("written", [-1], [-1])
@@ -48,9 +51,9 @@ def play(fault, seconds=1.5):
         {"payload_type": name, "payload_iov": [{"payload_url": f"{name}/{number}"} for number in numbers]}
         for name, numbers in server.rows.items()
     ]
-    row = judge(Row("fault", "", ""), log, returned=time.monotonic(), lost=len(written.lost({"payload_lists": lists})))
-    assert row.answered > 50
-    return row
+    played = Played(FAULT, log, returned=time.monotonic(), lost=written.lost({"payload_lists": lists}))
+    assert played.cells["answered"] > 50
+    return played
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,7 @@ def play(fault, seconds=1.5):
     ],
 )  # fmt: skip
 def test_chaos_clients_detect_service_that(fault, column):
-    cells = play(fault).cells()
+    cells = play(fault).cells
     for name in ("wrong", "lost", "dropped", "504"):
         # A row that is missing at the end is missing in responses, too.
         assert (cells[name] > 0) == (name == column) or (fault == "forgets" and name == "wrong"), (name, cells)
@@ -117,14 +120,11 @@ def test_chaos_row_has_outcomes_and_times_of_requests():
         Record(1, 1.5, ANSWERED), Record(2, 2.1, REFUSED), Record(11.0, 14.0, REFUSED), Record(12, 12.1, ANSWERED),
         Record(11.5, 90, DROPPED), Record(3, 3.1, WRONG),
     ]  # fmt: skip
-    row = judge(Row("a", "", ""), Log(records, reconnected=7), returned=10.0, lost=1)
-    assert (row.requests, row.answered, row.refused, row.dropped, row.wrong, row.lost) == (6, 2, 2, 1, 1, 1)
-    assert (row.reconnected, row.slowest, row.recovery) == (7, 3.0, 1.5)
-    assert "| a | 6 | 2 | 2 | 1 | 1 | 1 | 7 | 3.0 | 1.5 |" in table([row])
-    assert not row.is_good
-    good = judge(Row("a", "", ""), Log(records[:2]), returned=10.0, lost=0)
-    assert good.is_good
-    assert not judge(Row("a", "", ""), Log(records[:3]), returned=8.9, lost=0).is_good
+    played = Played(FAULT, Log(records, reconnected=7), returned=10.0, lost=["a/1 is lost"])
+    assert "| a | 6 | 2 | 2 | 1 | 1 | 1 | 7 | 3.0 | 1.5 |" in table([played])
+    assert not played.is_good
+    assert Played(FAULT, Log(records[:2]), returned=10.0).is_good
+    assert not Played(FAULT, Log(records[:3]), returned=8.9).is_good
 
 
 @needs("nginx", "pgbouncer")
