@@ -56,19 +56,16 @@ class Database:
             return self.value("SELECT 1") == 1
         return False
 
-    def sibling(self, name: str) -> "Database":
-        """The database `name` of the same server."""
-        return Database(re.sub(r"@/\w+\?", f"@/{name}?", self.url))
-
-    def drop_sibling(self, name: str) -> None:
-        """Drop the database `name` of the same server, if it exists, and close its connections."""
-        self.run(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-
-    def create_sibling(self, name: str) -> "Database":
-        """Create an empty database `name` on the same server; an existing one is dropped first."""
-        self.drop_sibling(name)
-        self.run(f'CREATE DATABASE "{name}"')
-        return self.sibling(name)
+    @contextlib.contextmanager
+    def sibling(self, name: str) -> Iterator["Database"]:
+        """An empty database `name` on the same server inside the block; an existing one is dropped first."""
+        drop = f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'
+        self.run(drop)
+        try:
+            self.run(f'CREATE DATABASE "{name}"')
+            yield Database(re.sub(r"@/\w+\?", f"@/{name}?", self.url))
+        finally:
+            self.run(drop)
 
 
 @dataclass(frozen=True)

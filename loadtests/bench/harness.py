@@ -1,5 +1,6 @@
 """The harness of the bench: sizes, and load with its costs."""
 
+import contextlib
 import os
 import threading
 import time
@@ -10,11 +11,11 @@ from typing import Any
 
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
-from loadtests.database import pgbench
+from loadtests.database import Database, pgbench
 from loadtests.harness import Harness as PlainHarness
 from loadtests.harness import in_turns
 from loadtests.reporting.result import Table
-from loadtests.service import Service, Settings
+from loadtests.service import Service, Settings, manage
 
 # Warming up ends when a run is not faster than the previous ones by this factor, or after this number of runs.
 WARM_GAIN, WARM_RUNS = 1.1, 10
@@ -61,6 +62,14 @@ class Harness(PlainHarness):
     def settings(self) -> Settings:
         """The settings of a service on the main database, without compiled tags: the part compiled has them."""
         return Settings(self.data, {"CDB_COMPILED_BYTES": "0"})
+
+    @contextlib.contextmanager
+    def empty_database(self, name: str) -> Iterator[tuple[Database, Settings]]:
+        """Another database inside the block, with empty tables of the service, and the settings of a service on it."""
+        with self.database.sibling(name) as database:
+            settings = self.settings.with_database(database.url)
+            manage(settings, "migrate", "--verbosity", "0")
+            yield database, settings
 
     def load(self, service: Service, url: str, *, connections: int, seconds: int, **options: Any) -> dict[str, Any]:
         """Run wrk and return its figures and costs as a row for tables and CSV files.

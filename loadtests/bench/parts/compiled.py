@@ -12,32 +12,25 @@ import fcntl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
-
-import psutil
 
 from loadtests import usage
 from loadtests.bench.harness import COSTS, Harness, columns
-from loadtests.bench.parts.floor import create_study_table
+from loadtests.bench.parts.floor import STUDY, Run, create_study_table, directly, over_http, search
 from loadtests.client import Client, lookups
-from loadtests.database import text_of
 from loadtests.reporting import plots
-from loadtests.reporting.figures import ratios_to, spreads
+from loadtests.reporting.figures import Spread, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, Settings, manage, running, start, stop
 
 TITLE = "Compiled tags"
-NAME = "bench_compiled"
 CONNECTIONS = 8
 COMPARED = 100
 SMALL = "tiny"
 # More than all compiled tags of this part together.
 BUDGET = str(10**11)
 SHARES = {1: 3.0, 10: 2.0, 100: 0.95}
-STUDY = {"study: LATERAL, planned each time": "simple", "study: LATERAL, prepared": "prepared"}
 MIB = 2**20
 
 
@@ -49,58 +42,38 @@ class Services:
     plain: Service
     compiled: Service
 
-    def each(self, *tags: str) -> list[tuple[str, Service, str]]:
-        """Name, service and tag of each combination."""
-        return [
-            (f"{tag}, {name}", service, tag)
-            for tag in tags
-            for name, service in (("compiled", self.compiled), ("not compiled", self.plain))
-        ]
-
 
 def measure(harness: Harness, result: Result) -> None:
     """Measure an unchanged tag, the same tag with more and more changes, and frozen tags."""
-    database = harness.database.create_sibling(NAME)
-    try:
-        with _services(harness, database.url) as services:
-            _cost(harness, result, services)
-            _unchanged(harness, result, services)
-            _changed(harness, result, services)
-            _frozen(harness, result, services)
-            _memory(result, services)
-    finally:
-        harness.database.drop_sibling(NAME)
+    with (
+        harness.empty_database("bench_compiled") as (_, settings),
+        _services(harness, settings) as services,
+    ):
+        _cost(harness, result, services)
+        _unchanged(harness, result, services)
+        _changed(harness, result, services)
+        _frozen(harness, result, services)
+        _memory(result, services)
     shown = columns(f"phase what round responses_per_s p50_ms p99_ms errors {COSTS}")
     rounds = [row for row in result.raw if "round" in row]
     result.tables.append(Table.of(f"Random moments, {CONNECTIONS} connections", rounds, shown))
 
 
 @contextlib.contextmanager
-def _services(harness: Harness, url: str) -> Iterator[Services]:
+def _services(harness: Harness, settings: Settings) -> Iterator[Services]:
     directory = harness.data / "compiled"
-    settings = harness.settings.with_database(url)
+    directory.mkdir(parents=True, exist_ok=True)
     settings = replace(settings, extra=settings.extra | {"CDB_COMPILED_DIR": str(directory)})
-    manage(settings, "migrate", "--verbosity", "0")
     for tag in {SMALL, harness.sizes.largest}:
         harness.say(f"compiled: seeding {tag}")
         manage(settings, "seed_scenario", tag, "--layout", "random")
     manage(settings, "compiled", "--drop")
-    with (
-        _without_keeper(directory),
-        running(settings) as plain,
-        running(settings, CDB_COMPILED_BYTES=BUDGET) as compiled,
-    ):
-        yield Services(settings, plain, compiled)
-    manage(settings, "compiled", "--drop")
-
-
-@contextlib.contextmanager
-def _without_keeper(directory: Path) -> Iterator[None]:
-    """Hold the lock of the process that chooses what to compile, so that no service becomes that process."""
-    directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
+        # The lock of the process that chooses what to compile: no service becomes that process.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        with running(settings) as plain, running(settings, CDB_COMPILED_BYTES=BUDGET) as compiled:
+            yield Services(settings, plain, compiled)
+    manage(settings, "compiled", "--drop")
 
 
 def _cost(harness: Harness, result: Result, services: Services) -> None:
@@ -148,9 +121,13 @@ def _compile(harness: Harness, services: Services, *tags: str) -> None:
 def _unchanged(harness: Harness, result: Result, services: Services) -> None:
     tag = harness.sizes.largest
     _compile(harness, services, *{SMALL, tag})
-    study = _study(harness)
-    rows = _rounds(harness, result, services, "unchanged", services.each(*dict.fromkeys((SMALL, tag))), study)
-    found = spreads(rows, "what", "responses_per_s")
+    harness.seed(tag)
+    create_study_table(harness)
+    study = {}
+    for name, mode in STUDY.items():
+        run = directly(harness, "study_lookup", mode)
+        study[name] = run, search(harness, name, run, harness.sizes.client_counts)[0]
+    found = _rounds(harness, result, services, "unchanged", dict.fromkeys((SMALL, tag)), study)
     best = max(STUDY, key=lambda name: found[name].median)
     result.targets += [
         _target(found, f"{tag}, compiled", f"{SMALL}, compiled", 0.75, "unchanged"),
@@ -173,8 +150,7 @@ def _changed(harness: Harness, result: Result, services: Services) -> None:
                 client.call("POST", "payload-iovs/insert", body)
             changed = wanted
             phase = f"{share} % of lists changed"
-            rows = _rounds(harness, result, services, phase, services.each(tag))
-            found = spreads(rows, "what", "responses_per_s")
+            found = _rounds(harness, result, services, phase, [tag])
             result.targets.append(_target(found, f"{tag}, compiled", f"{tag}, not compiled", bound, phase))
 
 
@@ -185,30 +161,9 @@ def _frozen(harness: Harness, result: Result, services: Services) -> None:
             for status in ("locked", "frozen"):
                 client.call("PUT", f"gt_change_status/{tag}/{status}")
     _compile(harness, services, *tags)
-    rows = _rounds(harness, result, services, "frozen", services.each(*tags))
-    found = spreads(rows, "what", "responses_per_s")
+    found = _rounds(harness, result, services, "frozen", tags)
     largest = f"{harness.sizes.largest}, compiled"
     result.targets.append(_target(found, largest, f"{SMALL}, compiled", 0.8, "frozen"))
-
-
-def _study(harness: Harness) -> dict[str, tuple[str, int]]:
-    """The modes of the study's query in pgbench, each with its best number of clients."""
-    harness.seed(harness.sizes.largest)
-    create_study_table(harness)
-    found = {}
-    for name, mode in STUDY.items():
-        harness.say(f"compiled: best number of clients for {name}")
-        rates = {
-            clients: _study_load(harness, mode, clients, harness.sizes.search_seconds, 0)["responses_per_s"]
-            for clients in harness.sizes.client_counts
-        }
-        found[name] = mode, max(rates, key=lambda clients: rates[clients])
-    return found
-
-
-def _study_load(harness: Harness, mode: str, clients: int, seconds: int, seed: int) -> dict[str, Any]:
-    script = text_of("study_lookup").replace("{tag}", harness.sizes.largest)
-    return harness.transactions(script, clients=clients, seconds=seconds, mode=mode, seed=seed)
 
 
 def _rounds(
@@ -216,28 +171,21 @@ def _rounds(
     result: Result,
     services: Services,
     phase: str,
-    contenders: Sequence[tuple[str, Service, str]],
-    study: dict[str, tuple[str, int]] | None = None,
-) -> list[dict[str, Any]]:
-    """Compare the responses of the services, then measure all contenders in rounds; returns the rows."""
-    for tag in dict.fromkeys(tag for _, _, tag in contenders):
+    tags: Iterable[str],
+    study: Mapping[str, tuple[Run, int]] | None = None,
+) -> dict[str, Spread]:
+    """Measure lookups in both services and in the study's table in rounds; returns the responses per second by name."""
+    contenders, rows = dict(study or {}), []
+    for tag in tags:
         _check_same(services, tag)
-    by_name, rows, seconds = (
-        {name: (service, tag) for name, service, tag in contenders},
-        [],
-        harness.sizes.floor_seconds,
-    )
-    for number, name in harness.rounds(f"compiled: {phase}", [*by_name, *(study or {})]):
-        if name in by_name:
-            service, tag = by_name[name]
-            url = service.lookup_url(tag)
-            row = harness.load(service, url, connections=CONNECTIONS, seconds=seconds, seed=number)
-        else:
-            mode, clients = (study or {})[name]
-            row = _study_load(harness, mode, clients, seconds, number)
+        contenders[f"{tag}, compiled"] = over_http(harness, services.compiled, tag), CONNECTIONS
+        contenders[f"{tag}, not compiled"] = over_http(harness, services.plain, tag), CONNECTIONS
+    for number, name in harness.rounds(f"compiled: {phase}", list(contenders)):
+        run, clients = contenders[name]
+        row = run(clients, harness.sizes.floor_seconds, number)
         rows.append({"phase": phase, "what": name, "round": number, **row})
     result.raw += rows
-    return rows
+    return spreads(rows, "what", "responses_per_s")
 
 
 def _check_same(services: Services, tag: str) -> None:
@@ -253,23 +201,15 @@ def _check_same(services: Services, tag: str) -> None:
 
 def _memory(result: Result, services: Services) -> None:
     """The private memory of the workers, without the memory-mapped files."""
-    plain, compiled = (
-        max(_private_bytes(worker) for worker in service.gunicorn().children()) / MIB
-        for service in (services.plain, services.compiled)
-    )
-    rows = [{"what": "not compiled", "mib": plain}, {"what": "compiled", "mib": compiled}]
+    rows = []
+    for what, service in (("not compiled", services.plain), ("compiled", services.compiled)):
+        memory = [worker.memory_info() for worker in service.gunicorn().children()]
+        rows.append({"what": what, "mib": max(one.rss - one.shared for one in memory) / MIB})
     result.raw += rows
     result.tables.append(Table.of("Private memory of the largest worker", rows, {"what": "", "mib": "MiB"}))
-    result.targets.append(
-        Target("memory of a worker with compiled tags", compiled - plain, 20, at_most=True, unit="MiB")
-    )
+    more = rows[1]["mib"] - rows[0]["mib"]
+    result.targets.append(Target("memory of a worker with compiled tags", more, 20, at_most=True, unit="MiB"))
 
 
-def _private_bytes(process: psutil.Process) -> int:
-    memory = process.memory_info()
-    private: int = memory.rss - memory.shared
-    return private
-
-
-def _target(found: Any, name: str, other: str, bound: float, phase: str) -> Target:
+def _target(found: dict[str, Spread], name: str, other: str, bound: float, phase: str) -> Target:
     return Target(f"{name} ÷ {other} ({phase})", ratios_to(found, other)[name], bound, at_most=False)

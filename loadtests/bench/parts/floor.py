@@ -8,8 +8,7 @@ measured in rounds, in alternating order. Bars are medians, whiskers the slowest
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from loadtests.bench.harness import COSTS, Harness, columns
@@ -23,6 +22,8 @@ from loadtests.service import Service, running
 TITLE = "Distance to the floor"
 HTTP, FLOOR = "HTTP, the service's own lookup", "floor: pgbench calls the same function"
 STUDY_SIMPLE, STUDY_PREPARED = "study: LATERAL, planned each time", "study: LATERAL, prepared"
+# The modes of pgbench for them.
+STUDY = {STUDY_SIMPLE: "simple", STUDY_PREPARED: "prepared"}
 LATERAL, ORDER_BY = "HTTP, sql_lateral", "HTTP, orm_orderby"
 ORDER_BY_ROUTE = "payloadiovs_orm_orderby/"
 HTTP_CONNECTIONS = (2, 3, 4, 6, 8, 12)
@@ -34,32 +35,49 @@ SAME_ROWS = (
 )
 
 
-@dataclass(frozen=True)
-class Contender:
-    """One way to execute lookups. `run` takes clients, seconds and seed, and returns a row."""
-
-    run: Callable[[int, int, int], dict[str, Any]]
-    client_counts: tuple[int, ...]
-    seconds: int
-
-    def measured(self, clients: int, seconds: int, seed: int) -> dict[str, Any]:
-        """The row of a run, with `clients` and `rate`."""
-        row = self.run(clients, seconds, seed)
-        return row | {"clients": clients, "rate": row["responses_per_s"]}
+# One way to execute lookups: clients, seconds and the seed of a run -> its row.
+Run = Callable[[int, int, int], dict[str, Any]]
 
 
 def measure(harness: Harness, result: Result) -> None:
     """Search for the best number of clients of each contender, then measure them in rounds."""
-    harness.seed(harness.sizes.largest)
+    tag, best = harness.sizes.largest, {}
+    harness.seed(tag)
     create_study_table(harness)
     with running(harness.settings) as service:
-        harness.warm_up(service, harness.sizes.largest)
+        harness.warm_up(service, tag)
         contenders = _contenders(harness, service)
-        best = {name: _search(harness, name, one, result) for name, one in contenders.items()}
+        for name, (run, counts, _) in contenders.items():
+            best[name], rows = search(harness, name, run, counts)
+            result.raw += [{"phase": "search", "what": name, **row} for row in rows]
         for number, name in harness.rounds("floor", list(contenders)):
-            row = contenders[name].measured(best[name], contenders[name].seconds, number)
-            result.raw.append({"phase": "round", "round": number, "what": name, **row})
+            run, _, seconds = contenders[name]
+            row = {"phase": "round", "round": number, "what": name, "clients": best[name]}
+            result.raw.append(row | run(best[name], seconds, number))
     _show(harness, result, best)
+
+
+def over_http(harness: Harness, service: Service, tag: str, route: str = "payloadiovs/") -> Run:
+    """Lookups over HTTP at random moments."""
+    url = service.lookup_url(tag, route)
+    return lambda clients, seconds, seed: harness.load(service, url, connections=clients, seconds=seconds, seed=seed)
+
+
+def directly(harness: Harness, script: str, mode: str) -> Run:
+    """A script of pgbench, for the largest tag; `mode` is simple or prepared."""
+    text = text_of(script).replace("{tag}", harness.sizes.largest)
+    return lambda clients, seconds, seed: harness.transactions(
+        text, clients=clients, seconds=seconds, mode=mode, seed=seed
+    )
+
+
+def search(harness: Harness, name: str, run: Run, counts: Sequence[int]) -> tuple[int, list[dict[str, Any]]]:
+    """The number of clients for which a contender is fastest, and the rows of the search."""
+    if len(counts) == 1:
+        return counts[0], []
+    harness.say(f"best number of clients for {name}")
+    rows = [{"clients": clients, **run(clients, harness.sizes.search_seconds, 0)} for clients in counts]
+    return max(rows, key=lambda row: row["responses_per_s"])["clients"], rows
 
 
 def create_study_table(harness: Harness) -> None:
@@ -71,53 +89,30 @@ def create_study_table(harness: Harness) -> None:
     harness.database.run('VACUUM (ANALYZE) study."PayloadIOV"')
 
 
-def _contenders(harness: Harness, service: Service) -> dict[str, Contender]:
-    sizes = harness.sizes
-    counts = HTTP_CONNECTIONS if sizes.name in ("full", "large") else sizes.client_counts
-
-    def over_http(route: str, client_counts: tuple[int, ...] = counts, seconds: int = sizes.floor_seconds) -> Contender:
-        url = service.lookup_url(sizes.largest, route)
-
-        def run(clients: int, seconds: int, seed: int) -> dict[str, Any]:
-            return harness.load(service, url, connections=clients, seconds=seconds, seed=seed)
-
-        return Contender(run, client_counts, seconds)
-
-    def directly(script: str, mode: str) -> Contender:
-        text = text_of(script).replace("{tag}", sizes.largest)
-
-        def run(clients: int, seconds: int, seed: int) -> dict[str, Any]:
-            return harness.transactions(text, clients=clients, seconds=seconds, mode=mode, seed=seed)
-
-        return Contender(run, sizes.client_counts, sizes.floor_seconds)
-
+def _contenders(harness: Harness, service: Service) -> dict[str, tuple[Run, Sequence[int], int]]:
+    """Each with the numbers of clients to try, and the seconds of a round."""
+    sizes, few = harness.sizes, harness.sizes.client_counts
+    many = HTTP_CONNECTIONS if sizes.name in ("full", "large") else few
     # A lookup takes seconds in large tags: two clients, for the time of some lookups.
     with Client(service.host) as client:
         slow = lookups(client, sizes.largest, "random", calls=3, seconds=0, route=ORDER_BY_ROUTE)
     longest = math.ceil(2.5 * max(one.wall for one in slow) / 1000)
+
+    def http(route: str) -> Run:
+        return over_http(harness, service, sizes.largest, route)
+
     return {
-        HTTP: over_http("payloadiovs/"),
-        FLOOR: directly("floor", "prepared"),
-        STUDY_SIMPLE: directly("study_lookup", "simple"),
-        STUDY_PREPARED: directly("study_lookup", "prepared"),
-        LATERAL: over_http("payloadiovs_sql_lateral/"),
-        ORDER_BY: over_http(ORDER_BY_ROUTE, (2,), max(sizes.floor_seconds, longest)),
+        HTTP: (http("payloadiovs/"), many, sizes.floor_seconds),
+        FLOOR: (directly(harness, "floor", "prepared"), few, sizes.floor_seconds),
+        **{name: (directly(harness, "study_lookup", mode), few, sizes.floor_seconds) for name, mode in STUDY.items()},
+        LATERAL: (http("payloadiovs_sql_lateral/"), many, sizes.floor_seconds),
+        ORDER_BY: (http(ORDER_BY_ROUTE), (2,), max(sizes.floor_seconds, longest)),
     }
-
-
-def _search(harness: Harness, name: str, one: Contender, result: Result) -> int:
-    """The number of clients at which a contender is fastest."""
-    if len(one.client_counts) == 1:
-        return one.client_counts[0]
-    harness.say(f"floor: best number of clients for {name}")
-    rows = [one.measured(clients, harness.sizes.search_seconds, 0) for clients in one.client_counts]
-    result.raw += [{"phase": "search", "what": name, **row} for row in rows]
-    return max(rows, key=lambda row: row["rate"])["clients"]
 
 
 def _show(harness: Harness, result: Result, best: dict[str, int]) -> None:
     tag, rounds = harness.sizes.largest, [row for row in result.raw if row["phase"] == "round"]
-    found = spreads(rounds, "what", "rate")
+    found = spreads(rounds, "what", "responses_per_s")
     to_floor = ratios_to(found, FLOOR)
     rows = [
         (name, best[name], harness.sizes.rounds, *vars(one).values(), to_floor[name]) for name, one in found.items()
@@ -138,6 +133,9 @@ def _show(harness: Harness, result: Result, best: dict[str, int]) -> None:
     result.plots.append(plots.bars(f"{tag}: responses a second, medians of rounds", near, x="responses/s"))
     searched = [row for row in result.raw if row["phase"] == "search"]
     if searched:
-        ticks, series = sorted({row["clients"] for row in searched}), curves(searched, "what", "clients", "rate")
+        ticks, series = (
+            sorted({row["clients"] for row in searched}),
+            curves(searched, "what", "clients", "responses_per_s"),
+        )
         title = "Search for the best number of clients"
         result.plots.append(plots.lines(title, series, x="clients", y="responses/s", ticks=ticks))

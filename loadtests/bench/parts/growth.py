@@ -20,10 +20,9 @@ from loadtests.harness import in_turns, write_sized
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, percentile, ratio
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, manage, running
+from loadtests.service import Service, running
 
 TITLE = "Growth"
-NAME = "bench_growth"
 TYPES = 200
 TAGS = 1_000
 CONNECTIONS = 4
@@ -40,21 +39,15 @@ VACUUM = 'VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTa
 
 def measure(harness: Harness, result: Result) -> None:
     """Create the tags and measure at each size."""
-    database = harness.database.create_sibling(NAME)
-    settings = harness.settings.with_database(database.url)
-    try:
-        manage(settings, "migrate", "--verbosity", "0")
-        with running(settings) as service:
-            empty = _row(EMPTY, None, _list_of_tags(harness, service, database))
-            database.run("DELETE FROM \"GlobalTag\" WHERE name LIKE 'empty-%'")
-            for iovs in harness.sizes.growth:
-                harness.say(f"growth: seeding {TYPES * iovs:,} IOVs")
-                write_sized(settings, _tag(iovs))
-                result.raw += _at_this_size(harness, service, database, iovs)
-            full = _row(FULL, None, _list_of_tags(harness, service, database))
-            result.raw += [*_side_by_side(harness, service, database), empty, full]
-    finally:
-        harness.database.drop_sibling(NAME)
+    with harness.empty_database("bench_growth") as (database, settings), running(settings) as service:
+        empty = _row(EMPTY, None, _list_of_tags(harness, service, database))
+        database.run("DELETE FROM \"GlobalTag\" WHERE name LIKE 'empty-%'")
+        for iovs in harness.sizes.growth:
+            harness.say(f"growth: seeding {TYPES * iovs:,} IOVs")
+            write_sized(settings, _tag(iovs))
+            result.raw += _at_this_size(harness, service, database, iovs)
+        full = _row(FULL, None, _list_of_tags(harness, service, database))
+        result.raw += [*_side_by_side(harness, service, database), empty, full]
     _show(result)
 
 

@@ -13,15 +13,14 @@ from typing import Any
 
 from loadtests.bench.harness import Harness, columns
 from loadtests.client import Client
-from loadtests.database import Database
+from loadtests.database import Database, text_of
 from loadtests.harness import write_sized
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, grouped, ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, manage, running
+from loadtests.service import Service, running
 
 TITLE = "History"
-NAME = "bench_history"
 LARGEST = 2**31 - 1
 ROWS_PER_CHANGE = 5
 PRESENT, FIRST, MIDDLE = "present", "first revision", "middle revision"
@@ -29,19 +28,6 @@ PRESENT, FIRST, MIDDLE = "present", "first revision", "middle revision"
 REPLACED, UNTIL, STEPS = 1_000, 2_000, 100
 # The bounds of the targets: p50 in the past ÷ p50 in the present.
 BOUNDS = {"small changes": 1.5, "appended": 2.0, "replaced": 3.0}
-SPACE_HEADINGS = {
-    "live": "live IOVs",
-    "live_bytes": "bytes of table and indexes / live IOV",
-    "index_bytes": "bytes of the lookup's index / live IOV",
-    "superseded": "superseded IOVs",
-    "parts": "lost parts of areas",
-    "history_bytes": "bytes / row of the history",
-}
-SPACE = """
-    SELECT (SELECT sum(iov_count)::bigint FROM "PayloadList"), pg_total_relation_size('"PayloadIOV"'),
-        pg_relation_size('payload_iov_lookup'), count(*), count(iov_id), pg_total_relation_size('"PayloadIOVHistory"')
-    FROM "PayloadIOVHistory"
-"""
 
 
 @dataclass(frozen=True)
@@ -63,23 +49,21 @@ class Subject:
 
 def measure(harness: Harness, result: Result) -> None:
     """Create the tags, and measure lookups in the present and in the past in turns."""
-    database = harness.database.create_sibling(NAME)
-    settings = harness.settings.with_database(database.url)
-    try:
-        manage(settings, "migrate", "--verbosity", "0")
+    with (
+        harness.empty_database("bench_history") as (database, settings),
+        running(settings) as service,
+        Client(service.host) as client,
+    ):
         write_sized(settings, harness.sizes.largest)
-        with running(settings) as service, Client(service.host) as client:
-            subjects = [_change(harness, client), _append(harness, client)]
-            subjects += [_replace(harness, client, size) for size in harness.sizes.history_replacements]
-            database.run(
-                'VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadListVersion", "PayloadListMembership"'
-            )
-            for subject in subjects:
-                result.raw += _measure(harness, service, subject)
-            space = _space(database)
-    finally:
-        harness.database.drop_sibling(NAME)
-    _show(result, space)
+        subjects = [_change(harness, client), _append(harness, client)]
+        subjects += [_replace(harness, client, size) for size in harness.sizes.history_replacements]
+        database.run(
+            'VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadListVersion", "PayloadListMembership"'
+        )
+        for subject in subjects:
+            result.raw += _measure(harness, service, subject)
+        result.tables.append(_space(database))
+    _show(result)
 
 
 def _change(harness: Harness, client: Client) -> Subject:
@@ -159,31 +143,19 @@ def _measure(harness: Harness, service: Service, subject: Subject) -> Sequence[d
     return rows
 
 
-def _space(database: Database) -> dict[str, Any]:
+def _space(database: Database) -> Table:
     with database.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(SPACE)
-        live, live_bytes, index_bytes, areas, superseded, history_bytes = cursor.fetchone()
-    return {
-        "live": live,
-        "live_bytes": ratio(live_bytes, live),
-        "index_bytes": ratio(index_bytes, live),
-        "superseded": superseded,
-        "parts": areas - superseded,
-        "history_bytes": ratio(history_bytes, areas),
-    }
+        cursor.execute(text_of("history_space"))
+        return Table("Space", tuple(column.name for column in cursor.description), cursor.fetchall())
 
 
-def _show(result: Result, space: dict[str, Any]) -> None:
+def _show(result: Result) -> None:
     summary = [row for subject, rows in _by_subject(result.raw).items() for row in _compared(*subject, rows)]
     result.targets += _targets(summary)
     headings = {"to_present": "p50 ÷ present", "cpu_to_present": "PostgreSQL CPU ÷ present"}
     keys = "what changes state p50_ms to_present postgres_cpu_ms cpu_to_present errors"
-    result.tables += [
-        Table.of("Lookups, one client, in turns", summary, columns(keys, **headings)),
-        Table.of("Space", [space], SPACE_HEADINGS),
-    ]
-    replaced = [row for row in summary if row["what"] == "replaced"]
-    series = curves(replaced, "state", "changes", "p50_ms")
+    result.tables.insert(0, Table.of("Lookups, one client, in turns", summary, columns(keys, **headings)))
+    series = curves([row for row in summary if row["what"] == "replaced"], "state", "changes", "p50_ms")
     title = "Replacing one interval: response time, p50"
     result.plots.append(plots.lines(title, series, x="replacements", y="ms", log_x=True))
 

@@ -5,6 +5,7 @@ index, foreign key and triggers; then into the same table without foreign key an
 """
 
 import re
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,9 @@ from loadtests.database import Database
 from loadtests.reporting import plots
 from loadtests.reporting.figures import ratio, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import manage
+from loadtests.service import Settings, manage
 
 TITLE = "Seeding"
-NAME = "bench_seed"
 ROWS = "payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id"
 SEEDING, INSIDE = "seed_scenario, the whole command", "seed_scenario, by its own clock"
 SAME, BARE = "COPY into the same table", "COPY into a table without foreign key and triggers"
@@ -29,21 +29,17 @@ def measure(harness: Harness, result: Result) -> None:
     """Measure in rounds, each in a new database."""
     for number in range(1, harness.sizes.seed_rounds + 1):
         harness.say(f"seed: {harness.sizes.largest}, round {number} of {harness.sizes.seed_rounds}")
-        database, file = harness.database.create_sibling(NAME), harness.data / "seed.copy"
-        try:
-            result.raw += [
-                {"round": number, "what": what, unit: value} for what, unit, value in _round(harness, database, file)
-            ]
-        finally:
-            file.unlink(missing_ok=True)
-            harness.database.drop_sibling(NAME)
+        with (
+            harness.empty_database("bench_seed") as (database, settings),
+            tempfile.NamedTemporaryFile(dir=harness.data) as file,
+        ):
+            for what, unit, value in _round(harness, database, settings, Path(file.name)):
+                result.raw.append({"round": number, "what": what, unit: value})
     _show(harness, result)
 
 
-def _round(harness: Harness, database: Database, file: Path) -> Iterator[tuple[str, str, float]]:
+def _round(harness: Harness, database: Database, settings: Settings, file: Path) -> Iterator[tuple[str, str, float]]:
     """The measured values, with what they are and their units."""
-    settings = harness.settings.with_database(database.url)
-    manage(settings, "migrate", "--verbosity", "0")
     database.run("CHECKPOINT")
     seeded = manage(settings, "seed_scenario", harness.sizes.largest, "--layout", "random")
     yield SEEDING, "seconds", seeded.seconds
