@@ -1,9 +1,7 @@
-"""Direct access of the harness to the database: psycopg2, and pgbench from the PostgreSQL wheel."""
+"""Direct access of the harness to the database."""
 
 import contextlib
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +10,7 @@ from typing import Any
 import psycopg2
 from psycopg2.extensions import connection as Connection  # noqa: N812
 
-from cdb.embedded import postgres_binaries
-from loadtests.service import run_to_end
-
 SQL = Path(__file__).parent / "sql"
-PGBENCH = postgres_binaries.BINARIES / "pgbench"
 CONNECT_SECONDS = 5
 
 
@@ -66,44 +60,3 @@ class Database:
             yield Database(re.sub(r"@/\w+\?", f"@/{name}?", self.url))
         finally:
             self.run(drop)
-
-
-@dataclass(frozen=True)
-class Transactions:
-    """The result of a pgbench run: transactions per second, counts, latency in milliseconds, CPU seconds of pgbench."""
-
-    rate: float
-    count: int
-    failed: int
-    latency: float
-    cpu_seconds: float
-
-
-def pgbench(database: Database, script: str, *, clients: int, seconds: int, mode: str, seed: int = 1) -> Transactions:
-    """Run a pgbench script; `mode` is simple or prepared.
-
-    Raises `RuntimeError` with the end of its output if it fails.
-    """
-    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
-        file.write(script)
-        file.flush()
-        threads = min(clients, len(os.sched_getaffinity(0)))
-        options = (
-            f"--no-vacuum --client {clients} --jobs {threads} --time {seconds} --protocol {mode} --random-seed {seed}"
-        )
-        command = [str(PGBENCH), *options.split(), "--file", file.name, database.url]
-        finished = run_to_end(command, postgres_binaries.ENVIRONMENT)
-
-    def found(pattern: str) -> float:
-        match = re.search(pattern, finished.output, re.MULTILINE)
-        if match is None or "aborted" in finished.output:
-            raise RuntimeError(f"pgbench failed: {' '.join(finished.output.split())[-500:]}")
-        return float(match[1])
-
-    return Transactions(
-        rate=found(r"^tps = ([\d.]+)"),
-        count=int(found(r"transactions actually processed: (\d+)")),
-        failed=int(found(r"number of failed transactions: (\d+)")),
-        latency=found(r"latency average = ([\d.]+)"),
-        cpu_seconds=finished.cpu_seconds,
-    )

@@ -13,6 +13,7 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 from locust.web import WebUI
 
+from loadtests.recording.rows import now
 from loadtests.recording.writer import Writer
 from loadtests.shapes.shapes import Endurance, Ramp, ReadersAndWriters, Smoke, Steady, Storm  # noqa: F401
 from loadtests.users.base import CheckedUser
@@ -69,7 +70,7 @@ def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
 def begin(environment: Environment, **_: Any) -> None:
     """Open the recording, and end the test when all users are done, if their jobs are limited."""
     options, runner = environment.parsed_options, environment.runner
-    CheckedUser.all_there.is_open.clear()
+    CheckedUser.all_there.clear()
     if environment.shape_class and not isinstance(runner, WorkerRunner):
         environment.shape_class.settle(options)
     # Before users are spawned: they would be late otherwise.
@@ -84,7 +85,8 @@ def begin(environment: Environment, **_: Any) -> None:
 @events.spawning_complete.add_listener
 def all_there(**_: Any) -> None:
     """Release the users that wait for each other (--start-together)."""
-    CheckedUser.all_there.open()
+    CheckedUser.all_since = now()
+    CheckedUser.all_there.set()
 
 
 @events.test_stop.add_listener
@@ -100,7 +102,7 @@ def end(environment: Environment, **_: Any) -> None:
 def _end_when_idle(environment: Environment) -> None:
     runner = environment.runner
     # Until then a master has no reports from its workers and counts no users.
-    CheckedUser.all_there.is_open.wait()
+    CheckedUser.all_there.wait()
     # The master waits for their reports for a limited time. On a busy machine, worker processes may need longer.
     while isinstance(runner, MasterRunner) and (runner.clients.ready or runner.clients.spawning):
         gevent.sleep(CHECK_INTERVAL_SECONDS)

@@ -12,8 +12,7 @@ from pathlib import Path
 from cdb.env import ROOT, ConfigurationError
 from loadtests import wrk
 from loadtests.bench import sizes
-from loadtests.bench.harness import Harness
-from loadtests.database import PGBENCH
+from loadtests.bench.harness import PGBENCH, Harness
 from loadtests.reporting import machine
 from loadtests.reporting.report import Report, notes, verdict
 from loadtests.reporting.result import Result

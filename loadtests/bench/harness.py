@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,18 +11,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from cdb.embedded import postgres_binaries
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
-from loadtests.database import Database, pgbench
+from loadtests.database import Database
 from loadtests.harness import Harness as PlainHarness
 from loadtests.harness import in_turns
 from loadtests.reporting.result import Table
-from loadtests.service import Service, Settings, manage
+from loadtests.service import Service, Settings, manage, run_to_end
 
 # Warming up ends when a run is not faster than the previous ones by this factor, or after this number of runs.
 WARM_GAIN, WARM_RUNS = 1.1, 10
 SETTLE_SECONDS = 0.2
 BESIDE_CONNECTIONS = 4
+PGBENCH = postgres_binaries.BINARIES / "pgbench"
+# The figures in the output of pgbench.
+TRANSACTIONS = {
+    "responses": r"transactions actually processed: (\d+)",
+    "responses_per_s": r"^tps = ([\d.]+)",
+    "latency_ms": r"latency average = ([\d.]+)",
+    "errors": r"number of failed transactions: (\d+)",
+}
 # The headings of columns, by the keys of rows; others have the key itself.
 HEADINGS = {
     "iovs_in_database": "IOVs in the database",
@@ -127,15 +138,26 @@ class Harness(PlainHarness):
         ]
 
     def transactions(self, script: str, *, clients: int, seconds: int, mode: str, seed: int) -> dict[str, Any]:
-        """Run pgbench on the main database and return its figures and costs as a row."""
-        begin = time.monotonic()
-        with usage.measured(None, self.postmaster()) as used:
-            done = pgbench(self.database, script, clients=clients, seconds=seconds, mode=mode, seed=seed)
-            wall = time.monotonic() - begin
+        """Run a script of pgbench on the main database and return its figures and costs as a row.
+
+        `mode` is simple or prepared. Raises `RuntimeError` with the end of the output if pgbench fails.
+        """
+        threads = min(clients, len(os.sched_getaffinity(0)))
+        options = (
+            f"--no-vacuum --client {clients} --jobs {threads} --time {seconds} --protocol {mode} --random-seed {seed}"
+        )
+        with tempfile.NamedTemporaryFile("w", suffix=".sql") as file, usage.measured(None, self.postmaster()) as used:
+            file.write(script)
+            file.flush()
+            command = [str(PGBENCH), *options.split(), "--file", file.name, self.database.url]
+            done = run_to_end(command, postgres_binaries.ENVIRONMENT)
             # The CPU time of PostgreSQL's backends counts once its main process has waited for them.
             time.sleep(SETTLE_SECONDS)
-        row = {"responses": done.count, "responses_per_s": done.rate, "latency_ms": done.latency, "errors": done.failed}
-        return row | _costs(used, done.count, done.cpu_seconds, wall)
+        found = {name: re.search(pattern, done.output, re.MULTILINE) for name, pattern in TRANSACTIONS.items()}
+        if not all(found.values()) or "aborted" in done.output:
+            raise RuntimeError(f"pgbench failed: {' '.join(done.output.split())[-500:]}")
+        row: dict[str, Any] = {name: float(match[1]) for name, match in found.items()}
+        return row | _costs(used, row["responses"], done.cpu_seconds, done.seconds)
 
     def warm_up(self, service: Service, *tags: str) -> None:
         """Send lookups, so that every thread has its connection and plan, and the data are in memory."""
@@ -158,7 +180,7 @@ class Harness(PlainHarness):
             yield number, name
 
 
-def _costs(used: usage.Usage, responses: int, client_seconds: float, wall: float) -> dict[str, float]:
+def _costs(used: usage.Usage, responses: float, client_seconds: float, wall: float) -> dict[str, float]:
     capacity = wall * len(os.sched_getaffinity(0))
     others = max(0.0, used.whole - used.gunicorn - used.postgres - client_seconds)
     return {

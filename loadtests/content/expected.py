@@ -27,6 +27,8 @@ _OBJECT = (
 )
 # Separates the common part of the description of a wrong response from its details.
 IN_DETAIL = ". In detail: "
+# Failures are counted together if their descriptions begin with this number of equal characters.
+KIND_LENGTH = 80
 # Size of the cache of responses; the longest have about 30 kB.
 CACHED_RESPONSES = 256
 
@@ -102,6 +104,12 @@ class Expected:
         if self._mode is Mode.CONTINUOUS:
             return unpacked(end)
         return Interval.from_wire(unpacked(start), unpacked(end), Mode.CONTINUOUS).on_wire(self._mode)[1]
+
+
+def kind_of(detail: str) -> str:
+    """The part of the description of a failure that all failures of its kind have in common."""
+    common, found, _ = detail.partition(IN_DETAIL)
+    return common if found or len(detail) <= KIND_LENGTH else f"{detail[: KIND_LENGTH - 1]}…"
 
 
 def _seeding(scenario: str, layout: str, seed: int, tag: str) -> str:

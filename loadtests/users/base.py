@@ -24,26 +24,6 @@ CHECK_INTERVAL_SECONDS = 0.05
 logger = logging.getLogger(__name__)
 
 
-class Barrier:
-    """A barrier for users: they wait until those of all processes are spawned, so that a storm begins at one moment."""
-
-    def __init__(self) -> None:
-        self.is_open = Event()
-        self._since = 0.0
-
-    def open(self) -> None:
-        """Release all users now."""
-        self._since = now()
-        self.is_open.set()
-
-    def wait(self, user: FastHttpUser) -> float:
-        """Wait for all users or the end of the test; returns when all were due, in seconds since the epoch."""
-        # The event is polled: of thousands of greenlets that wait for it with a timeout, gevent wakes only some.
-        while user._state != LOCUST_STATE_STOPPING and not self.is_open.is_set():
-            gevent.sleep(CHECK_INTERVAL_SECONDS)
-        return self._since or now()
-
-
 class _AbstractUserMeta(ABCMeta, type(FastHttpUser)):
     """The metaclass of users with abstract methods."""
 
@@ -55,7 +35,9 @@ class CheckedUser(FastHttpUser, metaclass=_AbstractUserMeta):
     # False: each request uses a new connection, which is closed after the response.
     keeps_connections = False
     writer: Writer | None = None
-    all_there = Barrier()
+    # Set when the users of all processes are spawned, and when that was, so that a storm begins at one moment.
+    all_there = Event()
+    all_since = 0.0
 
     def __init__(self, environment: Any) -> None:
         self.options = environment.parsed_options
@@ -76,7 +58,10 @@ class CheckedUser(FastHttpUser, metaclass=_AbstractUserMeta):
         if CheckedUser.writer:
             CheckedUser.writer.users += 1
         if self.options.start_together:
-            self._due = self.all_there.wait(self)
+            # The event is polled: of thousands of greenlets that wait for it with a timeout, gevent wakes only some.
+            while self._state != LOCUST_STATE_STOPPING and not self.all_there.is_set():
+                gevent.sleep(CHECK_INTERVAL_SECONDS)
+            self._due = CheckedUser.all_since or now()
 
     def on_stop(self) -> None:
         """Remove this user from the count in the recording."""

@@ -1,20 +1,20 @@
 """The requests of a job: sending, checking and recording."""
 
 import logging
-from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from typing import Any
 
 import gevent
 import geventhttpclient.client
 import orjson
 from locust.contrib.fasthttp import FastHttpSession, ResponseContextManager
-from locust.env import Environment
 
 from loadtests import bearer
+from loadtests.content.expected import kind_of
 from loadtests.recording import outcome
 from loadtests.recording.rows import Request, now
 from loadtests.service import PREFIX
-from loadtests.users.reply import Check, Reply, kind_of, verdict
 
 CUT_SHORT = "cut short by the end of the test"
 # geventhttpclient retries requests with these methods when the connection closes before the response, and
@@ -32,21 +32,35 @@ class FailedRequestError(Exception):
     """The error that locust shows for a failed request; it begins with the outcome, by which locust groups failures."""
 
 
-class Caller(Protocol):
-    """The user that sends the requests; without `keeps_connections`, each uses a new connection."""
+class Reply:
+    """A response: status, body, headers; `json` is parsed on first use.
 
-    options: Any
-    environment: Environment
-    keeps_connections: bool
+    An incomplete one has status 0 and an empty body. `rows` is the number of rows, -1 if it is unknown.
+    """
 
-    def record(self, request: Request) -> None:
-        """Add a request to the recording."""
+    def __init__(self, response: ResponseContextManager, error: Exception | None) -> None:
+        self.status: int = 0 if error else response.status_code or 0
+        self.body: bytes = b"" if error else response.content or b""
+        self.headers: Mapping[str, str] = response.headers or {}
+        self.rows = -1
+
+    @cached_property
+    def json(self) -> Any:
+        """The parsed body; `rows` becomes the length of a list. Raises `ValueError` if the body is not JSON."""
+        found = orjson.loads(self.body)
+        if isinstance(found, list):
+            self.rows = len(found)
+        return found
+
+
+# Returns a description of what is wrong with a response, or None. It may raise any exception for an unexpected form.
+Check = Callable[[Reply], str | None]
 
 
 class Calls:
-    """The requests of one job, over the connections of its session."""
+    """The requests of one job, over the connections of its session; `user` is a `CheckedUser`."""
 
-    def __init__(self, user: Caller, session: FastHttpSession, due: float) -> None:
+    def __init__(self, user: Any, session: FastHttpSession, due: float) -> None:
         self.count = 0
         self.failed = False
         self._user = user
@@ -86,13 +100,20 @@ class Calls:
             response = self._send(method, path, name=name, data=content, headers=sent | dict(headers or {}))
             error = response.request_meta["exception"]
             reply = Reply(response, error)
-            found, detail = verdict(reply, status, check, error)
-            self._report_to_locust(response, found, detail)
+            accepted = [status] if isinstance(status, int) else status
+            text = repr(error).encode() if error else reply.body
+            found, detail = outcome.judged(reply.status, text, accepted, lambda: check(reply) if check else None)
+            fault = None if found == outcome.OK else FailedRequestError(f"{found}: {kind_of(detail)}")
+            changes = {"response_time": (self._end - self._due) * 1000, "exception": fault}
+            self._user.environment.events.request.fire(**response.request_meta | changes)
         except Exception as unexpected:
             found, detail = outcome.GENERATOR_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
             logger.exception("%s %s", method, path)
         finally:
-            self._record(name, method, reply, found, detail)
+            result = (reply.status, found, reply.rows, len(reply.body)) if reply else (0, found, -1, 0)
+            times, user = (self._due, self._begin, self._end or now()), type(self._user).__name__
+            self._user.record(Request(*times, user, name, method, *result, detail))
+            self._due, self.failed = None, self.failed or found != outcome.OK
             if not self._user.keeps_connections:
                 self._session.client.close()
         if found != outcome.OK:
@@ -107,15 +128,3 @@ class Calls:
             )
         self._end = now()
         return response
-
-    def _report_to_locust(self, response: ResponseContextManager, found: str, detail: str) -> None:
-        fault = None if found == outcome.OK else FailedRequestError(f"{found}: {kind_of(detail)}")
-        changes = {"response_time": (self._end - self._due) * 1000, "exception": fault}
-        self._user.environment.events.request.fire(**response.request_meta | changes)
-
-    def _record(self, name: str, method: str, reply: Reply | None, found: str, detail: str) -> None:
-        result = (reply.status, found, reply.rows, len(reply.body)) if reply else (0, found, -1, 0)
-        user = type(self._user).__name__
-        self._user.record(Request(self._due, self._begin, self._end or now(), user, name, method, *result, detail))
-        self._due = None
-        self.failed = self.failed or found != outcome.OK

@@ -17,9 +17,8 @@ from loadtests.content.expected import Expected
 from loadtests.content.moments import drawing
 from loadtests.recording.rows import now
 from loadtests.users.base import CheckedUser
-from loadtests.users.calls import Calls
+from loadtests.users.calls import Calls, Check, Reply
 from loadtests.users.readers import Reader
-from loadtests.users.reply import Check, Reply
 
 # From the end of one wave to the first request of the next one.
 LEAD_SECONDS = 0.1

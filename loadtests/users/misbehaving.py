@@ -4,8 +4,7 @@ import random
 from typing import NamedTuple
 
 from loadtests.users.base import CheckedUser
-from loadtests.users.calls import Calls
-from loadtests.users.reply import Reply
+from loadtests.users.calls import Calls, Reply
 
 LOOKUP = "payloadiovs/?gtName=tiny"
 TEXT = {"Content-Type": "text/plain"}

@@ -6,8 +6,7 @@ from urllib.parse import quote
 
 from cdb_rest.domain.moment import Moment
 from loadtests.users.base import CheckedUser
-from loadtests.users.calls import Calls
-from loadtests.users.reply import Reply
+from loadtests.users.calls import Calls, Reply
 from loadtests.users.subject import subject_of
 
 # A Python job repeats the lookup of a run for each of its files.

@@ -12,8 +12,8 @@ from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests.client import lookup_path
 from loadtests.content.expected import Expected
 from loadtests.content.moments import drawing
+from loadtests.users.calls import Check, Reply
 from loadtests.users.options import UNKNOWN
-from loadtests.users.reply import Check, Reply
 
 
 class Subject:

@@ -13,9 +13,8 @@ from gevent.lock import Semaphore
 from cdb_rest.domain.moment import END_OF_TIME
 from loadtests.client import lookup_path
 from loadtests.users.base import CheckedUser
-from loadtests.users.calls import Calls, JobEndedError
+from loadtests.users.calls import Calls, Check, JobEndedError, Reply
 from loadtests.users.iterations import Iterations
-from loadtests.users.reply import Check, Reply
 
 INSERT = "payload-iovs/insert"
 

@@ -16,10 +16,9 @@ from cdb_rest.scenarios.layouts import LAYOUTS
 from cdb_rest.scenarios.writer import write
 from cdb_rest.strategies import own
 from loadtests.content import starts
-from loadtests.content.expected import Expected
+from loadtests.content.expected import Expected, kind_of
 from loadtests.content.moments import PATTERNS, drawing
 from loadtests.recording.outcome import of_response
-from loadtests.users.reply import kind_of
 
 LARGEST = 2**63 - 1
 EDGES = [
