@@ -1,7 +1,6 @@
 """The report of a campaign, and the file `findings.json` that `compare` reads."""
 
 import json
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,7 @@ def write(directory: Path, name: str, title: str, findings: Findings, facts: Tab
     own.targets, own.tables = findings.targets, list(findings.tables)
     if len(findings.runs) > 1 or not all(run.detailed for run in findings.runs):
         own.tables.append(runs.table_of(findings.runs))
-    results, seen = [own], Counter[str]()
-    for result in (runs.result_of(run) for run in findings.runs if run.detailed):
-        # Numbered, if runs have the same label, because it is part of file names.
-        seen[result.part] += 1
-        result.part = f"run-{result.part}" + (f"-{seen[result.part]}" if seen[result.part] > 1 else "")
-        results.append(result)
+    results = [own, *(runs.result_of(run) for run in findings.runs if run.detailed)]
     texts = {"question": findings.question, "headline": findings.summary, "too_small": findings.too_small}
     passed = findings.passed if findings.targets else None
     path = Report(title, facts, results, passed=passed, **texts).write(directory)

@@ -3,9 +3,8 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from loadtests.recording.outcome import NOT_SENT
 from loadtests.reporting import noise, plots
@@ -43,8 +42,7 @@ class IncomparableError(Exception):
     """A report does not exist, cannot be read, or belongs to another campaign than the other report."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A figure of both reports, as text, and its change; `change` has no ratio if only one report has the figure."""
 
     name: str
@@ -56,10 +54,9 @@ class Row:
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells of the row, in the order of `COLUMNS`."""
-        change = self.change
-        interval = "–" if change.low is None else f"{change.low:.3f}–{change.high:.3f}"
-        factor = "–" if change.ratio is None else f"{change.ratio:.3f}"
-        return self.name, self.before, self.after, factor, interval, self.verdict
+        ratio, low, high, _ = self.change
+        interval = "–" if low is None else f"{low:.3f}–{high:.3f}"
+        return self.name, self.before, self.after, "–" if ratio is None else f"{ratio:.3f}", interval, self.verdict
 
 
 def write(before: Path, after: Path, directory: Path | None = None) -> tuple[Path, str]:
@@ -132,7 +129,7 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         for name, one, other in _pairs(before["facts"], after["facts"])
         if name not in EXPECTED and one != other
     ]
-    for label, one, other in _pairs(_labelled(before), _labelled(after)):
+    for label, one, other in _pairs(_runs_of(before), _runs_of(after)):
         if one and other:
             pairs = _pairs(one["settings"], other["settings"])
             changed = [f"{name} {a or 'unknown'} and {b or 'unknown'}" for name, a, b in pairs if a != b]
@@ -143,7 +140,7 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 def rows_of(before: dict[str, Any], after: dict[str, Any]) -> list[Row]:
     """The rows of the figures of the campaign, then those of each run."""
     rows = [_figure(*one) for one in _pairs(before["figures"], after["figures"])]
-    for label, one, other in _pairs(_labelled(before), _labelled(after)):
+    for label, one, other in _pairs(_runs_of(before), _runs_of(after)):
         rows += _runs(label, one, other) if one and other else [_one_sided(label, is_before=bool(one))]
     return rows
 
@@ -208,9 +205,8 @@ def _verdict(name: str, change: Change, *, rising: bool | None = None) -> str:
 
 
 def _one_sided(name: str, *, is_before: bool, shown: str = "there") -> Row:
-    if is_before:
-        return Row(name, shown, "–", Change(None), ONLY_BEFORE)
-    return Row(name, "–", shown, Change(None), ONLY_AFTER)
+    cells = (shown, "–", Change(None), ONLY_BEFORE) if is_before else ("–", shown, Change(None), ONLY_AFTER)
+    return Row(name, *cells)
 
 
 def _spread(values: list[float]) -> str:
@@ -224,14 +220,8 @@ def _unit(name: str) -> str:
     return name.rsplit(": ", 1)[-1].split()[-1] if ": " in name else ""
 
 
-def _labelled(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The runs of a report by label; runs with the same label are numbered."""
-    found, seen = {}, Counter[str]()
-    for run in document["runs"]:
-        seen[run["label"]] += 1
-        again = seen[run["label"]]
-        found[run["label"] if again == 1 else f"{run['label']} ({again})"] = run
-    return found
+def _runs_of(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {run["label"]: run for run in document["runs"]}
 
 
 def _pairs(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, Any, Any]]:

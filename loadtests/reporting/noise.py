@@ -3,8 +3,7 @@
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -20,15 +19,14 @@ LEVEL = 0.05
 APART = 1.5
 # Parameters of the bootstrap. The confidence is high because many figures are compared at once.
 CONFIDENCE, RESAMPLES, SEED = 0.99, 1000, 1
-# With more arrangements of the values on the two sides, the exact test would take too long.
+# With more arrangements of the values on the two sides, all of them would take too long.
 MOST_ARRANGEMENTS = 20_000
 # Each bin is 1 % wider than the previous one; the first begins at LEAST_MS, the last ends beyond a day.
 LEAST_MS, GROWTH = 0.01, math.log(1.01)
 BINS, BLOCKS = 2300, 30
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """The ratio of after to before with its interval, and whether it is beyond noise (None: too few values)."""
 
     ratio: float | None
@@ -62,21 +60,12 @@ def of_repetitions(before: Sequence[float], after: Sequence[float], *, least: fl
 
 
 def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
-    """The p-value of the two-sided rank test: exact for few values, by the normal distribution for many."""
+    """The p-value of the two-sided rank test, from all arrangements of the values or, if there are many, a sample of them."""
     # Imported here, because it takes half of the time in which `python -m loadtests` starts.
     from scipy import stats
 
-    count, total = len(before), len(before) + len(after)
-    if math.comb(total, count) > MOST_ARRANGEMENTS:
-        return float(stats.mannwhitneyu(before, after, use_continuity=False, method="asymptotic").pvalue)
-    ranks = stats.rankdata([*before, *after])
-
-    def distance(one: numpy.ndarray, _other: numpy.ndarray, axis: int) -> numpy.ndarray:
-        return abs(one.sum(axis=axis) - count * (total + 1) / 2)
-
-    # Not `mannwhitneyu`: it doubles the smaller tail, which is more if values are equal and the sides differ in length.
-    sides, options = (ranks[:count], ranks[count:]), {"n_resamples": MOST_ARRANGEMENTS, "alternative": "greater"}
-    return float(stats.permutation_test(sides, distance, vectorized=True, **options).pvalue)
+    method = stats.PermutationMethod(n_resamples=MOST_ARRANGEMENTS, rng=SEED)
+    return float(stats.mannwhitneyu(before, after, method=method).pvalue)
 
 
 def of_shares(counts: Sequence[int], totals: Sequence[int]) -> Change:

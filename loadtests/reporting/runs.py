@@ -2,9 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy
 
 from loadtests import metrics
 from loadtests.recording.outcome import GENERATOR_ERROR, NOT_SENT, OK
@@ -42,7 +39,7 @@ METRICS_ROUTE, REQUESTS_BY_READING = 'route="/metrics"', 2
 
 def result_of(run: Run) -> Result:
     """The section of a run, with verdicts, tables and plots."""
-    part = re.sub(r"[^a-z0-9]+", "-", run.label.lower()).strip("-") or "run"
+    part = f"run-{re.sub(r'[^a-z0-9]+', '-', run.label.lower()).strip('-')}"
     load = f"Load: {', '.join(f'{name} {value}' for name, value in run.settings.items())}." if run.settings else ""
     times = [
         {"name": name, "count": len(one), **summaries.percentiles_of(one.milliseconds)}
@@ -113,63 +110,38 @@ def _failures(recording: Recording) -> Table:
     return Table("Failures, with one example each", ("outcome", "count", "share, %", "request", "example"), rows)
 
 
-@dataclass(frozen=True)
-class Generator:
-    """The state of the generator during a run.
+def generator_verdict(recording: Recording) -> str:
+    """Whether the generator was the bottleneck or failed; the recording must have at least one row.
 
-    `cores` is the CPU of the busiest process in its busiest second, `lag_ms` the longest lag of an event loop;
-    both are None without samples. `latest_ms` and `late_ms` are the maximum and the 99th percentile of the
-    lateness of jobs in milliseconds, `not_sent` the jobs that were not started, `broken` the failures of the
-    generator itself.
+    Its CPU is that of the busiest process in its busiest second, its lag the longest of an event loop. The CPU and
+    the lag are unknown without samples.
     """
-
-    cores: float | None
-    lag_ms: float | None
-    latest_ms: float
-    late_ms: float
-    not_sent: int
-    broken: int = 0
-
-    @classmethod
-    def of(cls, recording: Recording) -> "Generator":
-        """The generator of a recording, which must have at least one row."""
-        # Only the first request of a job can be late, so jobs are used if there are any.
-        starts = recording.jobs if len(recording.jobs) else recording
-        late = (starts.begin - starts.due) * 1000
-        cores = max((sample.cpu for sample in recording.samples), default=None)
-        lag = max((sample.lag_ms for sample in recording.samples), default=None)
-        high = float(numpy.percentile(late, 99, method="inverted_cdf"))
-        return cls(cores, lag, float(late.max()), high, recording.counts[NOT_SENT], recording.counts[GENERATOR_ERROR])
-
-    @property
-    def faults(self) -> list[str]:
-        """The signs that the generator was the bottleneck or failed."""
-        faults = []
-        if self.cores is not None and self.cores > BUSY_CORES:
-            faults.append(f"a process used {self.cores:.2f} of a core, which is more than {BUSY_CORES:.2f}")
-        if self.late_ms > LATE_MS:
-            faults.append(f"one start in a hundred was {number(self.late_ms)} ms late or more")
-        if self.lag_ms is not None and self.lag_ms > LAG_MS:
-            faults.append(f"its event loop was blocked for {number(self.lag_ms)} ms")
-        if self.not_sent:
-            faults.append(f"{self.not_sent:,} jobs were not started, because too many were in progress")
-        if self.broken:
-            faults.append(f"it failed {self.broken:,} times with unexpected exceptions (see its log)")
-        return faults
-
-    def __str__(self) -> str:
-        if self.faults:
-            return f"Warning: the generator may have been the bottleneck: {'; '.join(self.faults)}."
-        known = [] if self.cores is None else [f"at most {self.cores:.2f} of a core by each process"]
-        known.append(f"latest start {number(self.latest_ms)} ms")
-        known += [] if self.lag_ms is None else [f"longest lag of its event loop {number(self.lag_ms)} ms"]
-        unknown = " (its CPU was not recorded)" if self.cores is None else ""
-        return f"The generator was not the bottleneck{unknown}: {', '.join(known)}."
+    # Only the first request of a job can be late, so jobs are used if there are any.
+    starts = recording.jobs if len(recording.jobs) else recording
+    times = summaries.percentiles_of((starts.begin - starts.due) * 1000)
+    cores = max((sample.cpu for sample in recording.samples), default=None)
+    lag = max((sample.lag_ms for sample in recording.samples), default=None)
+    late, latest = times["p99_ms"], times["max_ms"]
+    unsent, broken = (recording.counts[kind] for kind in (NOT_SENT, GENERATOR_ERROR))
+    faults = [
+        (cores or 0) > BUSY_CORES and f"a process used {cores:.2f} of a core, which is more than {BUSY_CORES:.2f}",
+        late > LATE_MS and f"one start in a hundred was {number(late)} ms late or more",
+        (lag or 0) > LAG_MS and f"its event loop was blocked for {number(lag)} ms",
+        unsent and f"{unsent:,} jobs were not started, because too many were in progress",
+        broken and f"it failed {broken:,} times with unexpected exceptions (see its log)",
+    ]
+    if any(faults):
+        return f"Warning: the generator may have been the bottleneck: {'; '.join(filter(None, faults))}."
+    start = f"latest start {number(latest)} ms"
+    if cores is None:
+        return f"The generator was not the bottleneck (its CPU was not recorded): {start}."
+    used = f"at most {cores:.2f} of a core by each process"
+    return f"The generator was not the bottleneck: {used}, {start}, longest lag of its event loop {number(lag)} ms."
 
 
 def sentences(run: Run) -> list[str]:
     """The verdict on the generator and, if there are counters, comparisons of counts and times with the server."""
-    verdicts = [str(Generator.of(run.recording))]
+    verdicts = [generator_verdict(run.recording)]
     if run.counters and len(run.recording.requests):
         verdicts += [_counts(run), *_times(run)]
     return verdicts

@@ -16,7 +16,7 @@ from loadtests.campaigns.locusts import Load
 from loadtests.recording import outcome
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import now
-from loadtests.reporting.runs import Generator
+from loadtests.reporting.runs import generator_verdict
 from loadtests.service import ServiceError, stop
 from tests.loadtests.harness_runs import fake, noted
 
@@ -85,7 +85,7 @@ def test_recording_has_failures_of_users(tmp_path):
     assert (requests.outcomes == outcome.GENERATOR_ERROR).sum() == 5
     assert recording.jobs.outcomes.tolist().count(outcome.GENERATOR_ERROR) == 5
     assert outcome.GENERATOR_ERROR in recording.examples
-    assert "it failed 10 times" in str(Generator.of(recording))
+    assert "it failed 10 times" in generator_verdict(recording)
 
 
 def test_step_of_wall_clock_changes_no_recorded_times(monkeypatch):
