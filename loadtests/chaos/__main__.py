@@ -12,8 +12,9 @@ from cdb_rest.management.quantities import IN_SECONDS, Number
 from loadtests import usage
 from loadtests.chaos import faults, hostile_faults  # noqa: F401 -- they define the faults
 from loadtests.chaos.play import play, prepare
-from loadtests.chaos.report import EXPLANATION, FREEZE_SECONDS, Played, text_of, write
+from loadtests.chaos.report import FREEZE_SECONDS, Played, text_of, write
 from loadtests.chaos.stage import FAULTS, Fault
+from loadtests.reporting.report import notes
 from loadtests.service import INTERRUPTED, ServiceError, Settings, kill, prepare_process, running
 from loadtests.standby import Standby
 
@@ -74,7 +75,7 @@ def _play_all(group: list[Fault], data: Path, port: int | None, seconds: float, 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m loadtests.chaos", description=__doc__, epilog=EXPLANATION)
+    parser = argparse.ArgumentParser(prog="python -m loadtests.chaos", description=__doc__, epilog=notes("chaos")[0])
     names, text = [fault.name for fault in FAULTS], "inject this fault only; may be repeated"
     parser.add_argument("--only", action="append", choices=names, help=text)
     text = f"duration of faults that do not end by themselves (default: {FREEZE_SECONDS:.0f}s)"

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log
 from loadtests.chaos.stage import Fault
 from loadtests.reporting.plots import COLOURS, drawn
-from loadtests.reporting.report import markdown_table, write_csv
+from loadtests.reporting.report import markdown_table, notes, write_csv
 from loadtests.reporting.result import Table
 
 RECOVERY_SECONDS = 2.0
@@ -25,15 +25,6 @@ RECOVERY_SECONDS = 2.0
 FREEZE_SECONDS = 30.0
 COLUMNS = ("fault", "requests", "answered", "504", "dropped", "wrong", "lost", "reconnected", "slowest", "recovery")
 PANELS = 3
-EXPLANATION = """\
-Clients send requests before, during and after each fault. Readers, half of them with a new connection for each
-request, check every response; writers retry a row with its idempotency key until it is acknowledged. The
-columns: 504 is a JSON response with Retry-After; dropped is a connection that was refused, reset or cut, or a
-response that is not JSON; wrong is any other status, or wrong content; lost is an acknowledged row that is
-missing at the end or exists twice; reconnected is an idle connection that was closed between two requests.
-slowest is the longest time until a response of any status. recovery is the time from the return of the failed
-component to the begin of the last unsuccessful request.
-"""
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,7 @@ class Played:
 
     @cached_property
     def cells(self) -> dict[str, Any]:
-        """The values of the columns, as `EXPLANATION` describes them, and of the fault; times in seconds.
+        """The values of the columns, as templates/notes/chaos.md describes them, and of the fault; times in seconds.
 
         `recovery` is 0 if no request was unsuccessful after the return.
         """
@@ -94,44 +85,27 @@ class Played:
         return "\n    ".join([f"  {text}", *filter(None, [self.replica_text]), *messages[:10]])
 
 
-def table(played: Sequence[Played]) -> str:
-    """The results as Markdown; times in seconds."""
+def text_of(played: Sequence[Played], seconds: float) -> str:
+    """The table as Markdown, with times in seconds, and a remark if the faults were shorter than the default."""
     titles = tuple(f"{name} (s)" if name in ("slowest", "recovery") else name for name in COLUMNS)
-    lines = []
-    for one in played:
-        cells = [one.cells[name] for name in COLUMNS]
-        shown = tuple(f"{value:,}" if isinstance(value, int) else str(value) for value in cells)
-        lines.append((one.fault.name, f"skipped: {one.skipped}") if one.skipped else shown)
-    return markdown_table(Table("", titles, lines))
+    rows = [
+        (one.fault.name, f"skipped: {one.skipped}") if one.skipped else tuple(one.cells[name] for name in COLUMNS)
+        for one in played
+    ]
+    too_short = [] if seconds >= FREEZE_SECONDS else notes("chaos-short", seconds=seconds, least=FREEZE_SECONDS)
+    return "\n\n".join([markdown_table(Table("", titles, rows)), *too_short])
 
 
-def text_of(played: list[Played], seconds: float) -> str:
-    """The table, with a remark if the faults were shorter than the default."""
-    rows = table(played)
-    if seconds >= FREEZE_SECONDS:
-        return rows
-    return (
-        f"{rows}\n\nToo short for a verdict: the faults lasted {seconds:g} s instead of {FREEZE_SECONDS:g} s. Requests that are "
-        "dropped, wrong or lost show a fault of the service. A run without them does not show that the service withstands "
-        "longer faults.\n"
-    )
-
-
-def write(directory: Path, played: list[Played], seconds: float) -> None:
+def write(directory: Path, played: Sequence[Played], seconds: float) -> None:
     """Write the report of the faults as CSV, JSON, Markdown and SVG; nothing without faults."""
     if not played:
         return
     rows = [one.cells for one in played]
     write_csv(directory / "chaos.csv", rows)
     (directory / "chaos.json").write_text(json.dumps(rows, indent=2) + "\n")
-    since = "\n".join(
-        f"- {one.fault.name}: {one.fault.what}; recovery counts from: {one.fault.since}."
-        + (f" {one.replica_text.capitalize()}." if one.replica_text else "")
-        for one in played
-    )
-    date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    report = f"# Faults under load, {date}\n\n{text_of(played, seconds)}\n{EXPLANATION}\n{since}\n"
-    (directory / "chaos.md").write_text(report)
+    title = f"# Faults under load, {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())}"
+    faults = notes("chaos-faults", played=played)
+    (directory / "chaos.md").write_text("\n\n".join([title, text_of(played, seconds), *notes("chaos"), *faults]) + "\n")
     (directory / "chaos.svg").write_text(drawn("Faults", lambda: _figure(played)).svg)
 
 

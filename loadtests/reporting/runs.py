@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from loadtests import metrics
 from loadtests.recording.outcome import GENERATOR_ERROR, NOT_SENT, OK
 from loadtests.recording.reading import Recording
 from loadtests.reporting import resources, summaries, timelines
-from loadtests.reporting.figures import number
+from loadtests.reporting.figures import number, ratio
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Result, Run, Table
 
 OVERVIEW = {"label": "run", "requests": "requests", "jobs": "jobs", "seconds": "duration, s"}
@@ -16,17 +18,6 @@ OVERVIEW |= {"peak_rate": "peak frequency, requests/s", "p50_ms": "p50, ms", "p9
 OVERVIEW |= {"right": "right, %", "rows_per_response": "rows per response"}
 PERCENTILES = {"name": "request", "count": "count", "p50_ms": "p50", "p90_ms": "p90", "p95_ms": "p95", "p99_ms": "p99"}
 PERCENTILES |= {"p999_ms": "p99.9", "max_ms": "max"}
-MODEL = {
-    "after the last one": "Closed loop: each user waits for a response before it continues. A stall of the service therefore "
-    "also stops the users, and hides the requests that real clients would have sent meanwhile (coordinated omission).",
-    "at a constant rate": "Open model: jobs start at a constant rate, and times count from when each job was due.",
-    "at random": "Open model: jobs start at random moments at a given rate, and times count from when each job was due.",
-    "all at once": "A storm: all jobs are due at the same moment, and times count from that moment.",
-}
-UNKNOWN_MODEL = (
-    "Times count from when each request was due. If users waited for responses (a closed loop), a stall of the service also "
-    "stopped the users, and hides the requests that real clients would have sent meanwhile (coordinated omission)."
-)
 # A Python process that uses more of a core is probably late.
 BUSY_CORES = 0.8
 LATE_MS, LAG_MS = 50.0, 200.0
@@ -54,15 +45,16 @@ def result_of(run: Run) -> Result:
 
 
 def notes_of(run: Run) -> list[str]:
-    """Notes on a run: the meaning of its times, the verdict on the generator, and warnings about its figures."""
-    known = run.settings.get("start-jobs", "after the last one" if run.settings else "")
-    notes = [MODEL.get(known, UNKNOWN_MODEL), *sentences(run)]
-    for name, one in summaries.by_name(run.recording):
-        counted = one.rows[(one.outcomes == OK) & (one.rows >= 0)]
-        if len(counted) and not counted.any():
-            text = f"all {len(counted):,} responses to {name} were empty: these figures are of empty responses."
-            notes.append(f"Warning: {text}")
-    return notes
+    """Notes on a run: the meaning of its times, the verdict on the generator, and warnings about its figures.
+
+    With counters of the service, they also compare the counts and times of both sides.
+    """
+    good = run.recording.requests.where(run.recording.requests.outcomes == OK)
+    counted = {name: one.rows[one.rows >= 0] for name, one in summaries.by_name(good)}
+    empty = {name: len(rows) for name, rows in counted.items() if len(rows) and not rows.any()}
+    start = run.settings.get("start-jobs", "after the last one" if run.settings else "")
+    counts = _counts(run) if run.counters and len(run.recording.requests) else None
+    return notes("run", start=start, generator=generator_verdict(run.recording), counts=counts, empty=empty)
 
 
 def table_of(runs: Sequence[Run], title: str = "Runs") -> Table:
@@ -139,44 +131,24 @@ def generator_verdict(recording: Recording) -> str:
     return f"The generator was not the bottleneck: {used}, {start}, longest lag of its event loop {number(lag)} ms."
 
 
-def sentences(run: Run) -> list[str]:
-    """The verdict on the generator and, if there are counters, comparisons of counts and times with the server."""
-    verdicts = [generator_verdict(run.recording)]
-    if run.counters and len(run.recording.requests):
-        verdicts += [_counts(run), *_times(run)]
-    return verdicts
-
-
-def _counts(run: Run) -> str:
+def _counts(run: Run) -> dict[str, Any]:
+    """The counts of responses on both sides, and the mean times of a request in milliseconds; `inside` may be None."""
     answered, counters = len(run.recording.answered), run.counters
     application = round(_served(run, "cdb_requests_total"))
     # Without the requests for /metrics; 0 if the count is unknown.
     readings = REQUESTS_BY_READING * metrics.total(counters, "cdb_requests_total", of=METRICS_ROUTE)
     nginx = max(0, round(metrics.total(counters, "cdb_nginx_requests_total") - readings))
-    lookups = round(metrics.total(counters, "cdb_lookups_finished_total"))
-    counted = f"nginx counted {nginx:,}" if nginx else f"the application counted {application:,}"
-    text = f"clients counted {answered:,} responses and {counted} requests"
-    if nginx and application + SAME_COUNT < answered * (1 - SAME_SHARE):
-        text += f", of which {application:,} reached the application: the others were served from the cache"
-    elif nginx:
-        text += f", the application {application:,}"
-    text += f"; the database finished {lookups:,} lookups" if lookups else ""
-    if abs((nginx or application) - answered) <= SAME_SHARE * answered + SAME_COUNT:
-        return f"The {text}. The two sides agree."
-    return f"Warning: the {text}. The two sides do not agree: there were other clients, or requests were lost."
-
-
-def _times(run: Run) -> list[str]:
-    count = _served(run, "cdb_request_duration_seconds_count")
-    if not count:
-        return []
-    inside = _served(run, "cdb_request_duration_seconds_sum") / count * 1000
-    waited = float(run.recording.requests.milliseconds.mean())
-    place = "in the application and its database"
-    if waited > 2 * inside:
-        place = "outside the application, in a queue, in nginx or in the generator"
-    text = f"On average a client waited {number(waited)} ms, and the application worked for {number(inside)} ms"
-    return [f"{text}: most of the time was spent {place}."]
+    inside = ratio(_served(run, "cdb_request_duration_seconds_sum"), _served(run, "cdb_request_duration_seconds_count"))
+    return {
+        "answered": answered,
+        "nginx": nginx,
+        "application": application,
+        "is_cached": nginx and application + SAME_COUNT < answered * (1 - SAME_SHARE),
+        "lookups": round(metrics.total(counters, "cdb_lookups_finished_total")),
+        "agree": abs((nginx or application) - answered) <= SAME_SHARE * answered + SAME_COUNT,
+        "waited": float(run.recording.requests.milliseconds.mean()),
+        "inside": inside and inside * 1000,
+    }
 
 
 def _served(run: Run, name: str) -> float:

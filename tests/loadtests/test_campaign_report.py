@@ -168,7 +168,7 @@ def test_findings_file_has_values_of_campaign(written_report):
 )
 def test_report_says_whether_generator_was_bottleneck(tmp_path, cpu, lag, late, expected):
     run = a_run(tmp_path, [request(place, 400, late=late) for place in range(5)], samples(5, cpu, lag))
-    assert expected in runs.sentences(run)[0]
+    assert expected in runs.generator_verdict(run.recording)
 
 
 def test_report_compares_counts_of_clients_and_service(tmp_path):
@@ -183,14 +183,14 @@ def test_report_compares_counts_of_clients_and_service(tmp_path):
         # Including two requests for each reading of /metrics.
         "cdb_nginx_requests_total": 2603.0,
     }
-    _, counts, times = runs.sentences(Run("cached", recording, counters=counters))
+    _, _, counts, times = runs.notes_of(Run("cached", recording, counters=counters))
     assert "1,000 responses and nginx counted 1,003 requests, of which 400 reached the application" in counts
     assert counts.endswith("The two sides agree.")
     assert (
         "a client waited 12.0 ms, and the application worked for 3.00 ms: most of the time was spent outside" in times
     )
     del counters["cdb_nginx_requests_total"]
-    _, counts, _ = runs.sentences(Run("lost", recording, counters=counters))
+    _, _, counts, _ = runs.notes_of(Run("lost", recording, counters=counters))
     assert counts.startswith("Warning: the clients counted 1,000 responses and the application counted 400")
 
 

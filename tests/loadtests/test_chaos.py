@@ -18,7 +18,7 @@ from cdb.env import ROOT
 from loadtests.chaos.clients import Scene, read_kept_connection, read_new_connections, write
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.report import Played, table
+from loadtests.chaos.report import Played, text_of
 from loadtests.chaos.stage import Fault
 from loadtests.client import Client, DroppedError, Response
 from tests.loadtests.small_service import DOCUMENT, SmallService
@@ -121,7 +121,7 @@ def test_chaos_row_has_outcomes_and_times_of_requests():
         Record(11.5, 90, DROPPED), Record(3, 3.1, WRONG),
     ]  # fmt: skip
     played = Played(FAULT, Log(records, reconnected=7), returned=10.0, lost=["a/1 is lost"])
-    assert "| a | 6 | 2 | 2 | 1 | 1 | 1 | 7 | 3.0 | 1.5 |" in table([played])
+    assert "| a | 6 | 2 | 2 | 1 | 1 | 1 | 7 | 3.00 | 1.50 |" in text_of([played], 30)
     assert not played.is_good
     assert Played(FAULT, Log(records[:2]), returned=10.0).is_good
     assert not Played(FAULT, Log(records[:3]), returned=8.9).is_good
