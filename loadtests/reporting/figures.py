@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 
@@ -42,11 +43,11 @@ class Spread:
         return f"{number(self.median)} ({number(self.low)}–{number(self.high)})"
 
 
-def grouped(rows: Iterable[dict[str, Any]], key: str) -> dict[Any, list[dict[str, Any]]]:
-    """The rows by the value of a key, in the order of the first occurrence."""
+def grouped(rows: Iterable[dict[str, Any]], *keys: str) -> dict[Any, list[dict[str, Any]]]:
+    """The rows by the value of a key, or by the values of several, in the order of the first occurrence."""
     groups: dict[Any, list[dict[str, Any]]] = {}
     for row in rows:
-        groups.setdefault(row[key], []).append(row)
+        groups.setdefault(itemgetter(*keys)(row), []).append(row)
     return groups
 
 

@@ -6,17 +6,16 @@ again. In each, lookups in the present and at earlier revisions alternate. Respo
 """
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from loadtests.bench.harness import Harness, columns
 from loadtests.client import Client
-from loadtests.database import Database, text_of
+from loadtests.database import text_of
 from loadtests.harness import write_sized
 from loadtests.reporting import plots
-from loadtests.reporting.figures import curves, grouped, ratio, spreads
+from loadtests.reporting.figures import curves, grouped, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
 
@@ -61,8 +60,16 @@ def measure(harness: Harness, result: Result) -> None:
             'VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadListVersion", "PayloadListMembership"'
         )
         for subject in subjects:
-            result.raw += _measure(harness, service, subject)
-        result.tables.append(_space(database))
+            harness.settle(subject.url(service, PRESENT), connections=service.workers * 4)
+            part, states = f"history, {subject.what} {subject.size:,}", [PRESENT, *subject.revisions]
+            for number, state in harness.rounds(part, states):
+                load = {"connections": 1, "seconds": harness.sizes.wrk_seconds, "mode": subject.mode, "seed": number}
+                row = {"what": subject.what, "changes": subject.size, "state": state, "round": number}
+                result.raw.append(row | harness.load(service, subject.url(service, state), **load))
+        with database.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(text_of("history_space"))
+            headings = tuple(column.name for column in cursor.description)
+            result.tables.append(Table("Space", headings, cursor.fetchall()))
     _show(result)
 
 
@@ -126,77 +133,24 @@ def _revision(client: Client, tag: str) -> int:
     return int(response.headers["cdb-revision"])
 
 
-def _measure(harness: Harness, service: Service, subject: Subject) -> Sequence[dict[str, Any]]:
-    states = [PRESENT, *subject.revisions]
-    harness.settle(subject.url(service, PRESENT), connections=service.workers * 4)
-    rows = []
-    for number, state in harness.rounds(f"history, {subject.what} {subject.size:,}", states):
-        load = harness.load(
-            service,
-            subject.url(service, state),
-            connections=1,
-            seconds=harness.sizes.wrk_seconds,
-            mode=subject.mode,
-            seed=number,
-        )
-        rows.append({"what": subject.what, "changes": subject.size, "state": state, "round": number, **load})
-    return rows
-
-
-def _space(database: Database) -> Table:
-    with database.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(text_of("history_space"))
-        return Table("Space", tuple(column.name for column in cursor.description), cursor.fetchall())
-
-
 def _show(result: Result) -> None:
-    summary = [row for subject, rows in _by_subject(result.raw).items() for row in _compared(*subject, rows)]
-    result.targets += _targets(summary)
+    summary = []
+    for (what, changes), rows in grouped(result.raw, "what", "changes").items():
+        times, costs = (spreads(rows, "state", key) for key in ("p50_ms", "postgres_cpu_ms"))
+        to_present, cpu_to_present = ratios_to(times, PRESENT), ratios_to(costs, PRESENT)
+        for state, group in grouped(rows, "state").items():
+            row = {"what": what, "changes": changes, "state": state, "p50_ms": times[state].median}
+            row |= {"postgres_cpu_ms": costs[state].median, "errors": sum(one["errors"] for one in group)}
+            summary.append(row | {"to_present": to_present[state], "cpu_to_present": cpu_to_present[state]})
+    # The targets are for the past of the largest subject of each kind.
+    largest = {row["what"]: row["changes"] for row in sorted(summary, key=lambda row: row["changes"])}
+    for row in summary:
+        if row["state"] != PRESENT and row["changes"] == largest[row["what"]]:
+            name = f"lookup p50 at the {row['state']} ÷ present, {row['what']} {row['changes']:,} times"
+            result.targets.append(Target(name, row["to_present"], BOUNDS[row["what"]], at_most=True))
     headings = {"to_present": "p50 ÷ present", "cpu_to_present": "PostgreSQL CPU ÷ present"}
     keys = "what changes state p50_ms to_present postgres_cpu_ms cpu_to_present errors"
     result.tables.insert(0, Table.of("Lookups, one client, in turns", summary, columns(keys, **headings)))
     series = curves([row for row in summary if row["what"] == "replaced"], "state", "changes", "p50_ms")
     title = "Replacing one interval: response time, p50"
     result.plots.append(plots.lines(title, series, x="replacements", y="ms", log_x=True))
-
-
-def _compared(what: str, changes: int, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The medians of each state of a subject, and their ratios to those of the present."""
-    medians = {state: one.median for state, one in spreads(rows, "state", "p50_ms").items()}
-    costs = {state: one.median for state, one in spreads(rows, "state", "postgres_cpu_ms").items()}
-    return [
-        {
-            "what": what,
-            "changes": changes,
-            "state": state,
-            "p50_ms": medians[state],
-            "postgres_cpu_ms": costs[state],
-            "to_present": ratio(medians[state], medians[PRESENT]),
-            "cpu_to_present": ratio(costs[state], costs[PRESENT]),
-            "errors": sum(row["errors"] for row in rows if row["state"] == state),
-        }
-        for state in medians
-    ]
-
-
-def _targets(summary: Sequence[dict[str, Any]]) -> list[Target]:
-    """A target for each past state of the largest subject of each kind."""
-    largest = {row["what"]: row["changes"] for row in sorted(summary, key=lambda row: row["changes"])}
-    return [
-        Target(
-            f"lookup p50 at the {row['state']} ÷ present, {row['what']} {row['changes']:,} times",
-            row["to_present"],
-            BOUNDS[row["what"]],
-            at_most=True,
-        )
-        for row in summary
-        if row["state"] != PRESENT and row["changes"] == largest[row["what"]]
-    ]
-
-
-def _by_subject(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, int], list[dict[str, Any]]]:
-    return {
-        (what, changes): found
-        for what, group in grouped(rows, "what").items()
-        for changes, found in grouped(group, "changes").items()
-    }
