@@ -6,10 +6,12 @@ whole response and closes.
 """
 
 import argparse
+import json
 import resource
 import selectors
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +21,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cdb_rest.domain.moment import Moment
-from cdb_rest.management.quantities import IN_SECONDS
 from loadtests.client import lookup_path
 from loadtests.content.expected import Expected
 from loadtests.recording import outcome
@@ -41,15 +42,21 @@ SHOWN = (outcome.OK, outcome.OVERLOADED, outcome.NO_RESPONSE)
 
 
 def run(host: str, directory: Path, options: dict[str, Any]) -> Recording:
-    """Run this program in its own process, with the options by name, and return its recording.
+    """Run this program in its own process, with the options of `main` by name, and return its recording.
 
     Raises `ServiceError` if the program fails.
     """
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    done = run_command(Settings(directory, {}), "-m", "loadtests.burst", host, str(directory), *words)
+    given = json.dumps({"host": host, "directory": str(directory), "patience": PATIENCE_SECONDS} | options)
+    done = run_command(Settings(directory, {}), "-m", "loadtests.burst", given)
     if done.code:
         raise ServiceError(f"the storm failed: {last_line(done.output)}")
     return Recording.read(directory)
+
+
+def storm(host: str, data: Path, options: dict[str, Any]) -> dict[str, float | None]:
+    """Run this program in the same way, with a temporary directory in `data`; returns the figures of the storm."""
+    with tempfile.TemporaryDirectory(dir=data) as directory:
+        return figures_of(run(host, Path(directory), options), options["jobs"])
 
 
 def figures_of(recording: Recording, jobs: int) -> dict[str, float | None]:
@@ -92,10 +99,11 @@ def allow_files(jobs: int) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Send all lookups, compare the responses with the scenario (random layout, seed 1) and write the recording.
 
-    The name of the tag may differ from that of the scenario. The code is always 0: the recording has the
-    outcome of each job.
+    The argument is a JSON object: `host` is such as http://127.0.0.1:8000, `directory` that of the recording, `jobs` the
+    number of lookups at the moment (`major`, `minor`) in `global_tag`, whose rows are those of `scenario`, and `patience`
+    the seconds to wait for the last response. The code is always 0: the recording has the outcome of each job.
     """
-    options = _parser().parse_args(arguments)
+    options = argparse.Namespace(**json.loads(arguments[0]))
     moment = Moment(options.major, options.minor)
     expected = Expected(options.scenario, "random", 1, tag=options.global_tag)
     url = f"{options.host}{PREFIX}{lookup_path(options.global_tag, moment)}"
@@ -106,17 +114,6 @@ def main(arguments: Sequence[str]) -> int:
 
     _play(options, url, verdict)
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m loadtests.burst", description="Thousands of lookups at once.")
-    parser.add_argument("host", help="such as http://127.0.0.1:8000")
-    parser.add_argument("directory", type=Path, help="directory of the recording")
-    for name, kind in (("jobs", int), ("scenario", str), ("global-tag", str), ("major", int), ("minor", int)):
-        parser.add_argument(f"--{name}", type=kind, required=True)
-    text = "time to wait for the last response (default: %(default)ss)"
-    parser.add_argument("--patience", **IN_SECONDS, default=PATIENCE_SECONDS, help=text)
-    return parser
 
 
 @dataclass
@@ -175,7 +172,9 @@ def _play(options: argparse.Namespace, url: str, verdict: Callable[[int, bytes],
         for key in list(selector.get_map().values()):
             end(key)
     seconds = now() - due
-    _write(options.directory, due, jobs, verdict, (seconds, (time.process_time() - cpu) / seconds, longest * 1000))
+    _write(
+        Path(options.directory), due, jobs, verdict, (seconds, (time.process_time() - cpu) / seconds, longest * 1000)
+    )
 
 
 def _is_over(selector: selectors.BaseSelector, key: selectors.SelectorKey, request: bytes) -> bool:

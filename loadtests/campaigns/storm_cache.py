@@ -51,7 +51,7 @@ def run(stage: Stage) -> Findings:
         clone_with_statuses(stage.client(), scenario, tags)
         for number, status in in_turns(STATUSES, QUICK_ROUNDS if stage.quick else ROUNDS):
             # A new moment in each storm, which no earlier storm or run has put into the cache.
-            given = {"jobs": jobs, "scenario": scenario, "global-tag": tags[status]}
+            given = {"jobs": jobs, "scenario": scenario, "global_tag": tags[status]}
             given |= {"major": MAJOR, "minor": int(time.time())}
             settings = {"start-jobs": "all at once"} | {name: str(value) for name, value in given.items()}
             record = partial(burst.run, stage.url, options=given)

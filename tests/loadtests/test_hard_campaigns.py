@@ -84,7 +84,7 @@ def test_storm_cache_reports_share_served_by_nginx(stage):
     ],
 )
 def test_burst_records_outcome_of_each_fault(tmp_path, fault, expected):
-    given = {"jobs": JOBS, "scenario": "tiny", "global-tag": "tiny", "patience": 20, **MOMENT}
+    given = {"jobs": JOBS, "scenario": "tiny", "global_tag": "tiny", "patience": 20, **MOMENT}
     with fake(f"{fault} --every 10", tmp_path / "fake") as (url, log):
         recording = burst.run(url, tmp_path / "recording", given)
         server = noted(log)
@@ -96,7 +96,7 @@ def test_burst_records_outcome_of_each_fault(tmp_path, fault, expected):
 
 
 def test_burst_records_no_response_of_absent_server(tmp_path):
-    given = {"jobs": 3, "scenario": "tiny", "global-tag": "tiny", "patience": 20, **MOMENT}
+    given = {"jobs": 3, "scenario": "tiny", "global_tag": "tiny", "patience": 20, **MOMENT}
     recording = burst.run("http://127.0.0.1:9", tmp_path, given)
     assert recording.requests.outcomes.tolist() == [outcome.NO_RESPONSE] * 3
 

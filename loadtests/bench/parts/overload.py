@@ -7,9 +7,7 @@ their times are those in nginx's access log for the last part of each run, when 
 end, very many jobs start at once, of which all must get their responses.
 """
 
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 from loadtests import burst, usage, wrk
@@ -20,7 +18,7 @@ from loadtests.reporting import plots
 from loadtests.reporting.figures import ratio
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.reporting.summaries import percentiles_of
-from loadtests.service import Service, running
+from loadtests.service import Service, becomes_true, running
 
 TITLE = "Overload"
 # Clients in addition to those that wait in the queue, and the longest mean pause of a client before a request. Pauses are
@@ -53,11 +51,9 @@ def measure(harness: Harness, result: Result) -> None:
             result.raw.append(_offer(harness, service, url, factor, capacity))
             _wait_until_idle(service)
         harness.say(f"overload: burst of {harness.sizes.jobs:,}")
-        options = {"jobs": harness.sizes.jobs, "scenario": tag, "global-tag": tag, "major": 2**30, "minor": 0}
-        with tempfile.TemporaryDirectory(dir=harness.data) as directory:
-            recording = burst.run(service.host, Path(directory), options)
+        options = {"jobs": harness.sizes.jobs, "scenario": tag, "global_tag": tag, "major": 2**30, "minor": 0}
+        found = burst.storm(service.host, harness.data, options)
     _show(result, capacity)
-    found = burst.figures_of(recording, harness.sizes.jobs)
     shown = {name: name for name in (*burst.SHOWN, "other")} | burst.MEASURED
     result.tables.append(Table.of(f"A burst of {harness.sizes.jobs:,} jobs", [found], shown))
     unanswered = harness.sizes.jobs - found[outcome.OK]
@@ -96,12 +92,13 @@ def _offer(harness: Harness, service: Service, url: str, factor: float, capacity
 
 def _wait_until_idle(service: Service) -> None:
     """Wait until the service is idle, so that no request of the last run is left in its queue; at most a minute."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def is_idle() -> bool:
         before = usage.family_cpu(service.application())
         time.sleep(1)
-        if usage.family_cpu(service.application()) - before < 0.2:
-            return
+        return usage.family_cpu(service.application()) - before < 0.2
+
+    becomes_true(is_idle, 60)
 
 
 def _show(result: Result, capacity: float) -> None:

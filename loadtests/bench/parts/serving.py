@@ -6,10 +6,8 @@ lookup: in a frozen tag, for which nginx may serve the cached response, or in an
 it with the service each time. A storm lasts until the last job has its response; times count from its begin.
 """
 
-import tempfile
 import time
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from loadtests import burst
@@ -64,10 +62,9 @@ def _storms(harness: Harness, result: Result, services: dict[str, Service]) -> N
     for number in range(1, harness.sizes.storm_rounds + 1):
         for tag, (name, service) in product((FROZEN, UNLOCKED), services.items()):
             harness.say(f"serving: storm of {jobs:,} on {tag}, {name}")
-            options = {"jobs": jobs, "scenario": harness.sizes.largest_clone, "global-tag": tag, **MOMENT}
-            with tempfile.TemporaryDirectory(dir=harness.data) as directory:
-                found = burst.figures_of(burst.run(service.host, Path(directory), options), jobs)
-            rows.append({"phase": "storm", "what": name, "round": number, "tag": tag, "jobs": jobs, **found})
+            options = {"jobs": jobs, "scenario": harness.sizes.largest_clone, "global_tag": tag, **MOMENT}
+            row = {"phase": "storm", "what": name, "round": number, "tag": tag, "jobs": jobs}
+            rows.append(row | burst.storm(service.host, harness.data, options))
             time.sleep(burst.PAUSE_SECONDS)
     result.raw += rows
     shown = {name: name for name in ("tag", "what", "round", *burst.SHOWN, "other")} | burst.MEASURED
