@@ -18,8 +18,7 @@ class Sizes:
     http_patterns: tuple[str, ...] = ("first", "random", "last")
     calls: int = 100
     calls_seconds: float = 1.0
-    # strategy_seconds is for a combination of the part strategies, wrk_seconds for a point of other parts.
-    strategy_seconds: int = 1
+    # The seconds of a point of most parts.
     wrk_seconds: int = 2
     # The limit for a run of a slow strategy.
     longest_seconds: int = 12
@@ -40,7 +39,6 @@ class Sizes:
     clone_rounds: int = 3
     # The longest time for lookups during a clone.
     look_seconds: int = 10
-    seed_rounds: int = 1
     cross_check_seconds: int = 10
     # For the parts serving, replicas and overload: tag to clone, connections, jobs of a storm, storms, seconds
     # of a point.

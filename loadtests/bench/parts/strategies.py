@@ -72,7 +72,7 @@ def _combination(harness: Harness, service: Service, route: str, scenario: str, 
         alone = row["wall_p50_ms"] / 1000
         # Slow lookups get the time of a few of them, with fewer connections, so that they do not wait for each other.
         connections = 8 if alone < 0.5 else 2
-        seconds = min(max(harness.sizes.strategy_seconds, math.ceil(2.5 * alone)), harness.sizes.longest_seconds)
+        seconds = min(max(1, math.ceil(2.5 * alone)), harness.sizes.longest_seconds)
         row |= harness.load(service, url, connections=connections, seconds=seconds, mode=pattern)
     return row
 
