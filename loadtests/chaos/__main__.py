@@ -88,9 +88,10 @@ def _play_all(group: list[Fault], data: Path, port: int | None, seconds: float, 
 
 def prepare(service: Service) -> FrozenTag:
     """Create the frozen tag and two clones of it, so that there are several tags."""
-    manage(service.settings, "seed_scenario", SCENARIO, "--global-tag", FROZEN, "--clones", "2")
+    tags = ("--global-tag", FROZEN, "--clones", "2")
+    manage(service.settings, "seed_scenario", SCENARIO, "--layout", "random", *tags)
     _request_until_ok(service, "PUT", f"gt_change_status/{FROZEN}/frozen")
-    return FrozenTag(_request_until_ok(service, "GET", f"globalTag/{FROZEN}").json)
+    return FrozenTag(FROZEN, SCENARIO)
 
 
 def play(

@@ -83,7 +83,7 @@ def _check_list(scene: Scene, oldest: Sequence[int], response: Response) -> str 
     newest = sum(number + 1 for number in scene.written.attempted)
     items = {item["name"]: item for item in response.json}
     frozen = items[scene.frozen.name]
-    if any(frozen[key] != value for key, value in scene.frozen.items.items()) or frozen["status"] != "frozen":
+    if any(frozen[key] != value for key, value in scene.frozen.items.items()):
         return f"globalTags: {frozen}"
     count = items[scene.written.name]["payload_iov_count"]
     least = sum(number + 1 for number in oldest)

@@ -1,49 +1,43 @@
 """The expected responses. Each check returns a description of what is wrong with a response, or None."""
 
 import random
-from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
+from cdb_rest.domain.moment import END_OF_TIME, Moment
+from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.client import Response, lookup_path
-
-OPEN = 2**63 - 1
-# The members of a row of a nested document, in the order of a lookup.
-COLUMNS = ("payload_url", "checksum", "size", "major_iov", "minor_iov", "major_iov_end", "minor_iov_end", "revision")
+from loadtests.content.expected import Expected
+from loadtests.content.starts import unpacked
 
 
 class FrozenTag:
-    """A tag that never changes: every response follows from its nested document, and has the same bytes each time."""
+    """A tag that never changes, with the rows of a scenario (random layout, seed 1): each lookup has one correct body."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
-        self.name = document["name"]
-        self.items = {"payload_lists_count": len(document["payload_lists"]), "payload_iov_count": 0}
-        self._lists = []
-        for payload_list in sorted(document["payload_lists"], key=lambda one: one["payload_type"]):
-            rows = sorted(payload_list["payload_iov"], key=lambda row: (row["major_iov"], row["minor_iov"]))
-            self.items["payload_iov_count"] += len(rows)
-            starts = [(row["major_iov"], row["minor_iov"]) for row in rows]
-            self._lists.append((payload_list["payload_type"], starts, rows))
-        self._seen: dict[str, bytes] = {}
+    def __init__(self, name: str, scenario: str) -> None:
+        self.name = name
+        self._scenario = SCENARIOS[scenario]
+        self.items = {
+            "payload_lists_count": self._scenario.payload_types,
+            "payload_iov_count": self._scenario.iovs,
+            "status": "frozen",
+        }
 
-    def random_lookup(self) -> tuple[str, tuple[int, int]]:
+    @cached_property
+    def _expected(self) -> Expected:
+        """Created in each process, because a file mapped into memory cannot be sent to another one."""
+        return Expected(self._scenario.name, "random", 1, tag=self.name)
+
+    def random_lookup(self) -> tuple[str, Moment]:
         """The path of a lookup at the start of a random row, and its moment; in time every row is requested."""
-        _, starts, _ = random.choice(self._lists)
-        moment = random.choice(starts)
+        moment = unpacked(random.choice(random.choice(self._expected.starts.starts)))
         return lookup_path(self.name, moment), moment
 
-    def check(self, path: str, moment: tuple[int, int], response: Response) -> str | None:
-        """Compare a response with the document, and its bytes with those of the first response."""
-        expected = []
-        for name, starts, rows in self._lists:
-            place = bisect_right(starts, moment)
-            if place:
-                expected.append([name, *(rows[place - 1][key] for key in COLUMNS)])
-        if response.json != expected:
-            return f"{path}: {str(response.json)[:200]}"
-        if self._seen.setdefault(path, response.body) != response.body:
-            return f"{path}: bytes differ from those of the first response"
-        return None
+    def check(self, path: str, moment: Moment, response: Response) -> str | None:
+        """Compare a response with the expected bytes."""
+        is_right = response.body == self._expected.body(moment, False)
+        return None if is_right else f"{path}: {response.body[:200]!r}"
 
 
 class WrittenTag:
@@ -71,7 +65,7 @@ class WrittenTag:
     def expected_row(self, writer: int, number: int) -> list[Any]:
         """The row as a lookup returns it."""
         kind = self.payload_type(writer)
-        return [kind, f"{kind}/{number}", f"{number:x}", number, number, 0, OPEN, OPEN, None]
+        return [kind, f"{kind}/{number}", f"{number:x}", number, number, 0, *END_OF_TIME, None]
 
     def path(self, major: int) -> str:
         """The path of the lookup at (major, 0)."""

@@ -4,14 +4,13 @@ import json
 import socket
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from cdb_rest.domain.moment import Moment
 from loadtests.chaos.oracle import WrittenTag
+from loadtests.content.expected import Expected
 
-ROWS = [
-    {"payload_url": f"u{n}", "checksum": "", "size": n, "major_iov": n, "minor_iov": 0, "major_iov_end": 9,
-     "minor_iov_end": 0, "revision": None}
-    for n in range(3)
-]  # fmt: skip
-DOCUMENT = {"name": "frozen", "payload_lists": [{"payload_type": "Gain", "payload_iov": ROWS}]}
+SCENARIO = "tiny"
+COUNTS = {"payload_lists_count": 10, "payload_iov_count": 100}
+EXPECTED = Expected(SCENARIO, "random", 1, tag="frozen")
 JSON = b"Content-Type: application/json\r\n"
 
 
@@ -61,19 +60,19 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "fails":
             self.respond({"detail": "bug", "code": "internal_error"}, "500 Internal Server Error")
             return
+        major = int(self.path.partition("majorIOV=")[2].split("&")[0] or 0)
         if "globalTags" in self.path:
             written = sum(len(numbers) for numbers in self.server.rows.values())
             self.respond(
                 [
-                    {"name": "frozen", "status": "frozen", "payload_lists_count": 1, "payload_iov_count": 3},
+                    {"name": "frozen", "status": "frozen", **COUNTS},
                     {"name": "written", "status": "unlocked", "payload_iov_count": written},
                 ]
             )
         elif "gtName=frozen" in self.path:
-            major = int(self.path.split("majorIOV=")[1].split("&")[0])
-            self.respond([["Gain", f"u{major + (kind == 'lies')}", "", major, major, 0, 9, 0, None]])
+            body = EXPECTED.body(Moment(major, int(self.path.split("minorIOV=")[1])), False)
+            self.respond(body[:-3] + b"x" + body[-2:] if kind == "lies" else body)
         else:
-            major = int(self.path.split("majorIOV=")[1].split("&")[0])
             tag = WrittenTag("written", [], [])
             latest = [
                 (int(name[-2:]), max([number for number in numbers if number <= major], default=-1))
@@ -83,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
             self.respond([tag.expected_row(writer, number - old) for writer, number in latest if number - old >= 0])
 
     def respond(self, said, status="200 OK", more=b""):
-        body = json.dumps(said).encode()
+        body = said if isinstance(said, bytes) else json.dumps(said).encode()
         head = b"HTTP/1.1 %s\r\n%s%sContent-Length: %d\r\n\r\n" % (status.encode(), JSON, more, len(body))
         self.wfile.write(head + body)
 

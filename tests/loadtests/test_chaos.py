@@ -21,7 +21,7 @@ from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.report import Played, text_of
 from loadtests.chaos.stage import Fault
 from loadtests.client import Client, DroppedError, Response
-from tests.loadtests.small_service import DOCUMENT, SmallService
+from tests.loadtests.small_service import SCENARIO, SmallService
 from tests.programs import needs
 
 FAULT = Fault("a", "nothing", "the start", lambda _: None)
@@ -36,7 +36,9 @@ def play(fault, seconds=1.5):
     with SmallService(fault) as server:
         threading.Thread(target=server.serve_forever).start()
         written = WrittenTag("written", [-1], [-1])
-        scene = Scene(f"http://127.0.0.1:{server.server_port}", FrozenTag(DOCUMENT), written, threading.Event())
+        scene = Scene(
+            f"http://127.0.0.1:{server.server_port}", FrozenTag("frozen", SCENARIO), written, threading.Event()
+        )
         log = Log()
         loops = [read_new_connections, read_kept_connection, write]
         threads = [threading.Thread(target=loop, args=(scene, log, 0, 0.005)) for loop in loops]
