@@ -110,24 +110,44 @@ class Outcome:
 def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_least: float) -> Findings:
     """The findings of the campaign; `at_least` is the rate at which it passes."""
     limits = {"loss": sustained.LOSS, "loss_jobs": sustained.LEAST_LOSS_JOBS, "margin": sustained.MARGIN}
-    text = notes("saturation", bound=bound_ms, growth_jobs=sustained.LEAST_GROWTH_JOBS, **limits)
-    findings = Findings(summary="; ".join(outcome.sentence() for outcome in outcomes), notes=text)
+    limits |= {"bound": bound_ms, "growth_jobs": sustained.LEAST_GROWTH_JOBS}
+    findings = Findings(
+        summary="; ".join(outcome.sentence() for outcome in outcomes),
+        notes=notes("saturation", outcomes=outcomes, **limits),
+    )
     overview = [row for outcome in outcomes for row in _overview(outcome)]
     findings.tables.append(Table.of(f"Sustained rates, held for {plan.hold_seconds:g} s", overview, OVERVIEW))
     for outcome in outcomes:
-        steps = [_step(outcome, tried) for tried in outcome.tries]
-        findings.targets += _targets(outcome, at_least)
+        name, tries, held = outcome.scenario, outcome.tries, [tried.step for tried in outcome.held]
+        least = min((step.answered for step in held), default=0.0)
+        # At all rates: an overloaded service may refuse requests, but must not return wrong data.
+        wrong = sum(tried.run.recording.requests.counts[WRONG] for tried in tries)
+        findings.targets += [
+            Target(f"{name}: rate that held", least, at_least, at_most=False, unit="jobs/s"),
+            Target(f"{name}: wrong responses at any rate", wrong, 0, at_most=True),
+            Target(f"{name}: void verdicts", int(outcome.verdict.void), 0, at_most=True),
+        ]
+        steps = [
+            {"scenario": name, "label": tried.run.label, "sustained": tried.sustained}
+            | vars(tried.step)
+            | {"faults": "; ".join(tried.step.faults), "cores": tried.watched.generator()}
+            for tried in tries
+        ]
+        findings.raw += steps
+        shown = [row | {"result": row["faults"] or "sustained"} for row in steps]
         findings.tables += [
-            Table.of(f"{outcome.scenario}: evidence", _evidence(outcome), EVIDENCE),
-            Table.of(
-                f"{outcome.scenario}: steps", [row | {"result": row["faults"] or "sustained"} for row in steps], STEPS
-            ),
+            Table.of(f"{name}: evidence", _evidence(outcome), EVIDENCE),
+            Table.of(f"{name}: steps", shown, STEPS),
         ]
         findings.plots += _plots(outcome)
-        findings.runs += _runs(outcome)
-        findings.figures |= _figures(outcome)
-        findings.raw += steps
-        findings.notes += _cost_of_generator(outcome)
+        # The runs at the first rate that held and at the one that failed.
+        detailed = (*outcome.held[:1], outcome.failed)
+        findings.runs += [replace(tried.run, detailed=any(tried is one for one in detailed)) for tried in tries]
+        findings.figures |= {
+            f"{name}: sustained jobs/s": [step.answered for step in held],
+            f"{name}: requests/s at that rate": [step.requests for step in held],
+            f"{name}: p95 of jobs at that rate, ms": [step.p95 for step in held],
+        }
     return findings
 
 
@@ -140,39 +160,6 @@ def _overview(outcome: Outcome) -> Iterator[dict[str, Any]]:
         yield step | place | {"resource": resource}
 
 
-def _targets(outcome: Outcome, at_least: float) -> list[Target]:
-    name, least = outcome.scenario, min((tried.step.answered for tried in outcome.held), default=0.0)
-    # At all rates: an overloaded service may refuse requests, but must not return wrong data.
-    wrong = sum(tried.run.recording.requests.counts[WRONG] for tried in outcome.tries)
-    return [
-        Target(f"{name}: rate that held", least, at_least, at_most=False, unit="jobs/s"),
-        Target(f"{name}: wrong responses at any rate", wrong, 0, at_most=True),
-        Target(f"{name}: void verdicts", int(outcome.verdict.void), 0, at_most=True),
-    ]
-
-
-def _figures(outcome: Outcome) -> dict[str, list[float]]:
-    name, steps = outcome.scenario, [tried.step for tried in outcome.held]
-    return {
-        f"{name}: sustained jobs/s": [step.answered for step in steps],
-        f"{name}: requests/s at that rate": [step.requests for step in steps],
-        f"{name}: p95 of jobs at that rate, ms": [step.p95 for step in steps],
-    }
-
-
-def _step(outcome: Outcome, tried: Tried) -> dict[str, Any]:
-    """The row of a step in the CSV file."""
-    row = {"scenario": outcome.scenario, "label": tried.run.label, "sustained": tried.sustained}
-    row |= vars(tried.step) | {"faults": "; ".join(tried.step.faults)}
-    return row | {"cores": tried.watched.generator()}
-
-
-def _runs(outcome: Outcome) -> list[Run]:
-    """The runs of all steps; those at the first rate that held and at the one that failed are detailed."""
-    shown = (*outcome.held[:1], outcome.failed)
-    return [replace(tried.run, detailed=any(tried is one for one in shown)) for tried in outcome.tries]
-
-
 def _evidence(outcome: Outcome) -> Iterator[dict[str, Any]]:
     """The values of all rules at the rate that held and at the one that failed; the verdict is of the decisive step."""
     evidence = outcome.verdict.evidence
@@ -181,19 +168,6 @@ def _evidence(outcome: Outcome) -> Iterator[dict[str, Any]]:
         row = {"resource": one.resource.split(",")[0], "held": at_held}
         row |= {"failed": one.measured if outcome.failed else None, "bound": f"≥ {one.bound:g} {one.unit}"}
         yield row | {"mark": "exhausted" if one.is_exhausted else "", "remark": one.remark}
-
-
-def _cost_of_generator(outcome: Outcome) -> list[str]:
-    watched = outcome.decisive.watched
-    cores = watched.cpu("generator")
-    return (
-        [
-            f"{outcome.scenario}: the generator ran on the same machine and used {cores:.2f} of {watched.cores} cores, which the "
-            "service would have with the generator on another machine."
-        ]
-        if cores
-        else []
-    )
 
 
 def _plots(outcome: Outcome) -> list[Plot]:

@@ -4,6 +4,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -35,19 +36,7 @@ MOST_TICKS = 12
 MOST_ROWS = 50
 # The ticks of an axis of ratios.
 RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 2, 3, 5, 10, 20, 50, 100)
-STYLE = {
-    "svg.fonttype": "none",
-    # Equal figures give equal files.
-    "svg.hashsalt": "cdb",
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
-pyplot.rcParams.update(STYLE)
+pyplot.style.use(Path(__file__).with_name("plots.mplstyle"))
 
 
 def look(index: int) -> dict[str, Any]:

@@ -27,12 +27,6 @@ STUDY = {STUDY_SIMPLE: "simple", STUDY_PREPARED: "prepared"}
 LATERAL, ORDER_BY = "HTTP, sql_lateral", "HTTP, orm_orderby"
 ORDER_BY_ROUTE = "payloadiovs_orm_orderby/"
 HTTP_CONNECTIONS = (2, 3, 4, 6, 8, 12)
-SAME_ROWS = (
-    'SELECT (SELECT (count(*), min(payload_list_id), max(payload_list_id)) FROM study."PayloadIOV") = '
-    '(SELECT (count(*), min(list.id), max(list.id)) FROM "PayloadIOV" AS iov '
-    'JOIN "PayloadList" AS list ON list.id = iov.payload_list_id '
-    'JOIN "GlobalTag" AS tag ON tag.id = list.global_tag_id WHERE tag.name = %s)'
-)
 
 
 # One way to execute lookups: clients, seconds and the seed of a run -> its row.
@@ -83,7 +77,7 @@ def search(harness: Harness, name: str, run: Run, counts: Sequence[int]) -> tupl
 def create_study_table(harness: Harness) -> None:
     """Copy the rows of the largest tag, which must exist, unless an earlier copy has the same number of rows and ids of lists."""
     there = harness.database.value("SELECT to_regclass('study.study_lookup') IS NOT NULL")
-    if not there or not harness.database.value(SAME_ROWS, (harness.sizes.largest,)):
+    if not there or not harness.database.value(text_of("study_has_rows"), {"tag": harness.sizes.largest}):
         harness.say("floor: copying the rows into the study's table")
         harness.database.run(text_of("study_table"), {"tag": harness.sizes.largest})
     harness.database.run('VACUUM (ANALYZE) study."PayloadIOV"')

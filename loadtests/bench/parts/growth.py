@@ -15,7 +15,7 @@ from loadtests import wrk
 from loadtests.bench.harness import Harness, columns
 from loadtests.client import Client, Response, lookups
 from loadtests.content.tags import sized_tag
-from loadtests.database import Database
+from loadtests.database import Database, text_of
 from loadtests.harness import in_turns, write_sized
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, percentile, ratio
@@ -57,12 +57,7 @@ def _tag(iovs: int) -> str:
 
 def _list_of_tags(harness: Harness, service: Service, database: Database) -> list[Response]:
     """Add empty tags up to `TAGS` tags, and request the list of all tags repeatedly."""
-    there = database.value('SELECT count(*) FROM "GlobalTag"')
-    database.run(
-        "INSERT INTO \"GlobalTag\" (name, status_id) SELECT 'empty-' || number, "
-        "(SELECT id FROM \"GlobalTagStatus\" WHERE name = 'unlocked') FROM generate_series(%s, %s) AS number",
-        (there + 1, TAGS),
-    )
+    database.run(text_of("growth_empty_tags"), {"tags": TAGS})
     database.run(VACUUM)
     # Every thread opens its connection before the measurement.
     wrk.run(service.url("globalTags"), seconds=1, connections=service.workers * 4, mode="fixed")
