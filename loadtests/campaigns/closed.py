@@ -51,12 +51,10 @@ def _jobs(tag: str, threads: int, calls: int, pattern: str) -> Load:
 
 def _lookups(stage: Stage, tag: str, threads: int, seconds: float, **more: str | float) -> Load:
     """A load of threads that send only lookups at random moments; `more` are options of the user."""
-    settings = {"lookup-tag": tag, **more}
+    settings: dict[str, Any] = {"lookup-tag": tag, **more}
     if stage.quick:
-        return Load(
-            {"StudyLookup": 1}, threads, options=settings | {"jobs-per-user": QUICK_LOOKUPS}, campaign_users=True
-        )
-    return Load({"StudyLookup": 1}, threads, seconds, options=settings, campaign_users=True)
+        return Load({"StudyLookup": 1}, threads, options=settings | {"jobs-per-user": QUICK_LOOKUPS})
+    return Load({"StudyLookup": 1}, threads, seconds, options=settings)
 
 
 def scenarios_options(parser: argparse._ArgumentGroup) -> None:

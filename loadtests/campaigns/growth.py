@@ -57,7 +57,7 @@ def run(stage: Stage) -> Findings:
                 first = block * each * CONCURRENCY
                 for what, user in USERS.items():
                     settings = {"jobs-per-user": each, "numbers-from": first, "global-tag": TAG}
-                    load = Load({user: 1}, CONCURRENCY, options=settings, campaign_users=True)
+                    load = Load({user: 1}, CONCURRENCY, options=settings)
                     done = stage.load(f"block {block + 1}, {what}", load, detailed=False)
                     rows.append(_row(done) | {"block": block + 1, "iovs": first + each * CONCURRENCY, "what": what})
         finally:

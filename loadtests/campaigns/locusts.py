@@ -14,6 +14,7 @@ from loadtests.recording.reading import Recording
 from loadtests.schedule import Wave
 from loadtests.service import ServiceError, Settings, free_port, last_line, started
 
+FILES = ("locustfile.py", "locustfile_campaigns.py")
 # locust must end within this time after the end of the test and the timeout of its last requests.
 END_SECONDS = 60
 PATIENCE_SECONDS = 60
@@ -30,7 +31,7 @@ class Load:
     once). `options` are those of our locustfile by name, with True for flags. Options that are not given have
     the defaults of the locustfile, except for the scenario of the global tag and its layout, which are those of
     `Harness.seed`. `shape` and `processes` are those of locust. `fixed` has the number of users of some classes; the rest of
-    `count` is shared by weight. With `campaign_users`, locust also reads the users that only campaigns need.
+    `count` is shared by weight.
     """
 
     users: Mapping[str, int]
@@ -41,13 +42,12 @@ class Load:
     shape: str | None = None
     processes: int = 1
     fixed: Mapping[str, int] = field(default_factory=dict)
-    campaign_users: bool = False
 
     @classmethod
     def scheduled(cls, waves: Sequence[Wave], options: Mapping[str, Any]) -> "Load":
         """A load of one user that plays these waves; the option `schedule` must be the path of their file."""
         given = {"start-jobs": "at a constant rate", "jobs-per-user": sum(wave.count for wave in waves)}
-        return cls({"Scheduled": 1}, 1, options=given | {"layout": "random", **options}, campaign_users=True)
+        return cls({"Scheduled": 1}, 1, options=given | {"layout": "random", **options})
 
     def settings(self) -> dict[str, str]:
         """The settings as text by name, for reports; those that are None are omitted."""
@@ -64,7 +64,6 @@ class Load:
 
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
-        files = ["locustfile.py", *(["locustfile_campaigns.py"] if self.campaign_users else [])]
         weights = [{"user_class_name": name, "weight": weight} for name, weight in self.users.items()]
         fixed = [{"user_class_name": name, "fixed_count": count} for name, count in self.fixed.items()]
         tag = str(self.options.get("global-tag", ""))
@@ -87,7 +86,7 @@ class Load:
             given |= {"processes": self.processes, "master-bind-host": "127.0.0.1"}
             given |= {"master-bind-port": port, "master-port": port}
         given |= ({"shape": self.shape} if self.shape else {}) | dict(self.options)
-        words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in files), "--headless", "--only-summary"]
+        words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in FILES), "--headless", "--only-summary"]
         # One option with all values, because a repeated option would replace the first.
         words += ["--config-users", *(json.dumps(config) for config in [*weights, *fixed])]
         for name, value in given.items():

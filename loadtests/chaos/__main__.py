@@ -104,8 +104,7 @@ def play(
     processes = ClientProcesses(
         scene,
         [
-            [(clients.read_new_connections, reader, READ_PAUSE_SECONDS) for reader in range(READERS)],
-            [(clients.read_kept_connection, reader, READ_PAUSE_SECONDS) for reader in range(READERS)],
+            *([(clients.read, reader, READ_PAUSE_SECONDS) for reader in range(READERS)] for _ in range(2)),
             [*writers, (clients.read_nested, 0, NESTED_PAUSE_SECONDS)],
         ],
     )

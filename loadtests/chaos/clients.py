@@ -46,18 +46,9 @@ class Scene:
 Loop = Callable[[Scene, Log, int, float], None]
 
 
-def read_new_connections(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """Send lookups and requests for the list of tags, each over a new connection."""
-    _read(scene, log, pause, keep_alive=False)
-
-
-def read_kept_connection(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """Send lookups and requests for the list of tags over one connection."""
-    _read(scene, log, pause, keep_alive=True)
-
-
-def _read(scene: Scene, log: Log, pause: float, *, keep_alive: bool) -> None:
-    client = Client(scene.host, keep_alive=keep_alive, timeout=TIMEOUT_SECONDS)
+def read(scene: Scene, log: Log, number: int, pause: float) -> None:
+    """Send lookups and requests for the list of tags; every second reader uses one connection for all."""
+    client = Client(scene.host, keep_alive=bool(number % 2), timeout=TIMEOUT_SECONDS)
     while not scene.over.is_set():
         path, check = _random_request(scene)
         log.add(partial(client.request, "GET", path), check)

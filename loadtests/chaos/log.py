@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -34,25 +34,37 @@ class Log:
     messages: list[str] = field(default_factory=list)
     reconnected: int = 0
 
-    def add(self, send: Callable[[], Response], check: Callable[[Response], str | None]) -> bool:
-        """Send a request once and record its outcome. Returns whether it got the correct response."""
+    def add(
+        self,
+        send: Callable[[], Response],
+        check: Callable[[Response], str | None] = lambda _: None,
+        *,
+        expected: Collection[int] = (200,),
+        may_be_html: bool = False,
+        what: str = "",
+    ) -> bool:
+        """Send a request once and record its outcome. Returns whether it got the correct response.
+
+        That is one with an expected status whose content passes the check; `what` describes the request in messages.
+        """
         begin = time.monotonic()
         try:
             response = send()
             # A response that is not JSON comes from a proxy, or was cut.
-            _ = response.json
+            if not may_be_html and response.status != 304:
+                _ = response.json
         except (DroppedError, ValueError) as error:
-            self.record(begin, DROPPED, str(error))
+            self.record(begin, DROPPED, f"{what}{error}")
             return False
-        outcome, fault = REFUSED if response.is_refusal else WRONG, None
+        outcome, fault = WRONG, f"{what}status {response.status}: {response.body[:200]!r}"
         try:
-            if response.status == 200:
+            if response.status in expected:
                 fault = check(response)
                 outcome = WRONG if fault else ANSWERED
+            elif response.is_refusal:
+                outcome, fault = REFUSED, None
         except (KeyError, TypeError, IndexError, ValueError) as error:
             fault = f"not of the expected form: {error!r}"
-        if outcome is WRONG and not fault:
-            fault = f"status {response.status}: {response.body[:200]!r}"
         self.record(begin, outcome, fault)
         return outcome is ANSWERED
 

@@ -50,13 +50,10 @@ class Content:
 
     def at(self, major: int, minor: int) -> list[list[Any]]:
         """The expected response to a lookup."""
-        return [row for _, rows in sorted(self._lists.items()) for row in self._valid(rows, (major, minor))]
-
-    @staticmethod
-    def _valid(rows: list[tuple[tuple[int, int], int]], moment: tuple[int, int]) -> list[list[Any]]:
-        after = bisect_right(rows, moment, key=lambda row: row[0])
-        if not after:
-            return []
-        start, number = rows[after - 1]
-        url, checksum = (_payload(number)[name] for name in ("payload_url", "checksum"))
-        return [[type_of(number), url, checksum, number, *start, *END_OF_TIME, REVISION]]
+        response = []
+        for payload_type, rows in sorted(self._lists.items()):
+            if after := bisect_right(rows, (major, minor), key=lambda row: row[0]):
+                start, number = rows[after - 1]
+                url, checksum = (_payload(number)[name] for name in ("payload_url", "checksum"))
+                response.append([payload_type, url, checksum, number, *start, *END_OF_TIME, REVISION])
+        return response

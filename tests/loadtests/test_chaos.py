@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from cdb.env import ROOT
-from loadtests.chaos.clients import Scene, read_kept_connection, read_new_connections, write
+from loadtests.chaos.clients import Scene, read, write
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
 from loadtests.chaos.report import Played, text_of
@@ -40,8 +40,8 @@ def play(fault, seconds=1.5):
             f"http://127.0.0.1:{server.server_port}", FrozenTag("frozen", SCENARIO), written, threading.Event()
         )
         log = Log()
-        loops = [read_new_connections, read_kept_connection, write]
-        threads = [threading.Thread(target=loop, args=(scene, log, 0, 0.005)) for loop in loops]
+        loops = [(read, 0), (read, 1), (write, 0)]
+        threads = [threading.Thread(target=loop, args=(scene, log, number, 0.005)) for loop, number in loops]
         for thread in threads:
             thread.start()
         time.sleep(seconds)
