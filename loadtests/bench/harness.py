@@ -32,34 +32,8 @@ TRANSACTIONS = {
     "latency_ms": r"latency average = ([\d.]+)",
     "errors": r"number of failed transactions: (\d+)",
 }
-# The headings of columns, by the keys of rows; others have the key itself.
-HEADINGS = {
-    "iovs_in_database": "IOVs in the database",
-    "iovs_per_type": "IOVs per type",
-    "responses": "responses",
-    "responses_per_s": "responses/s",
-    "max_ms": "longest ms",
-    "wall_p50_ms": "response p50 ms",
-    "bytes_per_response": "bytes",
-    "gunicorn_cpu_ms": "gunicorn CPU ms/response",
-    "postgres_cpu_ms": "PostgreSQL CPU ms/response",
-    "primary_cpu_ms": "primary CPU ms/response",
-    "replica_cpu_ms": "replica CPU ms/response",
-    "client_cpu_percent": "client CPU %",
-    "activity_seconds": "seconds of it",
-    "beside_percent": "part of the lookups beside it, %",
-    "median": "median s",
-    "low": "least s",
-    "high": "most s",
-    "others_cpu_percent": "others CPU %",
-} | {f"{kind}p{share}_ms": f"{kind.replace('_', ' ')}p{share} ms" for kind in ("", "db_") for share in (50, 95, 99)}
 LOADED = "responses_per_s p50_ms p95_ms p99_ms errors"
 COSTS = "gunicorn_cpu_ms postgres_cpu_ms client_cpu_percent others_cpu_percent"
-
-
-def columns(keys: str, **headings: str) -> dict[str, str]:
-    """The columns of a table: keys of rows, separated by spaces, with headings that differ from `HEADINGS`, if any."""
-    return {key: (HEADINGS | headings).get(key, key) for key in keys.split()}
 
 
 @dataclass
@@ -132,8 +106,8 @@ class Harness(PlainHarness):
         row |= {"activity_seconds": ended - begin, "beside_percent": 100 * (min(end, ended) - begin) / (end - begin)}
         rows.append(row)
         title = f"Lookups in {tag}, {BESIDE_CONNECTIONS} connections, {seconds} s"
-        shown = columns(f"beside {LOADED} max_ms others_cpu_percent activity_seconds beside_percent")
-        return Table.of(title, rows, shown), [
+        keys = f"beside {LOADED} max_ms others_cpu_percent activity_seconds beside_percent"
+        return Table.of(title, rows, keys), [
             {"tag": tag, "what": f"lookups beside {one['beside']}", **one} for one in rows
         ]
 

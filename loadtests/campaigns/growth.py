@@ -28,16 +28,8 @@ USERS = {INSERTS: "Inserter", LOOKUPS: "ReadBack"}
 # The bound for the median of the last quarter of the blocks ÷ that of the first, and the least number of blocks
 # to compare.
 MOST_GROWTH, COMPARED_FROM = 2.0, 8
-# The columns of the table and of the CSV file, by the keys of `summaries.of`.
-COLUMNS = {
-    "block": "block",
-    "iovs": "IOVs at its end",
-    "what": "what",
-    "requests": "requests",
-    "mean_rate": "requests/s",
-}
-COLUMNS |= {"p50_ms": "p50 ms", "p90_ms": "p90 ms", "p95_ms": "p95 ms", "p99_ms": "p99 ms"}
-COLUMNS |= {"rows_per_response": "rows per response", "failed": "failed"}
+# The columns of the table.
+KEYS = "block iovs what requests mean_rate p50_ms p90_ms p95_ms p99_ms rows_per_response failed"
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
@@ -59,7 +51,9 @@ def run(stage: Stage) -> Findings:
                     settings = {"jobs-per-user": each, "numbers-from": first, "global-tag": TAG}
                     load = Load({user: 1}, CONCURRENCY, options=settings)
                     done = stage.load(f"block {block + 1}, {what}", load, detailed=False)
-                    rows.append(_row(done) | {"block": block + 1, "iovs": first + each * CONCURRENCY, "what": what})
+                    of = summaries.summary_of(done.recording)
+                    of["failed"] = sum(of.pop("failures").values())
+                    rows.append({"block": block + 1, "iovs": first + each * CONCURRENCY, "what": what, **of})
         finally:
             client = stage.client()
             client.call("DELETE", f"deleteGlobalTag/{TAG}")
@@ -86,11 +80,6 @@ def _prepare(stage: Stage) -> list[str]:
     return [name for name in names if client.call("POST", "pt", {"name": name}, also=(400,)).status != 400]
 
 
-def _row(run: Run) -> dict[str, Any]:
-    of = summaries.summary_of(run.recording)
-    return of | {"failed": sum(of["failures"].values())}
-
-
 def _findings(runs: list[Run], rows: list[dict[str, Any]]) -> Findings:
     blocks = grouped(rows, "what")
     insert, lookup = blocks[INSERTS][-1], blocks[LOOKUPS][-1]
@@ -98,10 +87,10 @@ def _findings(runs: list[Run], rows: list[dict[str, Any]]) -> Findings:
         summary=f"with {insert['iovs']:,} IOVs in the tag: p95 of an insert {number(insert['p95_ms'])} ms, of a lookup "
         f"{number(lookup['p95_ms'])} ms",
         targets=[all_correct(runs), *_targets(blocks)],
-        tables=[Table.of(f"Blocks, {CONCURRENCY} requests at a time", rows, COLUMNS)],
+        tables=[Table.of(f"Blocks, {CONCURRENCY} requests at a time", rows, KEYS, iovs="IOVs at its end")],
         plots=[_plot(what, found) for what, found in blocks.items()],
         runs=runs,
-        raw=[{heading: row[key] for key, heading in COLUMNS.items()} for row in rows],
+        raw=rows,
         notes=notes("growth", types=TYPES, clients=CONCURRENCY),
         figures={
             f"{what}, last quarter of the blocks: p{share} ms": [_late([row[f"p{share}_ms"] for row in found])]

@@ -6,6 +6,31 @@ from typing import Any
 
 from loadtests.recording.reading import Recording
 
+# The headings of columns, by the keys of rows; others have the key itself.
+HEADINGS = {
+    "iovs_in_database": "IOVs in the database",
+    "iovs_per_type": "IOVs per type",
+    "responses_per_s": "responses/s",
+    "mean_rate": "requests/s",
+    "rows_per_response": "rows per response",
+    "p999_ms": "p99.9 ms",
+    "max_ms": "longest ms",
+    "wall_p50_ms": "response p50 ms",
+    "bytes_per_response": "bytes",
+    "gunicorn_cpu_ms": "gunicorn CPU ms/response",
+    "postgres_cpu_ms": "PostgreSQL CPU ms/response",
+    "primary_cpu_ms": "primary CPU ms/response",
+    "replica_cpu_ms": "replica CPU ms/response",
+    "client_cpu_percent": "client CPU %",
+    "activity_seconds": "seconds of it",
+    "worker_peak_mib": "peak memory of a worker, MiB",
+    "beside_percent": "part of the lookups beside it, %",
+    "median": "median s",
+    "low": "least s",
+    "high": "most s",
+    "others_cpu_percent": "others CPU %",
+} | {f"{kind}p{share}_ms": f"{kind.replace('_', ' ')}p{share} ms" for kind in ("", "db_") for share in (50, 90, 95, 99)}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -16,8 +41,14 @@ class Table:
     rows: list[tuple]
 
     @classmethod
-    def of(cls, title: str, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "Table":
-        """A table of the values of these keys of the rows; `columns` has the headings by key."""
+    def of(cls, title: str, rows: Iterable[Mapping], columns: str | Mapping[str, str], **headings: str) -> "Table":
+        """A table of the values of these keys of the rows.
+
+        `columns` has the headings by key, or the keys, separated by spaces; `headings` are those that differ from
+        `HEADINGS`.
+        """
+        if isinstance(columns, str):
+            columns = {key: (HEADINGS | headings).get(key, key) for key in columns.split()}
         return cls(title, tuple(columns.values()), [tuple(row.get(key) for key in columns) for row in rows])
 
 

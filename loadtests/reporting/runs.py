@@ -12,12 +12,10 @@ from loadtests.reporting.figures import number, ratio
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Result, Run, Table
 
-OVERVIEW = {"label": "run", "requests": "requests", "jobs": "jobs", "seconds": "duration, s"}
-OVERVIEW |= {"mean_rate": "mean frequency, requests/s", "ok_rate": "correct responses/s"}
-OVERVIEW |= {"peak_rate": "peak frequency, requests/s", "p50_ms": "p50, ms", "p95_ms": "p95, ms", "p99_ms": "p99, ms"}
-OVERVIEW |= {"right": "right, %", "rows_per_response": "rows per response"}
-PERCENTILES = {"name": "request", "count": "count", "p50_ms": "p50", "p90_ms": "p90", "p95_ms": "p95", "p99_ms": "p99"}
-PERCENTILES |= {"p999_ms": "p99.9", "max_ms": "max"}
+OVERVIEW = "label requests jobs seconds mean_rate ok_rate peak_rate p50_ms p95_ms p99_ms right rows_per_response"
+PERCENTILES = "name count p50_ms p90_ms p95_ms p99_ms p999_ms max_ms"
+RATES = {"mean_rate": "mean frequency, requests/s", "ok_rate": "correct responses/s"}
+RATES |= {"peak_rate": "peak frequency, requests/s"}
 # A Python process that uses more of a core is probably late.
 BUSY_CORES = 0.8
 LATE_MS, LAG_MS = 50.0, 200.0
@@ -36,7 +34,7 @@ def result_of(run: Run) -> Result:
         {"name": name, "count": len(one), **summaries.percentiles_of(one.milliseconds)}
         for name, one in summaries.parts_of(run.recording)
     ]
-    tables = [table_of([run], ""), Table.of("Response times, ms", times, PERCENTILES)]
+    tables = [table_of([run], ""), Table.of("Response times", times, PERCENTILES, name="request")]
     tables += [_responses(run.recording), _failures(run.recording)]
     result = Result(part, run.label, load, notes=notes_of(run), tables=[table for table in tables if table.rows])
     if len(run.recording.requests):
@@ -67,7 +65,7 @@ def table_of(runs: Sequence[Run], title: str = "Runs") -> Table:
         # A run of less than a second has no busiest second.
         of["peak_rate"] = of["peak_rate"] if of["seconds"] >= 1 else None
         rows.append(of | {"label": run.label})
-    return Table.of(title, rows, OVERVIEW)
+    return Table.of(title, rows, OVERVIEW, label="run", seconds="duration, s", right="right, %", **RATES)
 
 
 def _responses(recording: Recording) -> Table:

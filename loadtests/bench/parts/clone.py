@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from loadtests import usage
-from loadtests.bench.harness import Harness, columns
+from loadtests.bench.harness import Harness
 from loadtests.client import Client
 from loadtests.database import text_of
 from loadtests.reporting import plots
@@ -98,13 +98,15 @@ def _show(result: Result) -> None:
         if size >= JUDGED_FROM:
             value = ratios[SERVICE]
             result.targets.append(Target(f"clone of {tag} over HTTP ÷ bare INSERT … SELECT", value, 2, at_most=True))
-    shown = columns("tag iovs what median low high ratio", iovs="IOVs", ratio="÷ bare, same table")
-    result.tables.insert(0, Table.of("Seconds", rows, shown))
+    headings = {"iovs": "IOVs", "ratio": "÷ bare, same table"}
+    result.tables.insert(0, Table.of("Seconds", rows, "tag iovs what median low high ratio", **headings))
     lines = curves(rows, "what", "iovs", "median")
     result.plots.append(plots.lines("Clone time", lines, x="IOVs", y="seconds", log_x=True, log_y=True))
     memory = [row for row in clones if row["what"] == SERVICE]
-    shown = {"tag": "tag", "round": "round", "worker_before_mib": "before MiB", "worker_peak_mib": "peak MiB"}
-    result.tables.append(Table.of("Memory of the largest gunicorn worker", memory, shown))
+    keys = "tag round worker_before_mib worker_peak_mib"
+    result.tables.append(
+        Table.of("Memory of the largest gunicorn worker", memory, keys, worker_before_mib="before, MiB")
+    )
 
 
 def _lookups_beside(harness: Harness, service: Service, tag: str, result: Result) -> None:

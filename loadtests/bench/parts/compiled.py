@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from loadtests import usage
-from loadtests.bench.harness import COSTS, Harness, columns
+from loadtests.bench.harness import COSTS, Harness
 from loadtests.bench.parts.floor import STUDY, Run, create_study_table, directly, over_http, search
 from loadtests.client import Client, lookups
 from loadtests.reporting import plots
@@ -54,9 +54,9 @@ def measure(harness: Harness, result: Result) -> None:
         _changed(harness, result, services)
         _frozen(harness, result, services)
         _memory(result, services)
-    shown = columns(f"phase what round responses_per_s p50_ms p99_ms errors {COSTS}")
+    keys = f"phase what round responses_per_s p50_ms p99_ms errors {COSTS}"
     rounds = [row for row in result.raw if "round" in row]
-    result.tables.append(Table.of(f"Random moments, {CONNECTIONS} connections", rounds, shown))
+    result.tables.append(Table.of(f"Random moments, {CONNECTIONS} connections", rounds, keys))
 
 
 @contextlib.contextmanager
@@ -87,9 +87,7 @@ def _cost(harness: Harness, result: Result, services: Services) -> None:
     row |= {"postgres_cpu_s": used.postgres, "peak_mib": done.peak_bytes / MIB}
     result.raw.append(row)
     headings = {"command_cpu_s": "command CPU s", "postgres_cpu_s": "PostgreSQL CPU s", "peak_mib": "peak MiB"}
-    result.tables.append(
-        Table.of("Compiling", [row], columns("what seconds command_cpu_s postgres_cpu_s peak_mib", **headings))
-    )
+    result.tables.append(Table.of("Compiling", [row], "what seconds command_cpu_s postgres_cpu_s peak_mib", **headings))
     result.targets.append(Target(f"compiling {tag}: CPU", cpu, 20, at_most=True, unit="s"))
     manage(services.settings, "compiled", "--drop")
     harness.warm_up(services.plain, tag)

@@ -14,7 +14,7 @@ from typing import Any
 from cdb.embedded import postgres_binaries
 from cdb_rest import named_sql
 from loadtests import usage
-from loadtests.bench.harness import Harness, columns
+from loadtests.bench.harness import Harness
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
@@ -92,8 +92,9 @@ def _show(result: Result, tag: str) -> None:
         for key in ("first_byte_seconds", "worker_peak_mib"):
             row[key] = max(one.get(key, 0) for one in group) or None
         rows.append(row)
-    heads = {"ratio": "speed ÷ psql", "first_byte_seconds": "latest first byte s", "worker_peak_mib": "peak memory MiB"}
-    result.tables.append(Table.of(tag, rows, columns("what median low high") | heads))
+    keys = "what median low high ratio first_byte_seconds worker_peak_mib"
+    headings = {"ratio": "speed ÷ psql", "first_byte_seconds": "latest first byte s"}
+    result.tables.append(Table.of(tag, rows, keys, **headings))
     result.plots.append(plots.bars(f"Export of {tag}: seconds", found, x="seconds"))
     _, csv, _ = rows
     first, memory = (max(row[key] for row in rows[1:]) for key in ("first_byte_seconds", "worker_peak_mib"))

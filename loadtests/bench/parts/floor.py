@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from loadtests.bench.harness import COSTS, Harness, columns
+from loadtests.bench.harness import COSTS, Harness
 from loadtests.client import Client, lookups
 from loadtests.database import text_of
 from loadtests.reporting import plots
@@ -114,7 +114,7 @@ def _show(harness: Harness, result: Result, best: dict[str, int]) -> None:
     shown = ("what", "clients", "rounds", "median responses/s", "slowest", "fastest", "÷ floor")
     result.tables += [
         Table(f"{tag}, random moments, rounds", shown, rows),
-        Table.of("What a response costs, by round", rounds, columns(f"what round {COSTS} p50_ms p99_ms errors")),
+        Table.of("What a response costs, by round", rounds, f"what round {COSTS} p50_ms p99_ms errors"),
     ]
     result.targets += [
         Target(f"HTTP ÷ floor ({tag})", to_floor[HTTP], 0.8, at_most=False),

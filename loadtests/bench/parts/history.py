@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from loadtests.bench.harness import Harness, columns
+from loadtests.bench.harness import Harness
 from loadtests.client import Client
 from loadtests.database import text_of
 from loadtests.harness import write_sized
@@ -150,7 +150,7 @@ def _show(result: Result) -> None:
             result.targets.append(Target(name, row["to_present"], BOUNDS[row["what"]], at_most=True))
     headings = {"to_present": "p50 ÷ present", "cpu_to_present": "PostgreSQL CPU ÷ present"}
     keys = "what changes state p50_ms to_present postgres_cpu_ms cpu_to_present errors"
-    result.tables.insert(0, Table.of("Lookups, one client, in turns", summary, columns(keys, **headings)))
+    result.tables.insert(0, Table.of("Lookups, one client, in turns", summary, keys, **headings))
     series = curves([row for row in summary if row["what"] == "replaced"], "state", "changes", "p50_ms")
     title = "Replacing one interval: response time, p50"
     result.plots.append(plots.lines(title, series, x="replacements", y="ms", log_x=True))

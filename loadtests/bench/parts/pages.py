@@ -19,7 +19,7 @@ from typing import Any
 import requests
 from playwright.sync_api import Page, sync_playwright
 
-from loadtests.bench.harness import Harness, columns
+from loadtests.bench.harness import Harness
 from loadtests.reporting.figures import ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
@@ -170,7 +170,7 @@ def _person(service: Service, tag: str, number: int, over: threading.Event) -> N
 def _show(result: Result, tag: str) -> None:
     found = spreads(result.raw, "what", "seconds")
     rows = [{"what": what, **vars(one)} for what, one in found.items()]
-    result.tables.append(Table.of(f"Seconds until it is shown, {tag}", rows, columns("what median low high")))
+    result.tables.append(Table.of(f"Seconds until it is shown, {tag}", rows, "what median low high"))
     result.targets += [
         Target("first lanes of a timeline", found[FIRST].median, 1, at_most=True, unit="s"),
         Target("zoom", found[ZOOM].median, 0.2, at_most=True, unit="s"),

@@ -7,7 +7,7 @@ primary is queried whether it has changed.
 """
 
 from loadtests import usage
-from loadtests.bench.harness import Harness, columns
+from loadtests.bench.harness import Harness
 from loadtests.bench.parts.serving import FROZEN, TAGS, serving_load
 from loadtests.client import Client
 from loadtests.harness import clone_with_statuses
@@ -41,7 +41,7 @@ def measure(harness: Harness, result: Result) -> None:
                     row["replica_cpu_ms"] = used.postgres * 1000 / max(1, row["responses"])
                     result.raw.append({"tag": tag, "what": name, "round": number, **row})
     keys = "tag what round responses_per_s p50_ms p99_ms errors primary_cpu_ms replica_cpu_ms gunicorn_cpu_ms"
-    result.tables.append(Table.of("Lookups", result.raw, columns(keys)))
+    result.tables.append(Table.of("Lookups", result.raw, keys))
     for tag, most in ((largest, 0.25), (FROZEN, 0.05)):
         costs = spreads((row for row in result.raw if row["tag"] == tag), "what", "primary_cpu_ms")
         title = f"primary's CPU for a lookup in {tag}: with ÷ without a replica"

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from loadtests.bench.harness import Harness, columns
+from loadtests.bench.harness import Harness
 from loadtests.database import Database
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, ratio
@@ -54,7 +54,7 @@ def measure(harness: Harness, result: Result) -> None:
     memory = {"what": "peak memory of the seeding process", "megabytes": seeded.peak_bytes / 1e6}
     rows = [{"what": what, "seconds": value, "ratio": ratio(value, same)} for what, value in seconds.items()]
     result.raw += [*rows, memory]
-    result.tables.append(Table.of(largest, rows, columns("what seconds ratio", ratio="÷ COPY into the same table")))
+    result.tables.append(Table.of(largest, rows, "what seconds ratio", ratio="÷ COPY into the same table"))
     result.targets += [
         Target(f"seeding {largest} ÷ COPY into the same table", ratio(seeded.seconds, same), 1.5, at_most=True),
         Target(memory["what"], memory["megabytes"], 300, at_most=True, unit="MB"),

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from loadtests import burst
-from loadtests.bench.harness import COSTS, Harness, columns
+from loadtests.bench.harness import COSTS, Harness
 from loadtests.client import Client
 from loadtests.harness import clone_with_statuses
 from loadtests.recording.outcome import NO_RESPONSE
@@ -51,8 +51,8 @@ def _random(harness: Harness, result: Result, services: dict[str, Service]) -> N
         row = serving_load(harness, services[name], tag, number)
         result.raw.append({"phase": "random", "what": name, "round": number, **row})
     title = f"{tag}, random moments, {harness.sizes.serving_connections} connections"
-    shown = columns(f"what round responses_per_s p50_ms p99_ms errors {COSTS}")
-    result.tables.append(Table.of(title, result.raw, shown))
+    keys = f"what round responses_per_s p50_ms p99_ms errors {COSTS}"
+    result.tables.append(Table.of(title, result.raw, keys))
     value = ratios_to(spreads(result.raw, "what", "responses_per_s"), WITHOUT)[WITH]
     result.targets.append(Target("random lookups: make serve ÷ make run", value, 0.8, at_most=False))
 

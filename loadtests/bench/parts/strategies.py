@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.bench.harness import COSTS, Harness, columns
+from loadtests.bench.harness import COSTS, Harness
 from loadtests.client import Client, Response, lookups
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, grouped, percentile
@@ -91,9 +91,9 @@ def _show(result: Result, plans: str) -> None:
     document = json.loads(plans[re.search(r"^\[", plans, re.MULTILINE).start() :])
     loaded = [row for row in result.raw if "responses" in row]
     result.tables += [
-        Table.of("All combinations", result.raw, columns(KEYS)),
-        Table.of("Plans", document, {name: name for name in VERDICT.split()}),
-        Table.of("What whole responses cost", loaded, columns(f"strategy scenario pattern {COSTS}")),
+        Table.of("All combinations", result.raw, KEYS),
+        Table.of("Plans", document, VERDICT),
+        Table.of("What whole responses cost", loaded, f"strategy scenario pattern {COSTS}"),
     ]
     chosen = [row for row in result.raw if row["pattern"] == "random"]
     series = curves(chosen, "strategy", "iovs", "db_p50_ms")

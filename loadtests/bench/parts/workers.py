@@ -4,7 +4,7 @@ The service is started with each number of gunicorn workers (four threads each).
 cores are busy, more connections only wait: the rate is constant and the response time grows in proportion.
 """
 
-from loadtests.bench.harness import COSTS, LOADED, Harness, columns
+from loadtests.bench.harness import COSTS, LOADED, Harness
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves
 from loadtests.reporting.result import Result, Table
@@ -27,7 +27,7 @@ def measure(harness: Harness, result: Result) -> None:
                     service, service.lookup_url(tag), connections=connections, seconds=harness.sizes.wrk_seconds
                 )
                 result.raw.append({"workers": workers, "name": name, **row})
-    result.tables.append(Table.of(tag, result.raw, columns(f"workers connections {LOADED} {COSTS}")))
+    result.tables.append(Table.of(tag, result.raw, f"workers connections {LOADED} {COSTS}"))
     axes = {"x": "connections", "log_x": True, "ticks": harness.sizes.connection_counts}
     rates = curves(result.raw, "name", "connections", "responses_per_s")
     times = curves(result.raw, "name", "connections", "p50_ms", "p95_ms")
