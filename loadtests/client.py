@@ -2,16 +2,17 @@
 
 import http.client
 import json
+import os
 import random
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from loadtests import bearer
 from loadtests.content.moments import drawing
 from loadtests.service import PREFIX, ServiceError
 
@@ -72,7 +73,7 @@ class Client:
         self._address = urlsplit(host)
         self._keep_alive = keep_alive
         self._timeout = timeout
-        self._headers = bearer.headers()
+        self._headers = authorization()
         self._connection: http.client.HTTPConnection | None = None
 
     def __enter__(self) -> "Client":
@@ -131,6 +132,32 @@ class Client:
                 raise
             self.reconnected += 1
             return self._send(method, path, content, headers)
+
+
+@cache
+def authorization() -> dict[str, str]:
+    """The header `Authorization` with the token of a deployment that refuses writes without one; empty if there is none.
+
+    The token is where tools of the field look for it (WLCG Bearer Token Discovery): the variable `BEARER_TOKEN`; the
+    file that `BEARER_TOKEN_FILE` names; the file `bt_u<uid>` in `XDG_RUNTIME_DIR`, and in /tmp. Raises `OSError` if
+    BEARER_TOKEN_FILE cannot be read.
+    """
+    token = _token()
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _token() -> str:
+    if token := os.environ.get("BEARER_TOKEN", "").strip():
+        return token
+    if file := os.environ.get("BEARER_TOKEN_FILE"):
+        return Path(file).read_text().strip()
+    directories = [os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp"]  # noqa: S108 -- a place of the convention
+    for directory in filter(None, directories):
+        path = Path(directory) / f"bt_u{os.getuid()}"
+        # In /tmp, another account could have created it.
+        if path.is_file() and path.stat().st_uid == os.getuid():
+            return path.read_text().strip()
+    return ""
 
 
 def check_reachable(host: str) -> None:

@@ -55,7 +55,7 @@ class Settings:
         """The complete environment of a process."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
         fixed = {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(self.data), "SCENARIO": "none", "CDB_STRATEGIES": "1"}
-        # Users of a deployment need a token (`loadtests.bearer`).
+        # Users of a deployment need a token (`client.authorization`).
         fixed["CDB_OPEN_WRITES"] = "true"
         # Some strategies exceed the default timeout of lookups.
         fixed["CDB_LOOKUP_TIMEOUT_SECONDS"] = "60"

@@ -184,7 +184,7 @@ def types_iovs(stage: Stage) -> Findings:
     types, iovs, clients = QUICK_TYPES if stage.quick else TYPES, stage.options.iovs, 4
     names = {(count, each): sized_tag("sized", count, each) for count, each in product(types, iovs)}
     points = [Point(point, _lookups(stage, name, clients, seconds=3), name) for point, name in names.items()]
-    sweep = Sweep(("payload types", "IOVs of each"), "{} types, {} IOVs of each", "{} types × {} IOVs")
+    sweep = Sweep(("payload types", "IOVs of each"), "{} types × {} IOVs")
     sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
     return sweep.findings(
         f"{types[-1]} payload types with {iovs[-1]:,} IOVs of each: p50 {number(sweep.median('p50', types[-1], iovs[-1]))} ms; "

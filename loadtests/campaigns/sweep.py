@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -50,17 +51,14 @@ class Repetitions:
         """The values of a figure in all repetitions of a point that have it."""
         return [one[name] for one in self.measured[parts] if one[name] is not None]
 
-    def spread(self, name: str, *parts: Any) -> Spread:
-        """The spread of a figure at a point. Raises `ValueError` without values."""
-        return Spread.of(self.values(name, *parts))
-
     def median(self, name: str, *parts: Any) -> float | None:
         """The median of a figure at a point; None without values."""
-        return self.spread(name, *parts).median if self.values(name, *parts) else None
+        values = self.values(name, *parts)
+        return statistics.median(values) if values else None
 
     def spreads(self, name: str) -> dict[str, Spread]:
-        """The spread of a figure at all points, by their labels."""
-        return {self.label.format(*parts): self.spread(name, *parts) for parts in self.measured}
+        """The spread of a figure at all points, by their labels. Raises `ValueError` if a point has no values."""
+        return {self.label.format(*parts): Spread.of(self.values(name, *parts)) for parts in self.measured}
 
     def table(
         self,
@@ -82,10 +80,10 @@ class Repetitions:
             rows.append((*parts, *(cell(*parts) for cell in more.values()), *shown.values()))
         return Table(title, (*self.columns, *more, *headings.values()), rows)
 
-    def figures(self, headings: Mapping[str, str], label: str = "") -> dict[str, list[float]]:
+    def figures(self, headings: Mapping[str, str]) -> dict[str, list[float]]:
         """The values of some figures for `compare`, by the labels of points and the headings; those without are omitted."""
         return {
-            f"{(label or self.label).format(*parts)}: {heading}": values
+            f"{self.label.format(*parts)}: {heading}": values
             for parts in self.measured
             for name, heading in headings.items()
             if (values := self.values(name, *parts))
@@ -119,12 +117,8 @@ class Point:
 
 @dataclass
 class Sweep(Repetitions):
-    """The runs at all measured points, by the parts of the points, and their figures.
+    """The runs at all measured points, by the parts of the points, and their figures."""
 
-    `label` is the format of the labels of runs, `figure_label` that of the names of figures, if different.
-    """
-
-    figure_label: str = ""
     runs: dict[tuple, list[Run]] = field(default_factory=dict, init=False)
 
     def measure(self, stage: Stage, points: Sequence[Point], repetitions: int, command: str = "serve") -> None:
@@ -195,7 +189,7 @@ class Sweep(Repetitions):
             plots=list(plots),
             runs=runs,
             notes=list(notes),
-            figures=self.figures({name: COLUMNS[name] for name in figures}, self.figure_label),
+            figures=self.figures({name: COLUMNS[name] for name in figures}),
             raw=self.rows(),
         )
 

@@ -31,11 +31,6 @@ LEAST_FILLED = 0.5
 MOST_ROWS = 40
 # Facts that differ between any two runs.
 EXPECTED = ("date", "commit", "load average at the start", "recording")
-# Warnings about a campaign that did not pass, by `passed` of its report.
-UNSURE = {
-    False: "did not pass: error responses are faster than lookups",
-    None: "was too small for verdicts: differences mean little",
-}
 
 
 class IncomparableError(Exception):
@@ -119,22 +114,14 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
 
 def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Warnings about campaigns that failed or were not judged, and about unexpected differences."""
-    warnings = [
-        f"Warning: the campaign of {side} {UNSURE[document['passed']]}."
-        for side, document in (("A", before), ("B", after))
-        if document["passed"] is not True
-    ]
-    warnings += [
-        f"Warning: {name} is not the same: {one or 'unknown'} and {other or 'unknown'}."
-        for name, one, other in _pairs(before["facts"], after["facts"])
-        if name not in EXPECTED and one != other
-    ]
-    for label, one, other in _pairs(_runs_of(before), _runs_of(after)):
-        if one and other:
-            pairs = _pairs(one["settings"], other["settings"])
-            changed = [f"{name} {a or 'unknown'} and {b or 'unknown'}" for name, a, b in pairs if a != b]
-            warnings += [f"Warning: the load of {label} is not the same: {', '.join(changed)}."] if changed else []
-    return warnings
+    sides = {"A": before["passed"], "B": after["passed"]}
+    facts = [pair for pair in _pairs(before["facts"], after["facts"]) if pair[0] not in EXPECTED]
+    loads = {
+        label: _pairs(one["settings"], other["settings"])
+        for label, one, other in _pairs(_runs_of(before), _runs_of(after))
+        if one and other
+    }
+    return notes("differences", sides=sides, facts=facts, loads=loads)
 
 
 def rows_of(before: dict[str, Any], after: dict[str, Any]) -> list[Row]:

@@ -10,7 +10,7 @@ import geventhttpclient.client
 import orjson
 from locust.contrib.fasthttp import FastHttpSession, ResponseContextManager
 
-from loadtests import bearer
+from loadtests.client import authorization
 from loadtests.content.expected import kind_of
 from loadtests.recording import outcome
 from loadtests.recording.rows import Request, now
@@ -90,7 +90,7 @@ class Calls:
         return None. Raises `JobEndedError` otherwise.
         """
         content = body if json is None else orjson.dumps(json)
-        sent = bearer.headers() | {"Accept-Encoding": "identity"}
+        sent = authorization() | {"Accept-Encoding": "identity"}
         sent |= {} if content is None else {"Content-Type": "application/json"}
         reply, found, detail = None, outcome.NO_RESPONSE, CUT_SHORT
         self.count += 1
