@@ -16,7 +16,7 @@ from cdb.env import ROOT, ConfigurationError
 from loadtests import client, metrics
 from loadtests.campaigns import closed, growth, hammer, peak, saturation, smoke, storm_cache
 from loadtests.campaigns.options import resolved
-from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
+from loadtests.campaigns.stage import Stage
 from loadtests.recording.reading import Recording
 from loadtests.reporting import campaign, compare, machine, summaries
 from loadtests.reporting.figures import number
@@ -141,8 +141,6 @@ def _campaign(options: argparse.Namespace) -> int:
         with contextlib.nullcontext() if host else stage.running_database():
             facts = machine.facts(None if host else stage.database, _settings(options, own), generator="locust")
             findings, code = _findings(one, stage)
-    except NeedsOwnServiceError as error:
-        raise ServiceError(f"{options.name} starts its own services and cannot be combined with --host") from error
     except KeyboardInterrupt:
         stage.say("interrupted")
         return INTERRUPTED

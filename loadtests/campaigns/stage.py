@@ -13,12 +13,8 @@ from loadtests.client import Client
 from loadtests.harness import Harness
 from loadtests.recording.reading import Recording
 from loadtests.reporting.result import Run
-from loadtests.service import Service, running
+from loadtests.service import Service, ServiceError, running
 from loadtests.signals.sampling import sampled
-
-
-class NeedsOwnServiceError(Exception):
-    """The campaign must start or configure the service itself, which is impossible with --host."""
 
 
 @dataclass
@@ -39,15 +35,8 @@ class Stage(Harness):
 
     @property
     def url(self) -> str:
-        """The address of the service under load."""
-        return self.host or self.own.host
-
-    @property
-    def own(self) -> Service:
-        """The running local service. Raises `NeedsOwnServiceError` if there is none."""
-        if self.service is None:
-            raise NeedsOwnServiceError
-        return self.service
+        """The address of the service under load: that of a deployment or of the local service, which must be running."""
+        return self.host or self.service.host
 
     def client(self) -> Client:
         """A client of the service, for single requests that prepare and clean up data."""
@@ -59,12 +48,12 @@ class Stage(Harness):
     ) -> Iterator[None]:
         """Run a local service inside the block, with these scenarios (random layout, seed 1) and environment variables.
 
-        `command` is the command of manage.py: serve or run. A remote deployment is used as it is. Raises
-        `NeedsOwnServiceError` if `workers` or environment variables are given for a remote deployment.
+        `command` is the command of manage.py: serve or run. A remote deployment is used as it is. Raises `ServiceError`
+        if `workers` or environment variables are given for a remote deployment.
         """
         if self.host:
             if workers or extra:
-                raise NeedsOwnServiceError
+                raise ServiceError("this campaign starts its own services and cannot be combined with --host")
             yield
             return
         self.seed(*scenarios)

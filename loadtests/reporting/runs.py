@@ -69,26 +69,13 @@ def table_of(runs: Sequence[Run], title: str = "Runs") -> Table:
 
 
 def _responses(recording: Recording) -> Table:
-    columns = (
-        "request",
-        "correct responses",
-        "rows in all",
-        "rows per response",
-        "MB in all",
-        "bytes per response",
-        "MB/s",
-    )
-    rows = []
-    seconds = summaries.summary_of(recording)["seconds"]
-    for name, one in summaries.by_name(recording):
-        good = one.where(one.outcomes == OK)
-        if not len(good):
-            continue
-        counted = good.rows[good.rows >= 0]
-        mega = float(good.bytes.sum()) / 1e6
+    rows, seconds = [], summaries.summary_of(recording)["seconds"]
+    for name, good in summaries.by_name(recording.where(recording.outcomes == OK)):
+        counted, mega = good.rows[good.rows >= 0], float(good.bytes.sum()) / 1e6
         lines = (int(counted.sum()), float(counted.mean())) if len(counted) else (None, None)
-        rows.append((name, len(good), *lines, mega, float(good.bytes.mean()), mega / seconds if seconds else None))
-    return Table("Rows and bytes returned", columns, rows)
+        rows.append((name, len(good), *lines, mega, float(good.bytes.mean()), ratio(mega, seconds)))
+    columns = ("request", "correct responses", "rows in all", "rows per response", "MB in all", "bytes per response")
+    return Table("Rows and bytes returned", (*columns, "MB/s"), rows)
 
 
 def _failures(recording: Recording) -> Table:

@@ -8,7 +8,7 @@ import pytest
 from cdb.env import ROOT
 from loadtests.campaigns import closed, growth
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.stage import NeedsOwnServiceError, Stage
+from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sweep import Sweep
 from loadtests.client import Client
 from loadtests.content import blocks
@@ -86,7 +86,7 @@ def test_workers_campaign_starts_service_for_each_number_of_processes(stage, tmp
 
 
 def test_workers_campaign_refuses_remote_deployment(on_service):
-    with pytest.raises(NeedsOwnServiceError):
+    with pytest.raises(ServiceError, match="cannot be combined with --host"):
         closed.workers(on_service("workers"))
 
 

@@ -75,7 +75,7 @@ def test_locust_run_reports_last_line_of_failed_locust(tmp_path):
 
 def test_recording_has_failures_of_users(tmp_path):
     load = Load({"Broken": 1}, 1, options={"jobs-per-user": 10, "patience": 2})
-    own = str(ROOT / "loadtests" / "locustfile.py")
+    own = load.arguments("", tmp_path)[1]
     with fake("none", tmp_path / "fake") as (url, log):
         process = start(url, load, tmp_path / "recording", **{own: str(ROOT / "tests/loadtests/broken_locustfile.py")})
         process.wait(60)

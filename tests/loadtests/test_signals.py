@@ -142,7 +142,7 @@ def test_signals_show_sessions_that_wait_for_lock(stage):
 
 def test_signals_assign_busy_backend_to_postgres(stage):
     server = usage.postmaster(stage.data / "postgres" / "data").pid
-    programs = Programs({os.getpid(): "harness", stage.own.process.pid: "serve", server: "postgres"})
+    programs = Programs({os.getpid(): "harness", stage.service.process.pid: "serve", server: "postgres"})
     programs.read()
     begin = sampled_at = time.monotonic()
     stage.database.value("SELECT count(*) FROM generate_series(1, 2000000) AS number WHERE number % 7 = 0")
