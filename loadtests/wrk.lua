@@ -2,18 +2,16 @@
 -- Arguments: first path; then "major minor" pairs are put after it by mode: first, last or random; seed; "statuses" counts
 -- every response by its status, which costs the client time; a path that every tenth request goes to, or "-"; the mean of
 -- the random pause of a connection before each request, in milliseconds, or 0.
-local next_thread = 0
-local threads = {}
+-- wrk is run with one thread.
+local only_thread
 
 function setup(thread)
-   thread:set("number", next_thread)
-   next_thread = next_thread + 1
-   table.insert(threads, thread)
+   only_thread = thread
 end
 
 function init(args)
    prefix, mode = args[1], args[2]
-   math.randomseed(tonumber(args[3]) + 7919 * number)
+   math.randomseed(tonumber(args[3]))
    counts_statuses = args[4] == "statuses"
    other, asked, statuses = args[5] ~= "-" and args[5], 0, ""
    pause = tonumber(args[6])
@@ -41,21 +39,17 @@ end
 
 function response(status)
    by_status[status] = (by_status[status] or 0) + 1
-   -- Only plain values can be read from outside of a thread.
+   -- Only plain values can be read from outside of the thread.
    local parts = {}
    for code, count in pairs(by_status) do table.insert(parts, string.format('"%d": %d', code, count)) end
    statuses = table.concat(parts, ", ")
 end
 
 function done(summary, latency)
-   local errors, all = summary.errors, {}
-   for _, thread in ipairs(threads) do
-      local counted = thread:get("statuses")
-      table.insert(all, "{" .. (counted or "") .. "}")
-   end
-   local line = '\nREPORT {"requests": %d, "microseconds": %d, "bytes": %d, "connect": %d, "read": %d, "write": %d, '
-      .. '"status": %d, "timeout": %d, "p50": %.1f, "p95": %.1f, "p99": %.1f, "max": %.1f, "statuses": [%s]}\n'
-   io.write(string.format(line, summary.requests, summary.duration, summary.bytes, errors.connect, errors.read,
-      errors.write, errors.status, errors.timeout, latency:percentile(50), latency:percentile(95),
-      latency:percentile(99), latency.max, table.concat(all, ", ")))
+   local errors = summary.errors
+   local line = '\nREPORT {"requests": %d, "seconds": %.6f, "bytes": %d, "broken": %d, "refused": %d, "timeouts": %d, '
+      .. '"p50": %.4f, "p95": %.4f, "p99": %.4f, "max": %.4f, "statuses": {%s}}\n'
+   io.write(string.format(line, summary.requests, summary.duration / 1e6, summary.bytes,
+      errors.connect + errors.read + errors.write, errors.status, errors.timeout, latency:percentile(50) / 1e3,
+      latency:percentile(95) / 1e3, latency:percentile(99) / 1e3, latency.max / 1e3, only_thread:get("statuses") or ""))
 end

@@ -3,8 +3,7 @@
 import json
 import os
 import shutil
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -40,7 +39,7 @@ class Load:
     broken: int
     cpu_seconds: float
     wall_seconds: float
-    statuses: dict[int, int] = field(default_factory=dict)
+    statuses: dict[int, int]
 
     @property
     def rate(self) -> float:
@@ -95,28 +94,11 @@ def run(
     lines = [line for line in finished.output.splitlines() if line.startswith("REPORT ")]
     if not lines:
         raise RuntimeError(f"wrk failed: {' '.join(finished.output.split())}")
-    return _load(json.loads(lines[-1].removeprefix("REPORT ")), finished.cpu_seconds, finished.seconds)
+    counted = json.loads(lines[-1].removeprefix("REPORT "))
+    statuses = {int(status): count for status, count in counted.pop("statuses").items()}
+    return Load(**counted, statuses=statuses, cpu_seconds=finished.cpu_seconds, wall_seconds=finished.seconds)
 
 
 def _target(url: str) -> str:
     parts = urlsplit(url)
     return parts.path + (f"?{parts.query}" if parts.query else "")
-
-
-def _load(counted: dict, cpu: float, wall: float) -> Load:
-    statuses: Counter[int] = Counter()
-    for thread in counted["statuses"]:
-        statuses.update({int(status): count for status, count in thread.items()})
-    times = {name: counted[name] / 1000 for name in ("p50", "p95", "p99", "max")}
-    return Load(
-        requests=counted["requests"],
-        seconds=counted["microseconds"] / 1e6,
-        bytes=counted["bytes"],
-        refused=counted["status"],
-        timeouts=counted["timeout"],
-        broken=counted["connect"] + counted["read"] + counted["write"],
-        cpu_seconds=cpu,
-        wall_seconds=wall,
-        statuses=dict(statuses),
-        **times,
-    )

@@ -51,8 +51,20 @@ class Connections:
 
         `waits.none` are those that wait for nothing. Raises `psycopg2.Error` if PostgreSQL does not respond.
         """
+        try:
+            if self._connection is None:
+                limit = f"-c statement_timeout={STATEMENT_MILLISECONDS}"
+                name: dict[str, Any] = {"application_name": "cdb-load", "options": limit}
+                self._connection = psycopg2.connect(self._url, connect_timeout=CONNECT_SECONDS, **name)
+                self._connection.autocommit = True
+            with self._connection.cursor() as cursor:
+                cursor.execute(self._statement)
+                rows = cursor.fetchall()
+        except psycopg2.Error:
+            self.close()
+            raise
         columns: dict[str, float] = defaultdict(float, dict.fromkeys(ALWAYS, 0.0))
-        for state, wait, count in self._rows():
+        for state, wait, count in rows:
             columns[f"connections.{state.replace(' ', '_')}"] += count
             if wait is not None:
                 columns[f"waits.{wait}"] += count
@@ -63,20 +75,6 @@ class Connections:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-    def _rows(self) -> list[tuple[str, str | None, int]]:
-        try:
-            if self._connection is None:
-                limit = f"-c statement_timeout={STATEMENT_MILLISECONDS}"
-                name: dict[str, Any] = {"application_name": "cdb-load", "options": limit}
-                self._connection = psycopg2.connect(self._url, connect_timeout=CONNECT_SECONDS, **name)
-                self._connection.autocommit = True
-            with self._connection.cursor() as cursor:
-                cursor.execute(self._statement)
-                return cursor.fetchall()
-        except psycopg2.Error:
-            self.close()
-            raise
 
 
 class Counts:
