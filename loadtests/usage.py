@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,36 +74,27 @@ def measured(gunicorn: psutil.Process | None, postgres: psutil.Process) -> Itera
 
 
 @contextlib.contextmanager
-def peak_of(read: Callable[[], int]) -> Iterator[list[int]]:
-    """Sample a value every `SAMPLE_SECONDS` while the block runs; yields the value at the start and the largest one."""
-    peak = [read()] * 2
+def peak_of_workers(gunicorn: psutil.Process, *, recursive: bool = False) -> Iterator[dict[str, float]]:
+    """Sample the resident memory of the largest child process, in MiB; with `recursive`, of the largest descendant.
+
+    The yielded dictionary has the value at the start, `worker_before_mib`, and the largest one, `worker_peak_mib`.
+    """
+
+    def read() -> float:
+        return max((child.memory_info().rss for child in gunicorn.children(recursive)), default=0) / 2**20
+
+    memory = dict.fromkeys(("worker_before_mib", "worker_peak_mib"), read())
     ended = threading.Event()
 
     def watch() -> None:
         while not ended.wait(SAMPLE_SECONDS):
             with contextlib.suppress(psutil.Error):
-                peak[1] = max(peak[1], read())
+                memory["worker_peak_mib"] = max(memory["worker_peak_mib"], read())
 
     watcher = threading.Thread(target=watch, name="peak", daemon=True)
     watcher.start()
     try:
-        yield peak
+        yield memory
     finally:
         ended.set()
         watcher.join()
-
-
-@contextlib.contextmanager
-def peak_of_workers(gunicorn: psutil.Process, *, recursive: bool = False) -> Iterator[dict[str, float]]:
-    """Measure the resident memory of the largest child process, in MiB; with `recursive`, of the largest descendant.
-
-    The yielded dictionary is filled when the block ends: `worker_before_mib` is the value at the start.
-    """
-    memory: dict[str, float] = {}
-
-    def read() -> int:
-        return max((child.memory_info().rss for child in gunicorn.children(recursive)), default=0)
-
-    with peak_of(read) as peak:
-        yield memory
-    memory |= {"worker_before_mib": peak[0] / 2**20, "worker_peak_mib": peak[1] / 2**20}

@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import psutil
 
 from loadtests.service import Settings, run_command
-from loadtests.usage import family_cpu, measured, peak_of
+from loadtests.usage import family_cpu, measured, peak_of_workers
 
 BURN = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
 
@@ -34,11 +35,12 @@ def test_measured_has_cpu_of_block():
     assert used.whole >= 0.2
 
 
-def test_peak_of_has_largest_value_of_block():
+def test_peak_of_workers_has_largest_value_of_block():
     values = iter([5, 9, 7])
-    with peak_of(lambda: next(values, 1)) as peak:
+    worker = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=next(values, 1) * 2**20))
+    with peak_of_workers(SimpleNamespace(children=lambda _: [worker])) as memory:
         time.sleep(0.2)
-    assert peak == [5, 9]
+    assert memory == {"worker_before_mib": 5, "worker_peak_mib": 9}
 
 
 def test_run_to_end_returns_code_output_and_memory(tmp_path, monkeypatch):

@@ -81,16 +81,24 @@ def measure(harness: Harness, result: Result) -> None:
             for what, path in OTHERS.items():
                 address = path.format(tag=tag, type=payload_type)
                 result.raw += [{"what": what, "seconds": _visit(page, address)} for _ in range(VISITS)]
-        _show(result, tag)
+        found = spreads(result.raw, "what", "seconds")
         harness.warm_up(service, tag)
-        table, rows = harness.lookups_beside(
-            service, tag, f"{PEOPLE} people on pages", harness.sizes.look_seconds, lambda over: _use(service, tag, over)
-        )
-    alone, beside = rows
-    result.tables.append(table)
+
+        def use(over: threading.Event) -> None:
+            with ThreadPoolExecutor(PEOPLE) as pool:
+                list(pool.map(lambda number: _person(service, tag, number, over), range(PEOPLE)))
+
+        what = f"{PEOPLE} people on pages"
+        table, rows = harness.lookups_beside(service, tag, what, harness.sizes.look_seconds, use)
+    times, (alone, beside) = [{"what": what, **vars(one)} for what, one in found.items()], rows
+    result.tables += [Table.of(f"Seconds until it is shown, {tag}", times, "what median low high"), table]
     result.raw += rows
     worse = ratio(beside["p99_ms"], alone["p99_ms"])
-    result.targets.append(Target("lookups: p99 beside people on pages ÷ without", worse, 2, at_most=True))
+    result.targets += [
+        Target("first lanes of a timeline", found[FIRST].median, 1, at_most=True, unit="s"),
+        Target("zoom", found[ZOOM].median, 0.2, at_most=True, unit="s"),
+        Target("lookups: p99 beside people on pages ÷ without", worse, 2, at_most=True),
+    ]
 
 
 @contextmanager
@@ -128,12 +136,6 @@ def _visit(page: Page, address: str) -> float:
     return seconds
 
 
-def _use(service: Service, tag: str, over: threading.Event) -> None:
-    """Use pages as some people would, until the event is set."""
-    with ThreadPoolExecutor(PEOPLE) as pool:
-        list(pool.map(lambda number: _person(service, tag, number, over), range(PEOPLE)))
-
-
 def _person(service: Service, tag: str, number: int, over: threading.Event) -> None:
     """Do one thing after the other: open the timeline, zoom in, look up a moment, read a list and the history."""
     with requests.Session() as session, ThreadPoolExecutor(VISIBLE // LANES_AT_ONCE) as pool:
@@ -165,13 +167,3 @@ def _person(service: Service, tag: str, number: int, over: threading.Event) -> N
                 return
             action()
             over.wait(PAUSE_SECONDS)
-
-
-def _show(result: Result, tag: str) -> None:
-    found = spreads(result.raw, "what", "seconds")
-    rows = [{"what": what, **vars(one)} for what, one in found.items()]
-    result.tables.append(Table.of(f"Seconds until it is shown, {tag}", rows, "what median low high"))
-    result.targets += [
-        Target("first lanes of a timeline", found[FIRST].median, 1, at_most=True, unit="s"),
-        Target("zoom", found[ZOOM].median, 0.2, at_most=True, unit="s"),
-    ]
