@@ -41,7 +41,14 @@ def measure(harness: Harness, result: Result) -> None:
                 for form, what in HTTP.items():
                     result.raw.append({"round": number, "what": what, **_over_http(service, tag, form, file)})
             _show(result, tag)
-            _lookups_beside(harness, service, tag, result)
+
+            def export(over: threading.Event) -> None:
+                while not over.is_set():
+                    _curl(service, tag, "csv", Path("/dev/null"))
+
+            table, rows = harness.lookups_beside(service, tag, "exports", harness.sizes.look_seconds, export)
+            result.tables.append(table)
+            result.raw += rows
     finally:
         file.unlink(missing_ok=True)
 
@@ -103,15 +110,3 @@ def _show(result: Result, tag: str) -> None:
         Target("first byte", first, 1, at_most=True, unit="s"),
         Target("peak memory of a worker", memory, 100, at_most=True, unit="MiB"),
     ]
-
-
-def _lookups_beside(harness: Harness, service: Service, tag: str, result: Result) -> None:
-    """Measure lookups without other load, and during a series of exports."""
-
-    def export(over: threading.Event) -> None:
-        while not over.is_set():
-            _curl(service, tag, "csv", Path("/dev/null"))
-
-    table, rows = harness.lookups_beside(service, tag, "exports", harness.sizes.look_seconds, export)
-    result.tables.append(table)
-    result.raw += rows
