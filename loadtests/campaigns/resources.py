@@ -123,16 +123,6 @@ class Evidence:
         return self.applies and self.measured is not None and self.measured >= self.bound
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The exhausted resource, and the evidence of all rules in their order."""
-
-    resource: str
-    remark: str
-    void: bool
-    evidence: tuple[Evidence, ...]
-
-
 def evaluate(watched: Watched) -> Iterator[Evidence]:
     """The evaluation of all rules.
 
@@ -191,16 +181,14 @@ def evaluate(watched: Watched) -> Iterator[Evidence]:
         yield Evidence(resource, grown, GROWN, "times as much as before", program)
 
 
-def decide(watched: Watched, *, only_late: bool = False) -> Verdict:
-    """The verdict of the first rule whose resource is exhausted.
+def decide(watched: Watched, *, only_late: bool = False) -> Evidence:
+    """The verdict: the first rule whose resource is exhausted.
 
     `only_late` means that the rate was not sustained only because the generator was late; without an exhausted
     resource the verdict is then void.
     """
-    evidence = tuple(evaluate(watched))
-    for one in evidence:
+    for one in evaluate(watched):
         if one.is_exhausted:
-            return Verdict(one.resource, one.remark, one.void, evidence)
-    if only_late:
-        return Verdict(GENERATOR, "it was late, with processors to spare", True, evidence)
-    return Verdict(NOTHING, "", False, evidence)
+            return one
+    late = Evidence(GENERATOR, None, BUSY, "of one core", "it was late, with processors to spare", void=True)
+    return late if only_late else Evidence(NOTHING, None, BUSY, "")

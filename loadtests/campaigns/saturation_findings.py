@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from loadtests.campaigns import sustained
-from loadtests.campaigns.resources import NOTHING, Verdict, Watched, decide, evaluate
+from loadtests.campaigns.resources import NOTHING, Evidence, Watched, decide, evaluate
 from loadtests.campaigns.search import Found, Plan
 from loadtests.campaigns.sustained import Step
 from loadtests.recording.outcome import WRONG
@@ -78,7 +78,7 @@ class Outcome:
         return self.failed or self.tries[-1]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Evidence:
         """The exhausted resource in the decisive step; a limit may be reached even if all rates were sustained."""
         step = self.decisive.step
         return decide(self.decisive.watched, only_late=step.was_late and len(step.faults) == 1)
@@ -162,7 +162,7 @@ def _overview(outcome: Outcome) -> Iterator[dict[str, Any]]:
 
 def _evidence(outcome: Outcome) -> Iterator[dict[str, Any]]:
     """The values of all rules at the rate that held and at the one that failed; the verdict is of the decisive step."""
-    evidence = outcome.verdict.evidence
+    evidence = list(evaluate(outcome.decisive.watched))
     before = [one.measured for one in evaluate(outcome.held[0].watched)] if outcome.held else [None] * len(evidence)
     for one, at_held in zip(evidence, before, strict=True):
         row = {"resource": one.resource.split(",")[0], "held": at_held}

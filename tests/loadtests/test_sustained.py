@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtests.campaigns.resources import NOTHING, Watched, decide
+from loadtests.campaigns.resources import NOTHING, Watched, decide, evaluate
 from loadtests.campaigns.saturation import Searches
 from loadtests.campaigns.saturation_findings import UNSEEN, Outcome
 from loadtests.campaigns.search import Found, Plan, search
@@ -190,16 +190,17 @@ def test_decide_names_exhausted_resource(changes, resource):
     verdict = decide(watched(changes))
     assert verdict.resource == resource
     assert not verdict.void
-    assert [one.resource for one in verdict.evidence if one.is_exhausted][:1] == (
+    assert [one.resource for one in evaluate(watched(changes)) if one.is_exhausted][:1] == (
         [] if resource == NOTHING else [resource]
     )
 
 
 def test_decide_names_cause_before_its_effects():
     short = {"cpu.machine": 1.95, "cpu.postgres.user": 1.0, "in_progress.lookups": 12.0, "queue_ms.lookups": 2_000.0}
-    verdict = decide(watched(short | {"pgbouncer.clients.waiting": 4.0}))
+    seen = watched(short | {"pgbouncer.clients.waiting": 4.0})
+    verdict = decide(seen)
     assert verdict.resource.startswith("the machine's processors")
-    assert sum(one.is_exhausted for one in verdict.evidence) == 3
+    assert sum(one.is_exhausted for one in evaluate(seen)) == 3
     assert "postgres 1.00" in verdict.remark
 
 
