@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from cdb.env import ROOT, ConfigurationError
 from loadtests import client, metrics
 from loadtests.campaigns import closed, growth, hammer, peak, saturation, smoke, storm_cache
-from loadtests.campaigns.options import resolved
+from loadtests.campaigns.options import Default
 from loadtests.campaigns.stage import Stage
 from loadtests.recording.reading import Recording
 from loadtests.reporting import campaign, compare, machine, summaries
@@ -104,7 +104,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def own_options(options: argparse.Namespace) -> argparse.Namespace:
     """The options that only this campaign has, with the defaults of a run with or without --quick."""
-    return argparse.Namespace(**{name: value for name, value in resolved(options).items() if name not in COMMON})
+    own = {name: value for name, value in vars(options).items() if name not in COMMON}
+    chosen = {name: value[options.quick] for name, value in own.items() if isinstance(value, Default)}
+    return argparse.Namespace(**own | chosen)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

@@ -68,7 +68,7 @@ class Harness:
         An existing tag with the expected counts is used as it is, because seeding it again would give the same
         rows. Raises `ServiceError` if a name is unknown or a tag cannot be written.
         """
-        sized: list[str] = []
+        missing = []
         for tag in [tag for tag in tags if tag not in self._ready]:
             try:
                 scenario = scenario_of(tag)
@@ -76,20 +76,16 @@ class Harness:
                 raise ServiceError(f"there is no scenario {tag}: the scenarios are {', '.join(SCENARIOS)}") from error
             if not self.database.value(TABLES):
                 manage(self.settings, "migrate", "--verbosity", "0")
-            if self.database.value(GOOD_TAG, (tag, scenario.payload_types)) == scenario.iovs:
-                continue
-            self.say(f"seeding {tag}: {scenario.iovs:,} IOVs")
-            if tag in SCENARIOS:
-                manage(self.settings, "seed_scenario", tag, "--layout", "random", "--reset", "--yes")
-            else:
-                sized.append(tag)
-        if sized:
-            write_sized(self.settings, *sized)
+            if self.database.value(GOOD_TAG, (tag, scenario.payload_types)) != scenario.iovs:
+                self.say(f"seeding {tag}: {scenario.iovs:,} IOVs")
+                missing.append(tag)
+        if missing:
+            write_tags(self.settings, *missing)
         self._ready.update(tags)
 
 
-def write_sized(settings: Settings, *tags: str) -> None:
-    """Write tags whose names give their size, and replace existing ones. Raises `ServiceError` if that fails."""
+def write_tags(settings: Settings, *tags: str) -> None:
+    """Write tags by their names, and replace existing ones. Raises `ServiceError` if that fails."""
     done = run_command(settings, "-m", "loadtests.content.write_sized", *tags)
     if done.code:
         raise ServiceError(f"writing the tags failed: {' '.join(done.output.split())[-500:]}")

@@ -31,12 +31,6 @@ def _shown(value: Any) -> str:
     return f"{value:,g}" if isinstance(value, int | float) and value < 1e6 else str(value)
 
 
-def resolved(options: argparse.Namespace) -> dict[str, Any]:
-    """The options by name; defaults are those of a run with or without --quick."""
-    place = int(options.quick)
-    return {name: value[place] if isinstance(value, Default) else value for name, value in vars(options).items()}
-
-
 def add_scenario(parser: argparse._ArgumentGroup, full: str, quick: str) -> None:
     """Add the option for the scenario of the tag."""
     add(parser, "--scenario", "scenario of the tag", full, quick, choices=list(SCENARIOS))

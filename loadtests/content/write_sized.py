@@ -1,4 +1,4 @@
-"""Write tags whose names give their size: `python -m loadtests.content.write_sized sized-50x1000 …`.
+"""Write tags by their names, such as tiny or sized-50x1000 (`content/tags.py`): `python -m loadtests.content.write_sized NAME …`.
 
 It is a separate program, because the modules of the service are bound to one database per process.
 """

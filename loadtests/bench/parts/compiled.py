@@ -19,6 +19,7 @@ from loadtests import usage
 from loadtests.bench.harness import COSTS, Harness
 from loadtests.bench.parts.floor import STUDY, Run, create_study_table, directly, over_http, search
 from loadtests.client import Client, lookups
+from loadtests.harness import write_tags
 from loadtests.reporting import plots
 from loadtests.reporting.figures import Spread, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
@@ -64,9 +65,8 @@ def _services(harness: Harness, settings: Settings) -> Iterator[Services]:
     directory = harness.data / "compiled"
     directory.mkdir(parents=True, exist_ok=True)
     settings = replace(settings, extra=settings.extra | {"CDB_COMPILED_DIR": str(directory)})
-    for tag in {SMALL, harness.sizes.largest}:
-        harness.say(f"compiled: seeding {tag}")
-        manage(settings, "seed_scenario", tag, "--layout", "random")
+    harness.say("compiled: seeding")
+    write_tags(settings, *{SMALL, harness.sizes.largest})
     manage(settings, "compiled", "--drop")
     with (directory / "lock").open("w") as lock:
         # The lock of the process that chooses what to compile: no service becomes that process.

@@ -16,7 +16,7 @@ from loadtests.bench.harness import Harness
 from loadtests.client import Client, Response, lookups
 from loadtests.content.tags import sized_tag
 from loadtests.database import Database, text_of
-from loadtests.harness import in_turns, write_sized
+from loadtests.harness import in_turns, write_tags
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, percentile, ratio
 from loadtests.reporting.result import Result, Table, Target
@@ -44,7 +44,7 @@ def measure(harness: Harness, result: Result) -> None:
         database.run("DELETE FROM \"GlobalTag\" WHERE name LIKE 'empty-%'")
         for iovs in harness.sizes.growth:
             harness.say(f"growth: seeding {TYPES * iovs:,} IOVs")
-            write_sized(settings, _tag(iovs))
+            write_tags(settings, _tag(iovs))
             result.raw += _at_this_size(harness, service, database, iovs)
         full = _row(FULL, None, _list_of_tags(harness, service, database))
         result.raw += [*_side_by_side(harness, service, database), empty, full]

@@ -13,7 +13,7 @@ from typing import Any
 from loadtests.bench.harness import Harness
 from loadtests.client import Client
 from loadtests.database import text_of
-from loadtests.harness import write_sized
+from loadtests.harness import write_tags
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, grouped, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
@@ -53,7 +53,7 @@ def measure(harness: Harness, result: Result) -> None:
         running(settings) as service,
         Client(service.host) as client,
     ):
-        write_sized(settings, harness.sizes.largest)
+        write_tags(settings, harness.sizes.largest)
         subjects = [_change(harness, client), _append(harness, client)]
         subjects += [_replace(harness, client, size) for size in harness.sizes.history_replacements]
         database.run(
