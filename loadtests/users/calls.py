@@ -57,6 +57,11 @@ class Reply:
 Check = Callable[[Reply], str | None]
 
 
+def lists(name: str) -> Check:
+    """A check that a list has an item with a name."""
+    return lambda reply: None if any(item["name"] == name for item in reply.json) else f"no item {name}"
+
+
 class Calls:
     """The requests of one job, over the connections of its session; `user` is a `CheckedUser`."""
 

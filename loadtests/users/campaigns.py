@@ -17,8 +17,9 @@ from loadtests.content.expected import Expected
 from loadtests.content.moments import drawing
 from loadtests.recording.rows import now
 from loadtests.users.base import CheckedUser
-from loadtests.users.calls import Calls, Check, Reply
+from loadtests.users.calls import Calls, Check, Reply, lists
 from loadtests.users.readers import Reader
+from loadtests.users.writers import INSERT, inserted
 
 # From the end of one wave to the first request of the next one.
 LEAD_SECONDS = 0.1
@@ -55,15 +56,7 @@ class Inserter(_Numbered):
     def job(self, calls: Calls) -> None:
         """Insert one IOV."""
         row = row_to_insert(self._tag, next(self.numbers))
-
-        def stored(reply: Reply) -> str | None:
-            [inserted] = reply.json["rows"]
-            added = inserted["added"]
-            expected = (row["payload_type"], row["payload_url"], list(row["since"]))
-            found = (inserted["payload_type"], added["payload_url"], added["since"])
-            return None if found == expected and added["id"] else f"inserted {found}, not {expected}"
-
-        calls.request("POST", "payload-iovs/insert", name="insert", json=row, check=stored)
+        calls.request("POST", INSERT, name="insert", json=row, check=inserted(row))
 
 
 class ReadBack(_Numbered):
@@ -131,7 +124,7 @@ class Scheduled(Reader):
         subject, moment = self.subject, self.subject.draw()
         requests: dict[str, tuple[str, Check]] = {
             "lookup": (subject.path(moment), subject.check(moment)),
-            "globalTags": ("globalTags", subject.check_tag_list),
+            "globalTags": ("globalTags", lists(subject.tag)),
             "gtPayloadLists": (f"gtPayloadLists/{quote(subject.tag)}", self._fault_of_lists),
         }
         path, check = requests[self._wave.route]

@@ -55,10 +55,6 @@ class Subject:
         )
         return fault
 
-    def check_tag_list(self, reply: Reply) -> str | None:
-        """A description of what is wrong with the list of tags, or None."""
-        return None if any(item["name"] == self.tag for item in reply.json) else f"no global tag {self.tag}"
-
 
 def _fault_of_form(moment: Moment, reply: Reply, *, as_objects: bool) -> str | None:
     """Check a response for unknown data: rows are sorted by payload type and do not start after the moment."""

@@ -13,7 +13,7 @@ from gevent.lock import Semaphore
 from cdb_rest.domain.moment import END_OF_TIME
 from loadtests.client import lookup_path
 from loadtests.users.base import CheckedUser
-from loadtests.users.calls import Calls, Check, JobEndedError, Reply
+from loadtests.users.calls import Calls, Check, JobEndedError, Reply, lists
 from loadtests.users.iterations import Iterations
 
 INSERT = "payload-iovs/insert"
@@ -71,12 +71,12 @@ class Expert(WritingUser):
                 self._prepare(calls)
             tag, self._tag = self._tag, ""
             self._number += 1
-            attached, inserted = (self._row(tag, kind) for kind in self._types)
+            attached, single = (self._row(tag, kind) for kind in self._types)
             # A dry run must change nothing; `_read_back` would detect a change.
             dry = attached | {"dry_run": True}
             calls.request("POST", INSERT, name="insert, dry run", json=dry, check=lambda reply: _planned(reply, dry))
             self._attach(calls, tag, attached)
-            calls.request("POST", INSERT, name="insert", json=inserted, check=lambda reply: _inserted(reply, inserted))
+            calls.request("POST", INSERT, name="insert", json=single, check=inserted(single))
             self._read_back(calls, tag)
             self._browse(calls, tag)
             # Not reached by a job that failed, of which it is unknown what was stored: the next job then
@@ -85,7 +85,7 @@ class Expert(WritingUser):
 
     def _prepare(self, calls: Calls) -> None:
         tag = f"load-expert-{uuid.uuid4().hex[:12]}"
-        calls.request("GET", "gtstatus", name="gtstatus", check=_lists("unlocked"))
+        calls.request("GET", "gtstatus", name="gtstatus", check=lists("unlocked"))
         # Payloads of the first type are inserted with several requests, those of the second with one.
         self._types = [f"{tag}-{kind}" for kind in ("attached", "inserted")]
         for kind in self._types:
@@ -104,10 +104,10 @@ class Expert(WritingUser):
     def _attach(self, calls: Calls, tag: str, row: dict[str, Any]) -> None:
         """Insert a row as the C++ client does, with several requests."""
         kind, path = row["payload_type"], f"gtPayloadLists/{tag}"
-        calls.request("GET", "globalTags", name="globalTags", check=_lists(tag))
-        calls.request("GET", "pt", name="pt", check=_lists(kind))
-        lists = calls.request("GET", path, name="gtPayloadLists", check=lambda reply: _is(type(reply.json), dict)).json
-        if kind not in lists:
+        calls.request("GET", "globalTags", name="globalTags", check=lists(tag))
+        calls.request("GET", "pt", name="pt", check=lists(kind))
+        known = calls.request("GET", path, name="gtPayloadLists", check=lambda reply: _is(type(reply.json), dict)).json
+        if kind not in known:
             new = {"payload_type": kind}
             created = calls.request("POST", "pl", name="create list", json=new, check=partial(_has, "name")).json[
                 "name"
@@ -190,16 +190,17 @@ def _has(name: str, reply: Reply) -> str | None:
     return None if reply.json[name] else f"no {name} in {reply.json}"
 
 
-def _lists(name: str) -> Check:
-    """A check that a list has an item with a name."""
-    return lambda reply: None if any(item["name"] == name for item in reply.json) else f"no {name} in {reply.json}"
-
-
 def _planned(reply: Reply, row: dict[str, Any]) -> str | None:
     plan = reply.json
-    return _is((plan["dry_run"], plan["refused"], plan["revisions"]), (True, None, {})) or _inserted(reply, row)
+    return _is((plan["dry_run"], plan["refused"], plan["revisions"]), (True, None, {})) or inserted(row)(reply)
 
 
-def _inserted(reply: Reply, row: dict[str, Any]) -> str | None:
-    [change] = reply.json["rows"]
-    return _is((change["added"]["payload_url"], change["added"]["since"]), (row["payload_url"], row["since"]))
+def inserted(row: dict[str, Any]) -> Check:
+    """A check that the response to an insert has this row."""
+
+    def check(reply: Reply) -> str | None:
+        [change] = reply.json["rows"]
+        found = change["payload_type"], change["added"]["payload_url"], change["added"]["since"]
+        return _is(found, (row["payload_type"], row["payload_url"], list(row["since"])))
+
+    return check

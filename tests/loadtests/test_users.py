@@ -113,7 +113,7 @@ def test_reader_checks_form_of_unknown_data(run):
 def test_reader_fails_without_its_tag(run):
     recording = run({"ReconstructionJob": 1}, 1, global_tag="tinny", scenario="tiny", jobs_per_user=10)
     assert outcomes(recording) == {("ReconstructionJob", "globalTags"): {WRONG}}
-    assert recording.examples[WRONG] == ("globalTags", "no global tag tinny")
+    assert recording.examples[WRONG] == ("globalTags", "no item tinny")
 
 
 def test_each_user_detects_wrong_response(load_service, run):
