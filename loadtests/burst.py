@@ -27,7 +27,7 @@ from loadtests.recording import outcome
 from loadtests.recording.reading import Recording
 from loadtests.recording.rows import JOB, Files, Request, Sample, now
 from loadtests.reporting.summaries import percentiles_of
-from loadtests.service import PREFIX, ServiceError, Settings, last_line, run_command
+from loadtests.service import PREFIX, ServiceError, Settings, checked, run_command
 
 PATIENCE_SECONDS = 120
 # The kernel's queues must be empty before the next storm.
@@ -47,9 +47,7 @@ def run(host: str, directory: Path, options: dict[str, Any]) -> Recording:
     Raises `ServiceError` if the program fails.
     """
     given = json.dumps({"host": host, "directory": str(directory), "patience": PATIENCE_SECONDS} | options)
-    done = run_command(Settings(directory, {}), "-m", "loadtests.burst", given)
-    if done.code:
-        raise ServiceError(f"the storm failed: {last_line(done.output)}")
+    checked(run_command(Settings(directory, {}), "-m", "loadtests.burst", given), "the storm")
     return Recording.read(directory)
 
 

@@ -15,7 +15,7 @@ from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.client import Client
 from loadtests.content.tags import scenario_of
 from loadtests.database import Database
-from loadtests.service import ServiceError, Settings, manage, run_command
+from loadtests.service import ServiceError, Settings, checked, manage, run_command
 from loadtests.usage import postmaster
 
 GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
@@ -86,9 +86,7 @@ class Harness:
 
 def write_tags(settings: Settings, *tags: str) -> None:
     """Write tags by their names, and replace existing ones. Raises `ServiceError` if that fails."""
-    done = run_command(settings, "-m", "loadtests.content.write_sized", *tags)
-    if done.code:
-        raise ServiceError(f"writing the tags failed: {' '.join(done.output.split())[-500:]}")
+    checked(run_command(settings, "-m", "loadtests.content.write_sized", *tags), "writing the tags")
 
 
 def clone_with_statuses(client: Client, source: str, tags: Mapping[str, str]) -> None:

@@ -162,12 +162,16 @@ def run_command(settings: Settings, *arguments: str) -> Finished:
     return run_to_end([sys.executable, *arguments], settings.environment())
 
 
-def manage(settings: Settings, *arguments: str) -> Finished:
-    """Run a command of manage.py. Raises `ServiceError` with the last line of its output if it fails."""
-    finished = run_command(settings, "manage.py", *arguments)
+def checked(finished: Finished, what: str) -> Finished:
+    """The result of a program. Raises `ServiceError` with its name `what` and the last line of its output if it failed."""
     if finished.code:
-        raise ServiceError(f"manage.py {arguments[0]} failed: {last_line(finished.output)}")
+        raise ServiceError(f"{what} failed: {last_line(finished.output)}")
     return finished
+
+
+def manage(settings: Settings, *arguments: str) -> Finished:
+    """Run a command of manage.py. Raises `ServiceError` if it fails."""
+    return checked(run_command(settings, "manage.py", *arguments), f"manage.py {arguments[0]}")
 
 
 @dataclass(frozen=True)

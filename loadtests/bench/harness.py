@@ -17,7 +17,7 @@ from loadtests.bench.sizes import FULL, Sizes
 from loadtests.database import Database
 from loadtests.harness import Harness as PlainHarness
 from loadtests.harness import in_turns
-from loadtests.reporting.result import Table
+from loadtests.reporting.result import Result, Table
 from loadtests.service import Service, Settings, manage, run_to_end
 
 # Warming up ends when a run is not faster than the previous ones by this factor, or after this number of runs.
@@ -81,11 +81,17 @@ class Harness(PlainHarness):
         }
 
     def lookups_beside(
-        self, service: Service, tag: str, what: str, seconds: int, activity: Callable[[threading.Event], None]
-    ) -> tuple[Table, list[dict[str, Any]]]:
+        self,
+        result: Result,
+        service: Service,
+        tag: str,
+        what: str,
+        seconds: int,
+        activity: Callable[[threading.Event], None],
+    ) -> list[dict[str, Any]]:
         """Measure lookups without and with a concurrent activity, which runs until it ends or the event is set.
 
-        Returns a table and the rows of the CSV file. `beside_percent` is the part of the lookups beside the activity.
+        Adds a table to the result, and returns the two rows. `beside_percent` is the part of the lookups beside the activity.
         """
         self.say(f"{what}: lookups in {tag}, without and with it")
         load = {"url": service.lookup_url(tag), "connections": BESIDE_CONNECTIONS, "seconds": seconds}
@@ -107,9 +113,9 @@ class Harness(PlainHarness):
         rows.append(row)
         title = f"Lookups in {tag}, {BESIDE_CONNECTIONS} connections, {seconds} s"
         keys = f"beside {LOADED} max_ms others_cpu_percent activity_seconds beside_percent"
-        return Table.of(title, rows, keys), [
-            {"tag": tag, "what": f"lookups beside {one['beside']}", **one} for one in rows
-        ]
+        result.tables.append(Table.of(title, rows, keys))
+        result.raw += [{"tag": tag, "what": f"lookups beside {one['beside']}", **one} for one in rows]
+        return rows
 
     def transactions(self, script: str, *, clients: int, seconds: int, mode: str, seed: int) -> dict[str, Any]:
         """Run a script of pgbench on the main database and return its figures and costs as a row.

@@ -116,10 +116,8 @@ def _lookups_beside(harness: Harness, service: Service, tag: str, result: Result
     seconds = max(1, min(harness.sizes.look_seconds, int(min(known))))
     harness.warm_up(service, tag)
     harness.database.run("CHECKPOINT")
-    table, rows = harness.lookups_beside(service, tag, "a clone", seconds, lambda _: _clone(service, tag))
+    harness.lookups_beside(result, service, tag, "a clone", seconds, lambda _: _clone(service, tag))
     _delete(harness, service)
-    result.tables.append(table)
-    result.raw += rows
     result.notes.append(
         "If a clone blocked lookups, the longest lookup would take about as long as the clone. Lookups are somewhat slower "
         "during a clone, as during any other work on the same cores."

@@ -101,11 +101,8 @@ def _cost(harness: Harness, result: Result, services: Services) -> None:
         stop(process)
         process.communicate()
 
-    table, rows = harness.lookups_beside(
-        services.plain, tag, "compile_tag in the background", harness.sizes.look_seconds, compile_slowly
-    )
-    result.tables.append(table)
-    result.raw += rows
+    what, seconds = "compile_tag in the background", harness.sizes.look_seconds
+    rows = harness.lookups_beside(result, services.plain, tag, what, seconds, compile_slowly)
     alone, beside = (one["responses_per_s"] for one in rows)
     result.targets.append(Target("lookups beside a compilation ÷ without", beside / alone, 0.9, at_most=False))
 

@@ -18,7 +18,7 @@ from loadtests.bench.harness import Harness
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Finished, Service, run_to_end, running
+from loadtests.service import Service, checked, run_to_end, running
 from loadtests.wrk import MissingProgramError
 
 TITLE = "Export"
@@ -46,9 +46,7 @@ def measure(harness: Harness, result: Result) -> None:
                 while not over.is_set():
                     _curl(service, tag, "csv", Path("/dev/null"))
 
-            table, rows = harness.lookups_beside(service, tag, "exports", harness.sizes.look_seconds, export)
-            result.tables.append(table)
-            result.raw += rows
+            harness.lookups_beside(result, service, tag, "exports", harness.sizes.look_seconds, export)
     finally:
         file.unlink(missing_ok=True)
 
@@ -65,7 +63,8 @@ def _psql(harness: Harness, tag: str, file: Path) -> float:
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(f"BEGIN;\n\\o /dev/null\n{settings};\n\\o {file}\n{statement};\n")
         script.flush()
-        return _run([*psql, "--file", script.name, harness.database.url], postgres_binaries.ENVIRONMENT).seconds
+        command = [*psql, "--file", script.name, harness.database.url]
+        return checked(run_to_end(command, postgres_binaries.ENVIRONMENT), "psql").seconds
 
 
 def _over_http(service: Service, tag: str, form: str, file: Path) -> dict[str, Any]:
@@ -81,15 +80,7 @@ def _curl(service: Service, tag: str, form: str, file: Path) -> float:
     """Export to a file with curl; returns the seconds until the first byte."""
     url = service.url(f"global-tags/{tag}/export?format={form}")
     options = ["--silent", "--show-error", "--fail", "--output", str(file), "--write-out", "%{time_starttransfer}"]
-    return float(_run(["curl", *options, url]).output)
-
-
-def _run(command: list[str], environment: dict[str, str] | None = None) -> Finished:
-    """Run a program that exports the rows. Raises `RuntimeError` if it fails."""
-    done = run_to_end(command, environment)
-    if done.code:
-        raise RuntimeError(f"the export failed: {done.output.strip()}")
-    return done
+    return float(checked(run_to_end(["curl", *options, url]), "curl").output)
 
 
 def _show(result: Result, tag: str) -> None:

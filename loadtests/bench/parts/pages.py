@@ -89,10 +89,9 @@ def measure(harness: Harness, result: Result) -> None:
                 list(pool.map(lambda number: _person(service, tag, number, over), range(PEOPLE)))
 
         what = f"{PEOPLE} people on pages"
-        table, rows = harness.lookups_beside(service, tag, what, harness.sizes.look_seconds, use)
-    times, (alone, beside) = [{"what": what, **vars(one)} for what, one in found.items()], rows
-    result.tables += [Table.of(f"Seconds until it is shown, {tag}", times, "what median low high"), table]
-    result.raw += rows
+        times = [{"what": what, **vars(one)} for what, one in found.items()]
+        result.tables.append(Table.of(f"Seconds until it is shown, {tag}", times, "what median low high"))
+        alone, beside = harness.lookups_beside(result, service, tag, what, harness.sizes.look_seconds, use)
     worse = ratio(beside["p99_ms"], alone["p99_ms"])
     result.targets += [
         Target("first lanes of a timeline", found[FIRST].median, 1, at_most=True, unit="s"),
