@@ -6,7 +6,7 @@ from pathlib import Path
 import gevent
 import psutil
 
-from loadtests.recording.rows import Files, Request, Sample, now
+from loadtests.recording.rows import Files, Sample, now
 
 SAMPLE_SECONDS = 1.0
 # The interval at which the lag of the event loop is measured. A late tick means that requests and responses were
@@ -14,27 +14,21 @@ SAMPLE_SECONDS = 1.0
 TICK_SECONDS = 0.05
 
 
-class Writer:
-    """Writes the files of this process into a directory, until `close` is called.
+class Writer(Files):
+    """The files of this process, into which it also writes samples about itself until `close` is called.
 
-    The caller keeps `users` and `in_progress` up to date: the numbers of users and of jobs in progress for the rows
-    about the process.
+    The caller keeps `users` and `in_progress` up to date: the numbers of users and of jobs in progress for the samples.
     """
 
     def __init__(self, directory: Path) -> None:
-        self._files = Files(directory)
-        self.users = 0
-        self.in_progress = 0
+        super().__init__(directory)
+        self.users = self.in_progress = 0
         self._sampling = gevent.spawn(self._sample)
-
-    def add(self, request: Request) -> None:
-        """Write the row of one request or job."""
-        self._files.requests.writerow(request)
 
     def close(self) -> None:
         """Stop sampling, close the files and mark the recording of this process as complete."""
         self._sampling.kill()
-        self._files.close()
+        super().close()
 
     def _sample(self) -> None:
         process = psutil.Process()
@@ -49,5 +43,5 @@ class Writer:
             before, times = times, process.cpu_times()
             cpu = (times.user + times.system - before.user - before.system) / (end - begin)
             row = Sample(now(), round(cpu, 4), round(longest * 1000, 3), self.users, self.in_progress)
-            self._files.samples.writerow(row)
+            self.samples.writerow(row)
             begin, longest = end, 0.0

@@ -75,7 +75,7 @@ class CheckedUser(FastHttpUser, metaclass=_AbstractUserMeta):
     def record(self, request: Request) -> None:
         """Add a request to the recording, if there is one."""
         if CheckedUser.writer:
-            CheckedUser.writer.add(request)
+            CheckedUser.writer.requests.writerow(request)
 
     @task
     def work(self) -> None:
