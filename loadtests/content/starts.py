@@ -4,10 +4,11 @@ import fcntl
 import hashlib
 import inspect
 import mmap
-from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+
+import numpy
 
 from cdb.env import ROOT
 from cdb_rest.domain.moment import END_OF_TIME, OPEN, Moment
@@ -69,12 +70,10 @@ def _write(path: Path, scenario: Scenario, layout: str, seed: int) -> None:
         unfinished = path.with_suffix(".part")
         with unfinished.open("wb") as file:
             for payload_type in payload_type_names(scenario.payload_types):
-                starts, ends = array("q"), array("q")
-                for start, end in intervals_of_type(scenario, payload_type, layout=layout, seed=seed):
-                    starts.append(packed(start))
-                    ends.append(packed(end))
-                starts.tofile(file)
-                ends.tofile(file)
+                intervals = intervals_of_type(scenario, payload_type, layout=layout, seed=seed)
+                pairs = [(packed(start), packed(end)) for start, end in intervals]
+                # All starts, and then all ends.
+                numpy.array(pairs, dtype=numpy.int64).T.tofile(file)
         unfinished.rename(path)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from loadtests.recording.reading import Recording
+from loadtests.reporting.figures import ratio
 
 # Smaller changes are normal from one run to the next, whatever the blocks of a single run say.
 LEAST_CHANGE = 0.03
@@ -69,13 +70,13 @@ def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
 
 
 def of_shares(counts: Sequence[int], totals: Sequence[int]) -> Change:
-    """Compare two shares, given as counts and totals, with the normal approximation of the pooled share."""
-    shares = [count / max(1, total) for count, total in zip(counts, totals, strict=True)]
-    together = sum(counts) / max(1, sum(totals))
-    deviation = math.sqrt(together * (1 - together) * sum(1 / max(1, total) for total in totals))
-    far = abs(shares[1] - shares[0]) / deviation if deviation else 0.0
-    chance = 2 * (1 - statistics.NormalDist().cdf(far))
-    return Change(shares[1] / shares[0] if shares[0] else None, real=chance < 1 - CONFIDENCE)
+    """Compare two shares, given as counts and totals, with Fisher's exact test."""
+    from scipy import stats
+
+    others = [total - count for count, total in zip(counts, totals, strict=True)]
+    before, after = (count / max(1, total) for count, total in zip(counts, totals, strict=True))
+    chance = stats.fisher_exact([counts, others]).pvalue
+    return Change(ratio(after, before), real=bool(chance < 1 - CONFIDENCE))
 
 
 def of_blocks(before: numpy.ndarray, after: numpy.ndarray, share: float | None, ratio: float) -> Change:
