@@ -15,6 +15,7 @@ from loadtests.service import becomes_true, frozen, kill
 from loadtests.usage import processes_in
 
 USER = DATABASE = "cdb"
+SLOT = "standby"
 CATCH_UP_SECONDS = 120
 # At least as many as the primary has; otherwise the replica does not start.
 CONNECTIONS = "500"
@@ -27,10 +28,7 @@ class Standby:
     replica, `log` its log file.
     """
 
-    def __init__(
-        self, data: Path, directory: Path, name: str = "standby", options: dict[str, str] | None = None
-    ) -> None:
-        self.name = name
+    def __init__(self, data: Path, directory: Path, options: dict[str, str] | None = None) -> None:
         self.log = directory / "server.log"
         self._primary = data.resolve() / "postgres" / "socket"
         self._directory = directory
@@ -66,7 +64,7 @@ class Standby:
         finally:
             self.kill()
             with contextlib.suppress(psycopg2.Error):
-                self._source.value("SELECT pg_drop_replication_slot(%s)", (self.name,))
+                self._source.value("SELECT pg_drop_replication_slot(%s)", (SLOT,))
 
     def start(self) -> None:
         """Start the replica if it does not run, and wait until it accepts connections."""
@@ -122,4 +120,4 @@ class Standby:
         postgres_binaries.allow_traversal(self.data)
         options = ("--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot")
         server = ("--pgdata", str(self.data), "--host", str(self._primary), "--username", USER)
-        postgres_binaries.run("pg_basebackup", *server, *options, self.name)
+        postgres_binaries.run("pg_basebackup", *server, *options, SLOT)

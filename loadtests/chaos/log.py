@@ -51,7 +51,7 @@ class Log:
         try:
             response = send()
             # A response that is not JSON comes from a proxy, or was cut.
-            if not may_be_html and response.status != 304:
+            if not may_be_html and (response.body or response.status == 200):
                 _ = response.json
         except (DroppedError, ValueError) as error:
             self.record(begin, DROPPED, f"{what}{error}")
