@@ -96,23 +96,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Signals:
-    """Samples of the server during a run: rows with `time` (seconds since the epoch) and any of these columns.
-
-    Processes: `cpu.<program>.user` and `.system` in cores, `memory.<program>` in bytes (private resident
-    memory; pages that a process shares with its parent count for each; PostgreSQL's shared memory counts once),
-    `files.<program>`, `threads.<program>`, `processes.<program>`. The programs are nginx, gunicorn-lookups,
-    gunicorn-others (gunicorn with `run`), pgbouncer, postgres, serve, compiler, generator, harness (the harness), and
-    for CPU also other, which is the rest.
-
-    Machine: `cpu.machine` in cores, `disk.read`, `disk.write`, `network.sent`, `network.received` in bytes per
-    second, `disk.busy`, and the others of `loadtests/signals/sources.py`.
-
-    PostgreSQL: `connections.<state>`; active ones by wait event, `waits.<type>:<event>`, or `waits.none`
-    without a wait.
-
-    Service: `in_progress.<pool>`, `pgbouncer.clients.waiting`, the rates per second `responses.<status>`,
-    `errors.<code>`, `refusals.<pool>`, `lookups.reached`, `.started`, `.finished`, and the others of
-    `loadtests/signals/sources.py`.
+    """Samples of the server during a run: rows with `time`, in seconds since the epoch, and the columns of `signals/`.
 
     A sample that could not be read is left out.
     """

@@ -41,6 +41,8 @@ class Programs:
     def read(self) -> dict[str, float]:
         """`memory.<program>` in bytes, `files.`, `threads.` and `processes.<program>`, and the CPU since the last call.
 
+        The memory is private resident memory. Pages that a process shares with its parent count for each; PostgreSQL's
+        shared memory counts once.
         The CPU is `cpu.<program>.user` and `.system`, in cores; the first call returns none.
         """
         columns: dict[str, float] = defaultdict(float)
