@@ -79,11 +79,6 @@ class Burst:
         return by_second(self.ends)
 
     @property
-    def failures(self) -> int:
-        """The number of requests without the correct response."""
-        return self.requests.failures
-
-    @property
     def counts(self) -> tuple[int, int, int | None, int | None, int]:
         """Requests sent and responses that the client got, lines of nginx's log, passed on, counted by gunicorn."""
         logged = (None, None) if self.log is None else (len(self.log), len(self.log.passed_on))
@@ -137,14 +132,14 @@ def _burst(stage: Stage, label: str, load: Load) -> Burst:
     run = stage.load(label, load)
     log = None if stage.host else AccessLog.read(path, offset, count=len(run.recording.answered))
     burst = Burst(run, log)
-    stage.say(f"  all ended after {burst.until(100):.1f} s, {burst.failures:,} requests failed")
+    stage.say(f"  all ended after {burst.until(100):.1f} s, {burst.requests.failures:,} requests failed")
     return burst
 
 
 def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: int, within: float) -> Findings:
     """The findings for `jobs` jobs with `together` concurrent connections, all of which had to end `within` seconds."""
     first, busiest = bursts[0], [float(max(burst.rates.values())) for burst in bursts]
-    share = 100 * (1 - sum(burst.failures for burst in bursts) / sum(len(burst.requests) for burst in bursts))
+    share = 100 * (1 - sum(burst.requests.failures for burst in bursts) / sum(len(burst.requests) for burst in bursts))
     return Findings(
         summary=f"{jobs:,} jobs that were due together had all ended after {first.until(100):.1f} s, "
         f"{busiest[0]:,.0f} of them in the busiest second; {share:.3f} % of the requests got the correct response",
@@ -172,7 +167,7 @@ def _tables(bursts: Sequence[Burst]) -> list[Table]:
     ends, counts, times = [], [], []
     for burst in bursts:
         label, number, second = burst.run.label, len(burst.ends), max(burst.rates, key=burst.rates.__getitem__)
-        row = (label, number, len(burst.requests), burst.failures, number / burst.until(100))
+        row = (label, number, len(burst.requests), burst.requests.failures, number / burst.until(100))
         ends.append((*row, burst.rates[second], second, *(burst.until(share) for share in SHARES)))
         counts.append((label, *burst.counts))
         for share in SHARES:
@@ -193,7 +188,9 @@ def _targets(bursts: Sequence[Burst], jobs: int, within: float) -> list[Target]:
     wrong = sum(burst.requests.counts[WRONG] for burst in bursts)
     targets = [
         Target("jobs that did not end", missing, 0, at_most=True),
-        Target("requests without the correct response", sum(burst.failures for burst in bursts), 0, at_most=True),
+        Target(
+            "requests without the correct response", sum(burst.requests.failures for burst in bursts), 0, at_most=True
+        ),
         Target("of these, with wrong content", wrong, 0, at_most=True),
         Target("time until all jobs had ended", max(burst.until(100) for burst in bursts), within, True, unit="s"),
     ]
