@@ -6,9 +6,8 @@ again. In each, lookups in the present and at earlier revisions alternate. Respo
 """
 
 import random
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from loadtests.bench.harness import Harness
 from loadtests.client import Client
@@ -17,7 +16,7 @@ from loadtests.harness import write_tags
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, grouped, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, running
+from loadtests.service import running
 
 TITLE = "History"
 LARGEST = 2**31 - 1
@@ -29,21 +28,18 @@ REPLACED, UNTIL, STEPS = 1_000, 2_000, 100
 BOUNDS = {"small changes": 1.5, "appended": 2.0, "replaced": 3.0}
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A tag whose past is measured: its kind and size, the mode of wrk for moments, and the revisions by name."""
+class Subject(NamedTuple):
+    """A tag whose past is measured: its kind, number of changes and first revision, and the moments of lookups.
+
+    `mode` is that of wrk for moments; with fixed, `moment` is the end of the URL.
+    """
 
     what: str
     size: int
     tag: str
+    first: int
     mode: str
-    revisions: dict[str, int]
     moment: str = ""
-
-    def url(self, service: Service, state: str) -> str:
-        """The URL of lookups in the tag at the revision with this name, or in the present."""
-        revision = f"&rev={self.revisions[state]}" if state in self.revisions else ""
-        return service.lookup_url(self.tag) + revision + self.moment
 
 
 def measure(harness: Harness, result: Result) -> None:
@@ -60,12 +56,13 @@ def measure(harness: Harness, result: Result) -> None:
             'VACUUM (ANALYZE) "PayloadIOV", "PayloadIOVHistory", "PayloadListVersion", "PayloadListMembership"'
         )
         for subject in subjects:
-            harness.settle(subject.url(service, PRESENT), connections=service.workers * 4)
-            part, states = f"history, {subject.what} {subject.size:,}", [PRESENT, *subject.revisions]
-            for number, state in harness.rounds(part, states):
+            url, middle = service.lookup_url(subject.tag) + subject.moment, subject.first + subject.size // 2
+            urls = {PRESENT: url, FIRST: f"{url}&rev={subject.first}", MIDDLE: f"{url}&rev={middle}"}
+            harness.settle(url, connections=service.workers * 4)
+            for number, state in harness.rounds(f"history, {subject.what} {subject.size:,}", list(urls)):
                 load = {"connections": 1, "seconds": harness.sizes.wrk_seconds, "mode": subject.mode, "seed": number}
                 row = {"what": subject.what, "changes": subject.size, "state": state, "round": number}
-                result.raw.append(row | harness.load(service, subject.url(service, state), **load))
+                result.raw.append(row | harness.load(service, urls[state], **load))
         with database.connect() as connection, connection.cursor() as cursor:
             cursor.execute(text_of("history_space"))
             headings = tuple(column.name for column in cursor.description)
@@ -84,8 +81,7 @@ def _change(harness: Harness, client: Client) -> Subject:
             _row(tag, source.choice(types), (source.randint(0, LARGEST), 0), "next") for _ in range(ROWS_PER_CHANGE)
         ]
         client.call("POST", "payload-iovs/insert", rows)
-    revisions = {FIRST: first, MIDDLE: first + changes // 2}
-    return Subject("small changes", changes, tag, "random", revisions)
+    return Subject("small changes", changes, tag, first, "random")
 
 
 def _append(harness: Harness, client: Client) -> Subject:
@@ -95,8 +91,7 @@ def _append(harness: Harness, client: Client) -> Subject:
     tag = _tag_of_one_list(client, "append")
     for number in range(size):
         client.call("POST", "payload-iovs/insert", _row(tag, "History", (number, 0), "next"))
-    first = _revision(client, tag) - size + 1
-    return Subject("appended", size, tag, "last", {FIRST: first, MIDDLE: first + size // 2})
+    return Subject("appended", size, tag, _revision(client, tag) - size + 1, "last")
 
 
 def _replace(harness: Harness, client: Client, size: int) -> Subject:
@@ -108,13 +103,9 @@ def _replace(harness: Harness, client: Client, size: int) -> Subject:
     first = _revision(client, tag)
     for _ in range(size):
         edges = sorted([REPLACED, *source.sample(range(REPLACED + 1, UNTIL), 3), UNTIL])
-        client.call(
-            "POST",
-            "payload-iovs/insert",
-            [_row(tag, "History", (start, 0), (end, 0)) for start, end in pairwise(edges)],
-        )
-    revisions = {FIRST: first, MIDDLE: first + size // 2}
-    return Subject("replaced", size, tag, "fixed", revisions, f"&majorIOV={(REPLACED + UNTIL) // 2}&minorIOV=0")
+        rows = [_row(tag, "History", (start, 0), (end, 0)) for start, end in pairwise(edges)]
+        client.call("POST", "payload-iovs/insert", rows)
+    return Subject("replaced", size, tag, first, "fixed", f"&majorIOV={(REPLACED + UNTIL) // 2}&minorIOV=0")
 
 
 def _tag_of_one_list(client: Client, tag: str) -> str:
