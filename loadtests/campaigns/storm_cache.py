@@ -17,7 +17,7 @@ from loadtests import burst
 from loadtests.burst import SHOWN, allow_files
 from loadtests.campaigns import options
 from loadtests.campaigns.stage import Stage
-from loadtests.campaigns.sweep import Repetitions
+from loadtests.campaigns.sweep import Sweep
 from loadtests.harness import clone_with_statuses, in_turns
 from loadtests.recording.outcome import NO_RESPONSE, OK
 from loadtests.reporting import plots
@@ -43,7 +43,7 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
 
 def run(stage: Stage) -> Findings:
     """Run storms on the three tags in alternating order."""
-    jobs, scenario, storms = stage.options.jobs, stage.options.scenario, Repetitions(("tag",))
+    jobs, scenario, storms = stage.options.jobs, stage.options.scenario, Sweep(("tag",))
     tags = {status: f"storm-{status}-{scenario}" for status in STATUSES}
     allow_files(jobs)
     with stage.serving(scenarios=(scenario,), CDB_LOCKED_MAX_AGE_SECONDS=str(LOCKED_SECONDS)):
@@ -74,7 +74,7 @@ def _figures_of(run: Run, jobs: int) -> dict[str, float | None]:
     return found | {"by_nginx": 100 * max(0.0, found[OK] - served) / jobs if run.counters else None}
 
 
-def _findings(runs: list[Run], storms: Repetitions, jobs: int) -> Findings:
+def _findings(runs: list[Run], storms: Sweep, jobs: int) -> Findings:
     rates, rows = storms.spreads("responses_per_s"), storms.rows()
     unanswered, other = (sum(row[name] for row in rows) for name in (NO_RESPONSE, "other"))
     least = 100 * min(storms.values(OK, "frozen")) / jobs

@@ -1,4 +1,4 @@
-"""Repeated measurements, and sweeps: lookups in closed loops at several points, in turns, with the spread of figures."""
+"""Sweeps: measurements at several points, such as lookups in closed loops, in turns and with the spread of figures."""
 
 import itertools
 import random
@@ -31,9 +31,26 @@ COUNTS = ("count", "failed")
 Figures = Mapping[str, float | None]
 
 
+@dataclass(frozen=True)
+class Point:
+    """A point of a sweep: the numbers or names that identify it, and its load.
+
+    `tag`, `pattern` and `route` are those of the lookups that warm up. `workers` is the number of gunicorn workers (None:
+    the usual one). The report has a section about the first run at a `detailed` point.
+    """
+
+    parts: tuple
+    load: Load
+    tag: str
+    pattern: str = "random"
+    route: str = "payloadiovs/"
+    workers: int | None = None
+    detailed: bool = False
+
+
 @dataclass
-class Repetitions:
-    """The figures of all repetitions of a measurement, by the parts of its points.
+class Sweep:
+    """The figures of all repetitions of a measurement, and its runs, by the parts of its points.
 
     The parts of a point are the numbers or names that identify it. `columns` are their columns in tables and CSV files,
     `label` is a format of them.
@@ -42,6 +59,26 @@ class Repetitions:
     columns: tuple[str, ...]
     label: str = "{}"
     measured: dict[tuple, list[Figures]] = field(default_factory=dict, init=False)
+    runs: dict[tuple, list[Run]] = field(default_factory=dict, init=False)
+
+    def measure(self, stage: Stage, points: Sequence[Point], repetitions: int, command: str = "serve") -> None:
+        """Measure all points in turns of alternating order, each after a second of other lookups.
+
+        `command` is that of manage.py. Points in sequence that have the same number of workers share a service.
+        """
+        tags = tuple(dict.fromkeys(point.tag for point in points))
+        turns = in_turns(points, repetitions)
+        for workers, group in itertools.groupby(turns, key=lambda turn: turn[1].workers):
+            with stage.serving(scenarios=tags, command=command, workers=workers):
+                for turn, point in group:
+                    warm_up(stage, point)
+                    label, detailed = f"{self.label.format(*point.parts)}, {turn}", point.detailed and turn == 1
+                    self.add_run(point.parts, stage.load(label, point.load, detailed=detailed))
+
+    def add_run(self, parts: tuple, run: Run) -> None:
+        """Add a repetition of a point."""
+        self.runs.setdefault(parts, []).append(run)
+        self.add(parts, figures_of(run))
 
     def add(self, parts: tuple, figures: Figures) -> None:
         """Add a repetition of a point."""
@@ -96,49 +133,6 @@ class Repetitions:
             for parts, repetitions in self.measured.items()
             for number, one in enumerate(repetitions, 1)
         ]
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point of a sweep: the numbers or names that identify it, and its load.
-
-    `tag`, `pattern` and `route` are those of the lookups that warm up. `workers` is the number of gunicorn workers (None:
-    the usual one). The report has a section about the first run at a `detailed` point.
-    """
-
-    parts: tuple
-    load: Load
-    tag: str
-    pattern: str = "random"
-    route: str = "payloadiovs/"
-    workers: int | None = None
-    detailed: bool = False
-
-
-@dataclass
-class Sweep(Repetitions):
-    """The runs at all measured points, by the parts of the points, and their figures."""
-
-    runs: dict[tuple, list[Run]] = field(default_factory=dict, init=False)
-
-    def measure(self, stage: Stage, points: Sequence[Point], repetitions: int, command: str = "serve") -> None:
-        """Measure all points in turns of alternating order, each after a second of other lookups.
-
-        `command` is that of manage.py. Points in sequence that have the same number of workers share a service.
-        """
-        tags = tuple(dict.fromkeys(point.tag for point in points))
-        turns = in_turns(points, repetitions)
-        for workers, group in itertools.groupby(turns, key=lambda turn: turn[1].workers):
-            with stage.serving(scenarios=tags, command=command, workers=workers):
-                for turn, point in group:
-                    warm_up(stage, point)
-                    label, detailed = f"{self.label.format(*point.parts)}, {turn}", point.detailed and turn == 1
-                    self.add_run(point.parts, stage.load(label, point.load, detailed=detailed))
-
-    def add_run(self, parts: tuple, run: Run) -> None:
-        """Add a repetition of a point."""
-        self.runs.setdefault(parts, []).append(run)
-        self.add(parts, figures_of(run))
 
     def table_of(self, title: str, **more: Callable[..., Any]) -> Table:
         """A table with a row for each point; `more` are further columns, with functions of the parts."""
