@@ -31,7 +31,7 @@ HIDDEN = ("CDB_", "DATABASE_URL", "PORT", "SCENARIO", "DEBUG", "PG", "DJANGO_", 
 
 
 class ServiceError(Exception):
-    """The service or one of its commands failed; the message has the end of its output."""
+    """The service or another program failed or is not installed; the message has the end of its output or its package."""
 
 
 def prepare_process() -> None:

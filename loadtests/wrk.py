@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from loadtests.service import run_to_end
+from loadtests.service import ServiceError, run_to_end
 
 SCRIPT = Path(__file__).with_name("wrk.lua")
 TIMEOUT_SECONDS = 30
-
-
-class MissingProgramError(Exception):
-    """A program is not installed; the message is one line that names the Debian package."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +54,9 @@ class Load:
 
 
 def check_installed() -> None:
-    """Raise `MissingProgramError` unless wrk is installed."""
+    """Raise `ServiceError` unless wrk is installed."""
     if shutil.which("wrk") is None:
-        raise MissingProgramError("wrk was not found. On Debian or Ubuntu: apt-get install wrk")
+        raise ServiceError("wrk was not found. On Debian or Ubuntu: apt-get install wrk")
 
 
 def run(
@@ -82,7 +78,7 @@ def run(
     connection waits before each request for a random time with this mean. `count_statuses` fills `Load.statuses`, which
     costs CPU time of wrk.
 
-    Raises `MissingProgramError`, or `RuntimeError` with the output of wrk if wrk fails.
+    Raises `ServiceError`, or `RuntimeError` with the output of wrk if wrk fails.
     """
     check_installed()
     parts = urlsplit(url)

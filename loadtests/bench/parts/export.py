@@ -18,8 +18,7 @@ from loadtests.bench.harness import Harness
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, checked, run_to_end, running
-from loadtests.wrk import MissingProgramError
+from loadtests.service import Service, ServiceError, checked, run_to_end, running
 
 TITLE = "Export"
 PSQL = "psql COPY to a file"
@@ -29,7 +28,7 @@ HTTP = {"csv": "over HTTP to a file, CSV", "jsonl": "over HTTP to a file, JSON l
 def measure(harness: Harness, result: Result) -> None:
     """Measure exports in rounds; then lookups during an export."""
     if shutil.which("curl") is None:
-        raise MissingProgramError("curl is not installed (apt-get install curl)")
+        raise ServiceError("curl is not installed (apt-get install curl)")
     tag, file = harness.sizes.largest, harness.data / "export.file"
     harness.seed(tag)
     try:

@@ -22,8 +22,7 @@ from playwright.sync_api import Page, sync_playwright
 from loadtests.bench.harness import Harness
 from loadtests.reporting.figures import ratio, spreads
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, running
-from loadtests.wrk import MissingProgramError
+from loadtests.service import Service, ServiceError, running
 
 TITLE = "Web pages"
 BROWSER = "chromium-headless-shell"
@@ -63,7 +62,7 @@ OTHERS = {
 def measure(harness: Harness, result: Result) -> None:
     """Measure timelines and pages in the browser, then lookups without and with people who use pages."""
     if shutil.which(BROWSER) is None:
-        raise MissingProgramError(f"{BROWSER} is not installed (apt-get install {BROWSER})")
+        raise ServiceError(f"{BROWSER} is not installed (apt-get install {BROWSER})")
     tag = harness.sizes.largest
     harness.seed(tag)
     with running(harness.settings, command="serve") as service:
