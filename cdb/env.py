@@ -50,8 +50,9 @@ def read() -> dict[str, Any]:
                 variable.name, variable.default, validate=variable.check
             )
         except EnvError as error:
-            reason = re.sub(r"[\[\]']", "", " ".join(str(error).split()))
-            raise ConfigurationError(f"{reason} ({os.environ[variable.name]!r})") from error
+            # Such as: Environment variable "PORT" invalid: ['Not a valid integer.']
+            reason = re.sub(r"[\[\]']", "", " ".join(str(error).split())).rpartition("invalid: ")[2].rstrip(".")
+            raise ConfigurationError(f"{variable.name}: {reason} (got {os.environ[variable.name]})") from error
     try:
         values["CDB_DATA_DIR"] = (ROOT / values["CDB_DATA_DIR"].expanduser()).resolve()
     except RuntimeError as error:

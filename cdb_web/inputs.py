@@ -9,6 +9,9 @@ from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import END_OF_TIME, Interval, Moment
 from cdb_rest.parsing.parameters import parse_as_of, parse_moment_text
 
+# The labels of fields, for errors.
+LABELS = {"rev": "Revision", "rev_a": "Revision of a", "rev_b": "Revision of b", "against": "Revision to compare with"}
+
 
 def text(query: Mapping[str, str], name: str) -> str:
     """A parameter without spaces around it; empty if it is missing."""
@@ -17,8 +20,8 @@ def text(query: Mapping[str, str], name: str) -> str:
 
 def revision(query: Mapping[str, str], name: str = "rev") -> AsOf | None:
     """The past state that a parameter asks for by a revision number, None for the present. Raises `InvalidInputError`."""
-    value = text(query, name)
-    return parse_as_of({name: value}, (name, f"at of {name}")) if value else None
+    value, label = text(query, name), LABELS[name]
+    return parse_as_of({label: value}, (label, "time")) if value else None
 
 
 def moment(name: str, value: str) -> Moment:

@@ -51,7 +51,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
     axis = axis_of(request.GET, found)
     window = axis.window
     at = inputs.text(request.GET, "at")
-    marker = inputs.moment("at", at) if at else None
+    marker = inputs.moment("Mark the moment", at) if at else None
     is_shown = marker is not None and window.contains(marker)
     return JsonResponse(
         {

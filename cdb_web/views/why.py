@@ -19,10 +19,10 @@ REASONS = {
 def why(request: HttpRequest, name: str) -> HttpResponse:
     """The IOV of the payload type `type` at the moment `at`, the change that put it there, and what it replaced."""
     query = request.GET
-    moment = inputs.moment("at", inputs.text(query, "at"))
+    moment = inputs.moment("Moment", inputs.text(query, "at"))
     payload_type = query.get("type", "")
     if not payload_type:
-        raise invalid_field("type", "type is required: a payload type.")
+        raise invalid_field("type", "A payload type is required (type).")
     rev = inputs.text(query, "rev")
     _, [found] = explain(tags=[(name, inputs.revision(query))], moment=moment, payload_type=payload_type)
     return show(

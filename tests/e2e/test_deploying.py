@@ -90,7 +90,7 @@ def test_deploying_takes_new_settings_over_and_what_does_not_start_changes_nothi
     large = {"name": "x" * 5000}
     assert client.call("POST", "pt", large)[0] == 413
     for wrong, reason in (
-        ("CDB_THREADS=none", 'cdb: Environment variable "CDB_THREADS" invalid'),
+        ("CDB_THREADS=none", "cdb: CDB_THREADS: Not a valid integer (got none)"),
         (
             "CDB_IOV_MODE=discrete",
             "CommandError: not reloaded, the old processes continue: cdb: the database was created with",
