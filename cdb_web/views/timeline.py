@@ -59,7 +59,7 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
             "until": moment_text(interval_end(window)),
             "text": f"{start_text(window.start)} to {end_text(interval_end(window))}"
             + (f"; {start_text(marker)} is outside" if marker and not is_shown else ""),
-            "unit": "major numbers" if axis.major is None else f"minor numbers of {axis.major}",
+            "unit": "major" if axis.major is None else f"minor of {axis.major}",
             "labels": axis.labels(),
             "marker": axis.pixels(marker)[0] if marker and is_shown else None,
             "lanes": {
