@@ -46,7 +46,7 @@ def form_page(view: View, *, needs_role: bool = True) -> View:
 
     A POST is not in a snapshot, because the services make their own transactions. The services check the permissions of a
     write.
-    Without `needs_role`, the page is foreverybody, also if reads are closed.
+    Without `needs_role`, the page is for everybody, also if reads are closed.
     """
     return require_http_methods(["GET", "HEAD", "POST"])(_guarded(view, needs_role=needs_role))
 

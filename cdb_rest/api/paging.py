@@ -77,9 +77,10 @@ class Browser:
     def _order(self, query: QueryDict) -> list[str]:
         default = next(iter(self.sort.values()))
         column = self.sort.get(query.get("sort", ""), default)
-        usual, other = ("-", "") if self.newest_first else ("", "-")
         # As with "sort", an unknown value means the default.
-        sign = other if query.get("order") == ("asc" if self.newest_first else "desc") else usual
+        order = query.get("order")
+        is_descending = order != "asc" if self.newest_first else order == "desc"
+        sign = "-" if is_descending else ""
         # The id breaks ties, so that each row is on one page only.
         return [sign + column] if column == "id" else [sign + column, sign + "id"]
 

@@ -7,7 +7,7 @@ The files of a compiled tag:
 - `offsets.npy`: where the JSON array of each record begins, and, after the last one, where that of another record would begin.
 - `majors.npy`, `minors.npy`: the starts of all rows of all lists together, in order.
 - `lists.npy`: the numbers of the lists of these starts.
-- `counts.npy`: forevery `block`-th of these starts, how many starts before it each list has: an array with one row for each
+- `counts.npy`: for every `block`-th of these starts, how many starts before it each list has: an array with one row for each
   block and one column for each list.
 
 So the number of starts up to a moment in every list takes one binary search, one row of `counts`, and a count of the list

@@ -56,7 +56,7 @@ def check_status_name(name: str) -> None:
 def check_permitted(*, tag: str, status: str, action: Action) -> None:
     """Raise an error if a tag with this status does not permit `action`. `tag` is its name, for the message.
 
-    Raises `TagFrozenError` forevery action on a frozen tag. Raises `TagLockedError` forevery action on another
+    Raises `TagFrozenError` for every action on a frozen tag. Raises `TagLockedError` for every action on another
     protected tag, except `ADD_LIST` and `ADD_IOV`. A caller that replaces a list must pass `REMOVE_LIST`.
     For `ADD_IOV`, the caller must also check that no existing interval changes.
     """

@@ -1,4 +1,4 @@
-"""Middleware forevery request: limits on bodies, no NUL bytes, errors as JSON, HEAD, preconditions, security headers.
+"""Middleware for every request: limits on bodies, no NUL bytes, errors as JSON, HEAD, preconditions, security headers.
 
 Requests for /metrics are handled before the Host header is checked.
 """

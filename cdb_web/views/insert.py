@@ -15,7 +15,7 @@ from rest_framework.exceptions import ParseError
 from cdb_rest.api.inputs import InsertInput, read_rows
 from cdb_rest.api.plans import insertion_document
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.errors import CdbError, InvalidInputError, TagChangedError
+from cdb_rest.domain.errors import CdbError, InvalidInputError, TagChangedError, TooManyRowsError
 from cdb_rest.models import PayloadType
 from cdb_rest.parsing.json_body import limit_of_rows, parse_limited
 from cdb_rest.parsing.parameters import parse_number
@@ -151,7 +151,7 @@ def _read_file(request: HttpRequest) -> list[Any]:
     except csv.Error as error:
         raise InvalidInputError(f"The file is not valid CSV: {error}.") from error
     if len(rows) > settings.CDB_MAX_BULK_ROWS:
-        raise InvalidInputError(f"The file has more than {settings.CDB_MAX_BULK_ROWS:,} rows; split it.")
+        raise TooManyRowsError(f"The file has more than {settings.CDB_MAX_BULK_ROWS:,} rows; split it.")
     return rows
 
 

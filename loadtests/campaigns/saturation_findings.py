@@ -118,37 +118,42 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
     overview = [row for outcome in outcomes for row in _overview(outcome)]
     findings.tables.append(Table.of(f"Sustained rates, held for {plan.hold_seconds:g} s", overview, OVERVIEW))
     for outcome in outcomes:
-        name, tries, held = outcome.scenario, outcome.tries, [tried.step for tried in outcome.held]
-        least = min((step.answered for step in held), default=0.0)
-        # At all rates: an overloaded service may refuse requests, but must not return wrong data.
-        wrong = sum(tried.run.recording.requests.counts[WRONG] for tried in tries)
-        findings.targets += [
-            Target(f"{name}: rate that held", least, at_least, at_most=False, unit="jobs/s"),
-            Target(f"{name}: wrong responses at any rate", wrong, 0, at_most=True),
-            Target(f"{name}: void verdicts", int(outcome.verdict.void), 0, at_most=True),
-        ]
-        steps = [
-            {"scenario": name, "label": tried.run.label, "sustained": tried.sustained}
-            | vars(tried.step)
-            | {"faults": "; ".join(tried.step.faults), "cores": tried.watched.generator()}
-            for tried in tries
-        ]
-        findings.raw += steps
-        shown = [row | {"result": row["faults"] or "sustained"} for row in steps]
-        findings.tables += [
-            Table.of(f"{name}: evidence", _evidence(outcome), EVIDENCE),
-            Table.of(f"{name}: steps", shown, STEPS),
-        ]
-        findings.plots += _plots(outcome)
-        # The runs at the first rate that held and at the one that failed.
-        detailed = (*outcome.held[:1], outcome.failed)
-        findings.runs += [replace(tried.run, detailed=any(tried is one for one in detailed)) for tried in tries]
-        findings.figures |= {
-            f"{name}: sustained jobs/s": [step.answered for step in held],
-            f"{name}: requests/s at that rate": [step.requests for step in held],
-            f"{name}: p95 of jobs at that rate, ms": [step.p95 for step in held],
-        }
+        _add(findings, outcome, at_least)
     return findings
+
+
+def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
+    """Add the targets, tables, plots, runs and figures of a scenario."""
+    name, tries, held = outcome.scenario, outcome.tries, [tried.step for tried in outcome.held]
+    least = min((step.answered for step in held), default=0.0)
+    # At all rates: an overloaded service may refuse requests, but must not return wrong data.
+    wrong = sum(tried.run.recording.requests.counts[WRONG] for tried in tries)
+    findings.targets += [
+        Target(f"{name}: rate that held", least, at_least, at_most=False, unit="jobs/s"),
+        Target(f"{name}: wrong responses at any rate", wrong, 0, at_most=True),
+        Target(f"{name}: void verdicts", int(outcome.verdict.void), 0, at_most=True),
+    ]
+    steps = [
+        {"scenario": name, "label": tried.run.label, "sustained": tried.sustained}
+        | vars(tried.step)
+        | {"faults": "; ".join(tried.step.faults), "cores": tried.watched.generator()}
+        for tried in tries
+    ]
+    findings.raw += steps
+    shown = [row | {"result": row["faults"] or "sustained"} for row in steps]
+    findings.tables += [
+        Table.of(f"{name}: evidence", _evidence(outcome), EVIDENCE),
+        Table.of(f"{name}: steps", shown, STEPS),
+    ]
+    findings.plots += _plots(outcome)
+    # The runs at the first rate that held and at the one that failed.
+    detailed = (*outcome.held[:1], outcome.failed)
+    findings.runs += [replace(tried.run, detailed=any(tried is one for one in detailed)) for tried in tries]
+    findings.figures |= {
+        f"{name}: sustained jobs/s": [step.answered for step in held],
+        f"{name}: requests/s at that rate": [step.requests for step in held],
+        f"{name}: p95 of jobs at that rate, ms": [step.p95 for step in held],
+    }
 
 
 def _overview(outcome: Outcome) -> Iterator[dict[str, Any]]:

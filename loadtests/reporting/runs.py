@@ -7,7 +7,7 @@ from typing import Any
 from loadtests import metrics
 from loadtests.recording.outcome import GENERATOR_ERROR, NOT_SENT, OK
 from loadtests.recording.reading import Recording
-from loadtests.reporting import summaries, timelines
+from loadtests.reporting import resources, summaries, timelines
 from loadtests.reporting.figures import number, ratio
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Result, Run, Table
@@ -38,7 +38,7 @@ def result_of(run: Run) -> Result:
     tables += [_responses(run.recording), _failures(run.recording)]
     result = Result(part, run.label, load, notes=notes_of(run), tables=[table for table in tables if table.rows])
     if len(run.recording.requests):
-        result.plots = timelines.plots_of(run)
+        result.plots = [*timelines.plots_of(run.recording.requests), resources.plot_of(run)]
     return result
 
 

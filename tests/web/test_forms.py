@@ -165,6 +165,13 @@ def test_faults_are_shown_in_the_form(forms, tag, values, status, message):
     assert rows() == before
 
 
+def test_a_file_with_too_many_rows_is_refused(forms, tag, settings):
+    settings.CDB_MAX_BULK_ROWS = 1
+    content = b"payload_type,payload_url,major_iov,minor_iov\nGain,a,9,0\nGain,b,10,0\n"
+    page, _ = forms.preview("/tags/tag/insert", {"file": SimpleUploadedFile("rows", content)}, 413)
+    assert "The file has more than 1 rows; split it." in page
+
+
 def test_a_tag_and_a_payload_type_are_created(forms):
     page = forms.open("/new")
     assert forms.send("/new", page, {"action": "type", "name": "New Type"}, 303)["Location"] == "/new?type=New+Type"
