@@ -20,11 +20,10 @@ BLOCKED_MILLISECONDS = 1000
 class LogFile:
     """A log file, or standard error if there is no path, or until the file can be opened.
 
-    Each line is written by one system call, so that lines of several threads and processes do not mix. In a pipe, lines
-    of more than 4096 bytes (`PIPE_BUF`) may mix, or lose their ends if the pipe is full. A line that cannot be written is
-    dropped. After log rotation, which
-    renames or removes the file, a new one is created, without a signal: lines go to the old file for at most
-    `CHECK_INTERVAL_SECONDS`.
+    Each line is written by one system call, so that lines of several threads and processes do not mix. Only in a pipe, lines
+    of more than 4096 bytes (`PIPE_BUF`) are written in pieces; they may mix, or lose their ends if the pipe is full. A line
+    that cannot be written is dropped. After log rotation, which renames or removes the file, a new one is created, without a
+    signal: lines go to the old file for at most `CHECK_INTERVAL_SECONDS`.
     """
 
     def __init__(self, path: Path | None) -> None:

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Moment
 from cdb_rest.domain.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
-from cdb_rest.parsing.parameters import parse_integer
+from cdb_rest.parsing.parameters import moment_of, parse_integer
 from cdb_rest.parsing.unknown_names import is_own_path, unknown_names
 
 
@@ -145,12 +145,7 @@ def _shown(data: Any) -> str:
 
 def _moment(data: Any) -> Moment | None:
     """The moment of an array of two numbers, or None if the data are invalid."""
-    if not isinstance(data, list) or len(data) != 2:
-        return None
-    major, minor = (parse_integer(number) for number in data)
-    if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
-        return None
-    return Moment(major, minor)
+    return moment_of(data) if isinstance(data, list) else None
 
 
 class Input(serializers.Serializer[Any]):

@@ -1,7 +1,7 @@
 """Parsing of parameters of paths and query strings, with strict validation and one sentence for each error."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +26,16 @@ def parse_integer(value: Any) -> int | None:
     if isinstance(value, str) and INTEGER.fullmatch(value):
         return int(value)
     return None
+
+
+def moment_of(numbers: Sequence[Any]) -> Moment | None:
+    """The moment of a major and a minor number, as `parse_integer` accepts them; None unless they are two in 0…2^63-1."""
+    if len(numbers) != 2:
+        return None
+    major, minor = map(parse_integer, numbers)
+    if major is None or minor is None or not (0 <= major <= OPEN and 0 <= minor <= OPEN):
+        return None
+    return Moment(major, minor)
 
 
 def parse_number(name: str, text: str | None) -> int:
@@ -57,11 +67,10 @@ def parse_moment(names: tuple[str, str], texts: tuple[str | None, str | None]) -
 
 def parse_moment_text(name: str, text: str) -> Moment:
     """The moment of a text in the format `major,minor`. `name` is that of the parameter. Raises `InvalidInputError`."""
-    halves = text.split(",")
-    numbers = [parse_integer(half) for half in halves]
-    if len(halves) != 2 or not all(number is not None and 0 <= number <= OPEN for number in numbers):
+    moment = moment_of(text.split(","))
+    if moment is None:
         raise invalid_field(name, f"{name} must be major,minor, two integers from 0 to {OPEN} (got {text}).")
-    return Moment(int(halves[0]), int(halves[1]))
+    return moment
 
 
 def parse_flag(name: str, text: str | None) -> bool:

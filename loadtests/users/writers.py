@@ -196,11 +196,13 @@ def _planned(reply: Reply, row: dict[str, Any]) -> str | None:
 
 
 def inserted(row: dict[str, Any]) -> Check:
-    """A check that the response to an insert has this row."""
+    """A check that the response to an insert has this row, with an id unless it was a dry run."""
 
     def check(reply: Reply) -> str | None:
         [change] = reply.json["rows"]
-        found = change["payload_type"], change["added"]["payload_url"], change["added"]["since"]
-        return _is(found, (row["payload_type"], row["payload_url"], list(row["since"])))
+        added = change["added"]
+        found = change["payload_type"], added["payload_url"], added["since"], bool(added["id"])
+        is_stored = not reply.json["dry_run"]
+        return _is(found, (row["payload_type"], row["payload_url"], list(row["since"]), is_stored))
 
     return check
