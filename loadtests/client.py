@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import random
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,13 +45,6 @@ class Response:
         if self.status != 200:
             raise ValueError(f"status {self.status}: {self.body[:200]!r}")
         return len(self.json)
-
-    @property
-    def database(self) -> float:
-        """The milliseconds of SQL, by a header such as `Server-Timing: db;dur=1.234;desc="1 query", total;dur=2.3`."""
-        # Descriptions are removed first, because they may contain commas.
-        bare = re.sub(r'"[^"]*"', "", self.headers["server-timing"])
-        return float(re.search(r"(?:^|,)\s*db\s*(?:;[^,]*)?;\s*dur=([\d.]+)", bare)[1])
 
     @property
     def is_refusal(self) -> bool:
@@ -181,17 +173,15 @@ def lookup_path(tag: str, moment: tuple[int, int], route: str = "payloadiovs/") 
     return f"{route}?gtName={quote(tag)}&majorIOV={major}&minorIOV={minor}"
 
 
-def lookups(
-    client: Client, tag: str, pattern: str, *, calls: int, seconds: float, route: str = "payloadiovs/", seed: int = 1
-) -> list[Response]:
-    """Send sequential lookups: at most `calls`, for about `seconds` at most, but at least three.
+def lookups(client: Client, tag: str, *, calls: int, seconds: float, seed: int = 1) -> list[Response]:
+    """Send sequential lookups at random moments: at most `calls`, for about `seconds` at most, but at least three.
 
     One more lookup before them warms up and is not in the result.
     """
     responses: list[Response] = []
-    draw = drawing(pattern, source=random.Random(seed))
-    client.request("GET", lookup_path(tag, draw(), route))
+    draw = drawing("random", source=random.Random(seed))
+    client.request("GET", lookup_path(tag, draw()))
     begin = time.perf_counter()
     while len(responses) < 3 or (len(responses) < calls and time.perf_counter() - begin < seconds):
-        responses.append(client.request("GET", lookup_path(tag, draw(), route)))
+        responses.append(client.request("GET", lookup_path(tag, draw())))
     return responses

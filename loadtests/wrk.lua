@@ -1,7 +1,7 @@
 -- Lookups at deterministic moments, and what wrk counted as one line of JSON.
--- Arguments: first path; then "major minor" pairs are put after it by mode: first, last or random; seed; "statuses" counts
--- every response by its status, which costs the client time; a path that every tenth request goes to, or "-"; the mean of
--- the random pause of a connection before each request, in milliseconds, or 0.
+-- Arguments: the path, to which the moment is appended; its mode: first, last, random or fixed; the seed; "statuses", to
+-- count every response by its status, which costs the client time, or "-"; the mean of the random pause of a connection
+-- before each request, in milliseconds, or 0.
 -- wrk is run with one thread.
 local only_thread
 
@@ -13,8 +13,8 @@ function init(args)
    prefix, mode = args[1], args[2]
    math.randomseed(tonumber(args[3]))
    counts_statuses = args[4] == "statuses"
-   other, asked, statuses = args[5] ~= "-" and args[5], 0, ""
-   pause = tonumber(args[6])
+   statuses = ""
+   pause = tonumber(args[5])
    if pause == 0 then delay = nil end
    by_status = {}
    if not counts_statuses then response = nil end
@@ -28,8 +28,6 @@ end
 
 function request()
    if mode == "fixed" then return wrk.format("GET", prefix) end
-   asked = asked + 1
-   if other and asked % 10 == 0 then return wrk.format("GET", other .. moment()) end
    return wrk.format("GET", prefix .. moment())
 end
 

@@ -67,16 +67,14 @@ def run(
     mode: str = "random",
     seed: int = 1,
     count_statuses: bool = False,
-    other_url: str | None = None,
     pause_milliseconds: float = 0,
 ) -> Load:
     """Send GET requests to `url` for `seconds` seconds, on `connections` concurrent connections.
 
     `mode` is the moment that is appended to the URL of each request: "first" (major and minor 0), "last" (both
     2^31 - 1), "random" (both from 0 to 2^31 - 1, from a generator with `seed`) or "fixed" (none: `url` is used as it
-    is). Every tenth request goes to `other_url`, if given, except in mode "fixed". With `pause_milliseconds`, a
-    connection waits before each request for a random time with this mean. `count_statuses` fills `Load.statuses`, which
-    costs CPU time of wrk.
+    is). With `pause_milliseconds`, a connection waits before each request for a random time with this mean.
+    `count_statuses` fills `Load.statuses`, which costs CPU time of wrk.
 
     Raises `ServiceError`, or `RuntimeError` with the output of wrk if wrk fails.
     """
@@ -84,17 +82,13 @@ def run(
     parts = urlsplit(url)
     # One thread can send more requests than the service can handle. More threads would take CPU time from the service.
     options = f"--threads 1 --connections {connections} --duration {seconds}s --timeout {TIMEOUT_SECONDS}s"
-    words = [mode, str(seed), "statuses" if count_statuses else "-", _target(other_url) if other_url else "-"]
-    command = ["wrk", *options.split(), "--script", str(SCRIPT), f"{parts.scheme}://{parts.netloc}", "--", _target(url)]
-    finished = run_to_end([*command, *words, str(pause_milliseconds)])
+    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    words = [target, mode, str(seed), "statuses" if count_statuses else "-", str(pause_milliseconds)]
+    command = ["wrk", *options.split(), "--script", str(SCRIPT), f"{parts.scheme}://{parts.netloc}", "--", *words]
+    finished = run_to_end(command)
     lines = [line for line in finished.output.splitlines() if line.startswith("REPORT ")]
     if not lines:
         raise RuntimeError(f"wrk failed: {' '.join(finished.output.split())}")
     counted = json.loads(lines[-1].removeprefix("REPORT "))
     statuses = {int(status): count for status, count in counted.pop("statuses").items()}
     return Load(**counted, statuses=statuses, cpu_seconds=finished.cpu_seconds, wall_seconds=finished.seconds)
-
-
-def _target(url: str) -> str:
-    parts = urlsplit(url)
-    return parts.path + (f"?{parts.query}" if parts.query else "")

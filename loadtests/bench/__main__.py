@@ -21,14 +21,10 @@ from loadtests.service import INTERRUPTED, ServiceError, prepare_process
 # In the order of execution; the parts that write most come last. A part is a module of loadtests/bench/parts with a
 # title, a description, whose first line is shown by --list, and a function `measure`.
 NAMES = (
-    "crosscheck",
-    "strategies",
     "floor",
     "compiled",
-    "workers",
     "serving",
     "overload",
-    "replicas",
     "export",
     "pages",
     "clone",
@@ -91,7 +87,6 @@ def _run(options: argparse.Namespace) -> int:
     settings = {
         "size": options.sizes.name,
         "gunicorn workers x threads": "3 x 4, unless a part says otherwise",
-        "strategies' routes": "on (CDB_STRATEGIES=1)",
     }
     results: list[Result] = []
     with harness.running_database():

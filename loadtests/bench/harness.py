@@ -1,4 +1,4 @@
-"""The harness of the bench: sizes, and load with its costs."""
+"""The harness of the bench: load with its costs, and tables that several parts have."""
 
 import contextlib
 import os
@@ -17,6 +17,8 @@ from loadtests.bench.sizes import FULL, Sizes
 from loadtests.database import Database
 from loadtests.harness import Harness as PlainHarness
 from loadtests.harness import in_turns
+from loadtests.reporting import plots
+from loadtests.reporting.figures import grouped, ratios_to, spreads
 from loadtests.reporting.result import Result, Table
 from loadtests.service import Service, Settings, manage, run_to_end
 
@@ -144,11 +146,11 @@ class Harness(PlainHarness):
         for tag in tags:
             self.settle(service.lookup_url(tag), connections=service.workers * 4)
 
-    def settle(self, url: str, *, connections: int) -> None:
+    def settle(self, url: str, *, connections: int, mode: str = "random") -> None:
         """Warm up: put load on `url` in runs of one second until it becomes no faster."""
         fastest = 0.0
         for number in range(WARM_RUNS):
-            rate = wrk.run(url, seconds=1, connections=connections, seed=90 + number).rate
+            rate = wrk.run(url, seconds=1, connections=connections, mode=mode, seed=90 + number).rate
             if rate < fastest * WARM_GAIN:
                 break
             fastest = rate
@@ -158,6 +160,24 @@ class Harness(PlainHarness):
         for number, name in in_turns(names, self.sizes.rounds):
             self.say(f"{part}: round {number} of {self.sizes.rounds}, {name}")
             yield number, name
+
+
+def compare_seconds(
+    result: Result, title: str, rows: list[dict[str, Any]], base: str, *largest: str
+) -> dict[str, float | None]:
+    """Add a table and a plot of the `seconds` of rounds by `what`, with their ratios to `base`; returns the ratios.
+
+    The table also has the largest values of the keys `largest`, which some rows have.
+    """
+    found, shown = spreads(rows, "what", "seconds"), []
+    ratios = ratios_to(found, base)
+    for what, group in grouped(rows, "what").items():
+        most = {key: max((row[key] for row in group if key in row), default=None) for key in largest}
+        shown.append({"what": what, **vars(found[what]), "ratio": ratios[what], **most})
+    keys = " ".join(("what median low high ratio", *largest))
+    result.tables.append(Table.of(title, shown, keys, ratio=f"÷ {base}"))
+    result.plots.append(plots.bars(f"{title}: seconds", found, x="seconds"))
+    return ratios
 
 
 def _costs(used: usage.Usage, responses: float, client_seconds: float, wall: float) -> dict[str, float]:

@@ -15,7 +15,6 @@ HEADINGS = {
     "rows_per_response": "rows per response",
     "p999_ms": "p99.9 ms",
     "max_ms": "longest ms",
-    "wall_p50_ms": "response p50 ms",
     "bytes_per_response": "bytes",
     "gunicorn_cpu_ms": "gunicorn CPU ms/response",
     "postgres_cpu_ms": "PostgreSQL CPU ms/response",
@@ -23,13 +22,15 @@ HEADINGS = {
     "replica_cpu_ms": "replica CPU ms/response",
     "client_cpu_percent": "client CPU %",
     "activity_seconds": "seconds of it",
+    "first_byte_s": "latest first byte s",
+    "worker_before_mib": "memory of a worker before, MiB",
     "worker_peak_mib": "peak memory of a worker, MiB",
     "beside_percent": "part of the lookups beside it, %",
     "median": "median s",
     "low": "least s",
     "high": "most s",
     "others_cpu_percent": "others CPU %",
-} | {f"{kind}p{share}_ms": f"{kind.replace('_', ' ')}p{share} ms" for kind in ("", "db_") for share in (50, 90, 95, 99)}
+} | {f"p{share}_ms": f"p{share} ms" for share in (50, 90, 95, 99)}
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def test_bench_writes_report_of_one_part_and_leaves_no_process(directory):
     [("initdb", signal.SIGTERM), (" http://127.0.0.1", signal.SIGINT), (" http://127.0.0.1", signal.SIGTERM)],
 )
 def test_interrupted_bench_leaves_no_process(directory, child, number):
-    process = start(directory, "--only", "workers")
+    process = start(directory, "--only", "floor")
     deadline = time.monotonic() + 60
     while not any(child in command for command in children_of(process)):
         assert time.monotonic() < deadline

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from loadtests.client import Response
 from loadtests.content.moments import drawing
 from loadtests.reporting.figures import Spread, curves, grouped, number, percentile, ratio, spreads
 from loadtests.reporting.result import Target
@@ -75,18 +74,6 @@ def test_number_formats_three_significant_digits(value, expected):
 )
 def test_target_is_met_at_its_bound(value, at_most, met):
     assert Target("ratio", value, 2, at_most=at_most).met is met
-
-
-@pytest.mark.parametrize(
-    ("header", "expected"),
-    [
-        ('db;dur=1.234;desc="1 query", render;dur=0.1, total;dur=2.3', 1.234),
-        ('total;dur=2.3, db;desc="1 query";dur=7', 7.0),
-        ("nodb;dur=3, db;dur=4", 4.0),
-    ],
-)
-def test_response_reads_database_time_from_header(header, expected):
-    assert Response(200, {"server-timing": header}, b"").database == expected
 
 
 def test_drawing_repeats_moments_of_same_seed():

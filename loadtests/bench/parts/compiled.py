@@ -177,7 +177,7 @@ def _rounds(
         contenders[f"{tag}, not compiled"] = over_http(harness, services.plain, tag), CONNECTIONS
     for number, name in harness.rounds(f"compiled: {phase}", list(contenders)):
         run, clients = contenders[name]
-        row = run(clients, harness.sizes.floor_seconds, number)
+        row = run(clients, harness.sizes.seconds, number)
         rows.append({"phase": phase, "what": name, "round": number, **row})
     result.raw += rows
     return spreads(rows, "what", "responses_per_s")
@@ -188,7 +188,7 @@ def _check_same(services: Services, tag: str) -> None:
     bodies = []
     for service in (services.plain, services.compiled):
         with Client(service.host) as client:
-            found = lookups(client, tag, "random", calls=COMPARED, seconds=60, seed=0)
+            found = lookups(client, tag, calls=COMPARED, seconds=60, seed=0)
             bodies.append([(one.status, one.body) for one in found])
     if bodies[0] != bodies[1]:
         raise AssertionError(f"lookups in {tag} have other responses with compiled tags")

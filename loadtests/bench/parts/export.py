@@ -14,15 +14,13 @@ from typing import Any
 from cdb.embedded import postgres_binaries
 from cdb_rest import named_sql
 from loadtests import usage
-from loadtests.bench.harness import Harness
-from loadtests.reporting import plots
-from loadtests.reporting.figures import grouped, ratio, spreads
-from loadtests.reporting.result import Result, Table, Target
+from loadtests.bench.harness import Harness, compare_seconds
+from loadtests.reporting.result import Result, Target
 from loadtests.service import Service, ServiceError, checked, run_to_end, running
 
 TITLE = "Export"
 PSQL = "psql COPY to a file"
-HTTP = {"csv": "over HTTP to a file, CSV", "jsonl": "over HTTP to a file, JSON lines"}
+CSV, JSON_LINES = "over HTTP to a file, CSV", "over HTTP to a file, JSON lines"
 
 
 def measure(harness: Harness, result: Result) -> None:
@@ -31,15 +29,17 @@ def measure(harness: Harness, result: Result) -> None:
         raise ServiceError("curl is not installed (apt-get install curl)")
     tag, file = harness.sizes.largest, harness.data / "export.file"
     harness.seed(tag)
+    rows: list[dict[str, Any]] = []
     try:
         with running(harness.settings) as service:
             harness.warm_up(service, tag)
-            for number in range(1, harness.sizes.clone_rounds + 1):
-                harness.say(f"export: {tag}, round {number} of {harness.sizes.clone_rounds}")
-                result.raw.append({"round": number, "what": PSQL, "seconds": _psql(harness, tag, file)})
-                for form, what in HTTP.items():
-                    result.raw.append({"round": number, "what": what, **_over_http(service, tag, form, file)})
-            _show(result, tag)
+            for number in range(1, harness.sizes.bulk_rounds + 1):
+                harness.say(f"export: {tag}, round {number} of {harness.sizes.bulk_rounds}")
+                rows.append({"round": number, "what": PSQL, "seconds": _psql(harness, tag, file)})
+                for form, what in (("csv", CSV), ("jsonl", JSON_LINES)):
+                    rows.append({"round": number, "what": what, **_over_http(service, tag, form, file)})
+            ratios = compare_seconds(result, f"Export of {tag}", rows, PSQL, "first_byte_s", "worker_peak_mib")
+            result.raw += rows
 
             def export(over: threading.Event) -> None:
                 while not over.is_set():
@@ -48,6 +48,12 @@ def measure(harness: Harness, result: Result) -> None:
             harness.lookups_beside(result, service, tag, "exports", harness.sizes.look_seconds, export)
     finally:
         file.unlink(missing_ok=True)
+    first, memory = (max(row.get(key, 0) for row in rows) for key in ("first_byte_s", "worker_peak_mib"))
+    result.targets += [
+        Target(f"export of {tag}, CSV ÷ psql COPY", ratios[CSV], 1.4, at_most=True),
+        Target("first byte", first, 1, at_most=True, unit="s"),
+        Target("peak memory of a worker", memory, 100, at_most=True, unit="MiB"),
+    ]
 
 
 def _psql(harness: Harness, tag: str, file: Path) -> float:
@@ -72,7 +78,7 @@ def _over_http(service: Service, tag: str, form: str, file: Path) -> dict[str, A
         begin = time.perf_counter()
         first = _curl(service, tag, form, file)
         seconds = time.perf_counter() - begin
-    return {"seconds": seconds, "first_byte_seconds": first, "bytes": file.stat().st_size, **memory}
+    return {"seconds": seconds, "first_byte_s": first, "bytes": file.stat().st_size, **memory}
 
 
 def _curl(service: Service, tag: str, form: str, file: Path) -> float:
@@ -80,23 +86,3 @@ def _curl(service: Service, tag: str, form: str, file: Path) -> float:
     url = service.url(f"global-tags/{tag}/export?format={form}")
     options = ["--silent", "--show-error", "--fail", "--output", str(file), "--write-out", "%{time_starttransfer}"]
     return float(checked(run_to_end(["curl", *options, url]), "curl").output)
-
-
-def _show(result: Result, tag: str) -> None:
-    found, rows = spreads(result.raw, "what", "seconds"), []
-    for what, group in grouped(result.raw, "what").items():
-        row = {"what": what, **vars(found[what]), "ratio": ratio(found[PSQL].median, found[what].median)}
-        for key in ("first_byte_seconds", "worker_peak_mib"):
-            row[key] = max(one.get(key, 0) for one in group) or None
-        rows.append(row)
-    keys = "what median low high ratio first_byte_seconds worker_peak_mib"
-    headings = {"ratio": "speed ÷ psql", "first_byte_seconds": "latest first byte s"}
-    result.tables.append(Table.of(tag, rows, keys, **headings))
-    result.plots.append(plots.bars(f"Export of {tag}: seconds", found, x="seconds"))
-    _, csv, _ = rows
-    first, memory = (max(row[key] for row in rows[1:]) for key in ("first_byte_seconds", "worker_peak_mib"))
-    result.targets += [
-        Target(f"speed of exporting {tag} ÷ psql COPY", csv["ratio"], 0.7, at_most=False),
-        Target("first byte", first, 1, at_most=True, unit="s"),
-        Target("peak memory of a worker", memory, 100, at_most=True, unit="MiB"),
-    ]

@@ -7,12 +7,10 @@ that are planned each time. A search first finds the number of clients at which 
 measured in rounds, in alternating order. Bars are medians, whiskers the slowest and the fastest round.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from loadtests.bench.harness import COSTS, Harness
-from loadtests.client import Client, lookups
 from loadtests.database import text_of
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, ratios_to, spreads
@@ -24,8 +22,6 @@ HTTP, FLOOR = "HTTP, the service's own lookup", "floor: pgbench calls the same f
 STUDY_SIMPLE, STUDY_PREPARED = "study: LATERAL, planned each time", "study: LATERAL, prepared"
 # The modes of pgbench for them.
 STUDY = {STUDY_SIMPLE: "simple", STUDY_PREPARED: "prepared"}
-LATERAL, ORDER_BY = "HTTP, sql_lateral", "HTTP, orm_orderby"
-ORDER_BY_ROUTE = "payloadiovs_orm_orderby/"
 HTTP_CONNECTIONS = (2, 3, 4, 6, 8, 12)
 
 
@@ -35,25 +31,26 @@ Run = Callable[[int, int, int], dict[str, Any]]
 
 def measure(harness: Harness, result: Result) -> None:
     """Search for the best number of clients of each contender, then measure them in rounds."""
-    tag, best = harness.sizes.largest, {}
+    tag, best, few = harness.sizes.largest, {}, harness.sizes.client_counts
     harness.seed(tag)
     create_study_table(harness)
     with running(harness.settings) as service:
         harness.warm_up(service, tag)
-        contenders = _contenders(harness, service)
-        for name, (run, counts, _) in contenders.items():
+        contenders = {HTTP: over_http(harness, service, tag), FLOOR: directly(harness, "floor", "prepared")}
+        contenders |= {name: directly(harness, "study_lookup", mode) for name, mode in STUDY.items()}
+        for name, run in contenders.items():
+            counts = HTTP_CONNECTIONS if name == HTTP and not harness.sizes.too_small else few
             best[name], rows = search(harness, name, run, counts)
             result.raw += [{"phase": "search", "what": name, **row} for row in rows]
         for number, name in harness.rounds("floor", list(contenders)):
-            run, _, seconds = contenders[name]
             row = {"phase": "round", "round": number, "what": name, "clients": best[name]}
-            result.raw.append(row | run(best[name], seconds, number))
+            result.raw.append(row | contenders[name](best[name], harness.sizes.seconds, number))
     _show(harness, result, best)
 
 
-def over_http(harness: Harness, service: Service, tag: str, route: str = "payloadiovs/") -> Run:
+def over_http(harness: Harness, service: Service, tag: str) -> Run:
     """Lookups over HTTP at random moments."""
-    url = service.lookup_url(tag, route)
+    url = service.lookup_url(tag)
     return lambda clients, seconds, seed: harness.load(service, url, connections=clients, seconds=seconds, seed=seed)
 
 
@@ -70,7 +67,7 @@ def search(harness: Harness, name: str, run: Run, counts: Sequence[int]) -> tupl
     if len(counts) == 1:
         return counts[0], []
     harness.say(f"best number of clients for {name}")
-    rows = [{"clients": clients, **run(clients, harness.sizes.search_seconds, 0)} for clients in counts]
+    rows = [{"clients": clients, **run(clients, harness.sizes.short_seconds, 0)} for clients in counts]
     return max(rows, key=lambda row: row["responses_per_s"])["clients"], rows
 
 
@@ -83,53 +80,24 @@ def create_study_table(harness: Harness) -> None:
     harness.database.run('VACUUM (ANALYZE) study."PayloadIOV"')
 
 
-def _contenders(harness: Harness, service: Service) -> dict[str, tuple[Run, Sequence[int], int]]:
-    """Each with the numbers of clients to try, and the seconds of a round."""
-    sizes, few = harness.sizes, harness.sizes.client_counts
-    many = HTTP_CONNECTIONS if sizes.name in ("full", "large") else few
-    # A lookup takes seconds in large tags: two clients, for the time of some lookups.
-    with Client(service.host) as client:
-        slow = lookups(client, sizes.largest, "random", calls=3, seconds=0, route=ORDER_BY_ROUTE)
-    longest = math.ceil(2.5 * max(one.wall for one in slow) / 1000)
-
-    def http(route: str) -> Run:
-        return over_http(harness, service, sizes.largest, route)
-
-    return {
-        HTTP: (http("payloadiovs/"), many, sizes.floor_seconds),
-        FLOOR: (directly(harness, "floor", "prepared"), few, sizes.floor_seconds),
-        **{name: (directly(harness, "study_lookup", mode), few, sizes.floor_seconds) for name, mode in STUDY.items()},
-        LATERAL: (http("payloadiovs_sql_lateral/"), many, sizes.floor_seconds),
-        ORDER_BY: (http(ORDER_BY_ROUTE), (2,), max(sizes.floor_seconds, longest)),
-    }
-
-
 def _show(harness: Harness, result: Result, best: dict[str, int]) -> None:
     tag, rounds = harness.sizes.largest, [row for row in result.raw if row["phase"] == "round"]
     found = spreads(rounds, "what", "responses_per_s")
     to_floor = ratios_to(found, FLOOR)
-    rows = [
-        (name, best[name], harness.sizes.rounds, *vars(one).values(), to_floor[name]) for name, one in found.items()
-    ]
-    shown = ("what", "clients", "rounds", "median responses/s", "slowest", "fastest", "÷ floor")
+    rows = [(name, best[name], *vars(one).values(), to_floor[name]) for name, one in found.items()]
+    shown = ("what", "clients", "median responses/s", "slowest", "fastest", "÷ floor")
     result.tables += [
-        Table(f"{tag}, random moments, rounds", shown, rows),
+        Table(f"{tag}, random moments, {harness.sizes.rounds} rounds", shown, rows),
         Table.of("What a response costs, by round", rounds, f"what round {COSTS} p50_ms p99_ms errors"),
     ]
     result.targets += [
         Target(f"HTTP ÷ floor ({tag})", to_floor[HTTP], 0.8, at_most=False),
         Target(f"HTTP ÷ study, planned each time ({tag})", ratios_to(found, STUDY_SIMPLE)[HTTP], 1.15, at_most=False),
         Target(f"HTTP ÷ study, prepared ({tag})", ratios_to(found, STUDY_PREPARED)[HTTP], 1.15, at_most=False),
-        Target(f"sql_lateral ÷ orm_orderby, over HTTP ({tag})", ratios_to(found, ORDER_BY)[LATERAL], 50, at_most=False),
     ]
-    # It is slower by orders of magnitude and would compress the others; the table has it.
-    near = {name: spread for name, spread in found.items() if name != ORDER_BY}
-    result.plots.append(plots.bars(f"{tag}: responses a second, medians of rounds", near, x="responses/s"))
-    searched = [row for row in result.raw if row["phase"] == "search"]
-    if searched:
-        ticks, series = (
-            sorted({row["clients"] for row in searched}),
-            curves(searched, "what", "clients", "responses_per_s"),
-        )
+    result.plots.append(plots.bars(f"{tag}: responses a second, medians of rounds", found, x="responses/s"))
+    if searched := curves(
+        [row for row in result.raw if row["phase"] == "search"], "what", "clients", "responses_per_s"
+    ):
         title = "Search for the best number of clients"
-        result.plots.append(plots.lines(title, series, x="clients", y="responses/s", ticks=ticks))
+        result.plots.append(plots.lines(title, searched, x="clients", y="responses/s"))

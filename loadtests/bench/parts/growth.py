@@ -8,10 +8,9 @@ slower for a while affects all of them.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
-from loadtests import wrk
 from loadtests.bench.harness import Harness
 from loadtests.client import Client, Response, lookups
 from loadtests.content.tags import sized_tag
@@ -25,14 +24,12 @@ from loadtests.service import Service, running
 TITLE = "Growth"
 TYPES = 200
 TAGS = 1_000
-CONNECTIONS = 4
 LARGEST = 2**31 - 1
 # The target compares lookups in tags of these sizes, whose times should be nearly the same.
 SMALL, LARGE = 20_000, 5_000_000
 BESIDE = "lookup, in turns with other tags"
 EMPTY, FULL = (f"globalTags, {TAGS:,} tags, {what}" for what in ("empty", "as grown"))
-READS = ("lookup, one client", f"lookup, {CONNECTIONS} connections", "globalTags")
-WRITES = ("piov_attach", "payload-iovs/insert")
+READS, WRITES = ("lookup", "globalTags"), ("piov_attach", "payload-iovs/insert")
 SIZE = 'SELECT sum(iov_count)::bigint FROM "PayloadList"'
 VACUUM = 'VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"'
 
@@ -60,24 +57,25 @@ def _list_of_tags(harness: Harness, service: Service, database: Database) -> lis
     database.run(text_of("growth_empty_tags"), {"tags": TAGS})
     database.run(VACUUM)
     # Every thread opens its connection before the measurement.
-    wrk.run(service.url("globalTags"), seconds=1, connections=service.workers * 4, mode="fixed")
+    harness.settle(service.url("globalTags"), connections=service.workers * 4, mode="fixed")
     with Client(service.host) as client:
         return [client.request("GET", "globalTags") for _ in range(harness.sizes.growth_repeats)]
 
 
-def _at_this_size(harness: Harness, service: Service, database: Database, iovs: int) -> Iterator[dict[str, Any]]:
-    tag, repeats, size = _tag(iovs), range(harness.sizes.growth_repeats), database.value(SIZE)
+def _at_this_size(harness: Harness, service: Service, database: Database, iovs: int) -> list[dict[str, Any]]:
+    tag, repeats, size = _tag(iovs), harness.sizes.growth_repeats, database.value(SIZE)
     harness.say(f"growth: measuring at {size:,} IOVs")
     harness.warm_up(service, tag)
     with Client(service.host) as client:
         lists, source = client.call("GET", f"gtPayloadLists/{tag}").json, random.Random(f"growth/{iovs}")
-        yield _row(READS[0], size, lookups(client, tag, "random", calls=5 * len(repeats), seconds=5), iovs)
-        seconds = harness.sizes.wrk_seconds
-        load = harness.load(service, service.lookup_url(tag), connections=CONNECTIONS, seconds=seconds)
-        yield {"what": READS[1], "iovs_in_database": size, "iovs_per_type": iovs, **load}
-        yield _row(READS[2], size, [client.request("GET", "globalTags") for _ in repeats], iovs)
-        yield _row(WRITES[0], size, [_attach(client, lists, source) for _ in repeats], iovs)
-        yield _row(WRITES[1], size, [_insert(client, tag, lists, source) for _ in repeats], iovs)
+        found = {"lookup": lookups(client, tag, calls=5 * repeats, seconds=5)}
+        requests: dict[str, Callable[[], Response]] = {
+            "globalTags": lambda: client.request("GET", "globalTags"),
+            "piov_attach": lambda: _attach(client, lists, source),
+            "payload-iovs/insert": lambda: _insert(client, tag, lists, source),
+        }
+        found |= {what: [send() for _ in range(repeats)] for what, send in requests.items()}
+    return [_row(what, size, responses, iovs) for what, responses in found.items()]
 
 
 def _side_by_side(harness: Harness, service: Service, database: Database) -> list[dict[str, Any]]:
@@ -87,7 +85,7 @@ def _side_by_side(harness: Harness, service: Service, database: Database) -> lis
     with Client(service.host) as client:
         for number, iovs in in_turns(list(responses), harness.sizes.rounds):
             calls = harness.sizes.growth_repeats
-            responses[iovs] += lookups(client, _tag(iovs), "random", calls=calls, seconds=5, seed=number)
+            responses[iovs] += lookups(client, _tag(iovs), calls=calls, seconds=5, seed=number)
     return [_row(BESIDE, database.value(SIZE), found, iovs) for iovs, found in responses.items()]
 
 
@@ -124,16 +122,13 @@ def _row(what: str, size: int | None, responses: list[Response], iovs: int | Non
         "rows": percentile([response.rows for response in responses], 50) if what.startswith("lookup") else None,
         "p50_ms": percentile(walls, 50),
         "p95_ms": percentile(walls, 95),
-        "db_p50_ms": percentile([response.database for response in responses], 50),
         "bytes_per_response": len(responses[-1].body),
         "errors": sum(response.status >= 400 for response in responses),
     }
 
 
 def _show(result: Result) -> None:
-    beside = [row | {"iovs": row["iovs_per_type"] * TYPES} for row in result.raw if row["what"] == BESIDE]
-    steps = [row for row in result.raw if row["what"] != BESIDE]
-    times = {row["iovs"]: row["p50_ms"] for row in beside}
+    times = {row["iovs_per_type"] * TYPES: row["p50_ms"] for row in result.raw if row["what"] == BESIDE}
     small = SMALL if SMALL in times else min(times)
     large = max(size for size in times if size <= 2 * LARGE)
     name = f"lookup p50 in a tag of {large:,} IOVs ÷ {small:,} IOVs, in turns"
@@ -142,20 +137,10 @@ def _show(result: Result) -> None:
     name = f"globalTags, {TAGS:,} tags, the largest of {max(times):,} IOVs ÷ all empty"
     empty, full = (row["p50_ms"] for row in result.raw[-2:])
     result.targets.append(Target(name, ratio(full, empty), 3, at_most=True))
-    keys = "what iovs_in_database iovs_per_type responses rows p50_ms p95_ms db_p50_ms errors"
-    result.tables += [
-        Table.of(
-            "Lookups in the full database, in turns",
-            beside,
-            "iovs responses p50_ms p95_ms db_p50_ms",
-            iovs="IOVs in the tag",
-        ),
-        Table.of("By size", sorted(steps, key=lambda row: row["what"]), keys),
-    ]
-    series, axes = curves(steps, "what", "iovs_in_database", "p50_ms", "p95_ms"), {"log_x": True, "log_y": True}
-    for title, names in (
-        ("Reading: response time, p50 to p95", READS),
-        ("Writing one IOV: response time, p50 to p95", WRITES),
-    ):
+    keys = "what iovs_in_database iovs_per_type responses rows p50_ms p95_ms errors"
+    result.tables.append(Table.of("By request and size", sorted(result.raw, key=lambda row: row["what"]), keys))
+    series, axes = curves(result.raw, "what", "iovs_in_database", "p50_ms", "p95_ms"), {"log_x": True, "log_y": True}
+    for title, names in (("Reading", READS), ("Writing one IOV", WRITES)):
         chosen = {name: series[name] for name in names}
+        title += ": response time, p50 to p95"
         result.plots.append(plots.lines(title, chosen, x="IOVs in the database", y="ms", **axes))

@@ -60,7 +60,7 @@ def measure(harness: Harness, result: Result) -> None:
             urls = {PRESENT: url, FIRST: f"{url}&rev={subject.first}", MIDDLE: f"{url}&rev={middle}"}
             harness.settle(url, connections=service.workers * 4)
             for number, state in harness.rounds(f"history, {subject.what} {subject.size:,}", list(urls)):
-                load = {"connections": 1, "seconds": harness.sizes.wrk_seconds, "mode": subject.mode, "seed": number}
+                load = {"connections": 1, "seconds": harness.sizes.short_seconds, "mode": subject.mode, "seed": number}
                 row = {"what": subject.what, "changes": subject.size, "state": state, "round": number}
                 result.raw.append(row | harness.load(service, urls[state], **load))
         with database.connect() as connection, connection.cursor() as cursor:

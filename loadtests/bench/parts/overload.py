@@ -39,7 +39,7 @@ COLUMNS |= {"worker_mib": "largest worker MiB", "client_cpu_percent": "client CP
 
 def measure(harness: Harness, result: Result) -> None:
     """Measure the capacity, then every multiple of it."""
-    tag, seconds = harness.sizes.largest, harness.sizes.floor_seconds
+    tag, seconds = harness.sizes.largest, harness.sizes.seconds
     harness.seed(tag)
     with running(harness.settings, command="serve") as service:
         harness.warm_up(service, tag)

@@ -1,77 +1,85 @@
-"""The effect of nginx, its cache and PgBouncer on lookups, compared with gunicorn alone on the same database.
+"""The effect of nginx and PgBouncer, and of a streaming replica, on lookups that no cache can serve.
 
-Both services run side by side and are measured alternately. *Random* is the load that a cache cannot reduce: lookups at
-random moments in the largest tag. In a *storm* all jobs start at once, each over its own connection, and send the same
-lookup: in a frozen tag, for which nginx may serve the cached response, or in an unlocked tag, for which nginx revalidates
-it with the service each time. A storm lasts until the last job has its response; times count from its begin.
+Lookups at random moments, alternately in three services on the same database: gunicorn alone, `make serve`, and gunicorn with
+a streaming replica. All processes share the machine, so that a replica does not make lookups faster here: the figure that
+matters is the primary's CPU per lookup, which a replica on another machine would save. For a frozen tag only the replica is
+queried; for a tag that may change, the primary is queried whether it has changed. The client's counts are compared with
+nginx's access log, which would reveal a client that counts incorrectly. When the time is over, each connection may have a
+request in progress, which is in the log but was not counted. The campaign storm-cache measures what nginx's cache saves.
 """
 
+import contextlib
 import time
-from itertools import product
 from typing import Any
 
-from loadtests import burst
-from loadtests.bench.harness import COSTS, Harness
+from loadtests import usage
+from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
+from loadtests.bench.harness import Harness
 from loadtests.client import Client
 from loadtests.harness import clone_with_statuses
-from loadtests.recording.outcome import NO_RESPONSE
 from loadtests.reporting.figures import ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
+from loadtests.standby import Standby
 
 TITLE = "Serving as in production"
-WITH, WITHOUT = "make serve: nginx, gunicorn, PgBouncer", "make run: gunicorn alone"
-FROZEN, UNLOCKED = "bench-frozen", "bench-unlocked"
-TAGS = {"frozen": FROZEN, "unlocked": UNLOCKED}
-MOMENT = {"major": 2**30, "minor": 0}
+ALONE, SERVE, REPLICATED = "make run", "make serve: nginx, gunicorn, PgBouncer", "make run with a streaming replica"
+FROZEN = "bench-frozen"
+KEYS = "tag what round responses_per_s p50_ms p99_ms errors gunicorn_cpu_ms primary_cpu_ms replica_cpu_ms others_cpu_percent"
 
 
 def measure(harness: Harness, result: Result) -> None:
-    """Measure random lookups, then storms."""
-    harness.seed(harness.sizes.largest)
-    with running(harness.settings) as alone, running(harness.settings, command="serve") as production:
-        services = {WITH: production, WITHOUT: alone}
-        clone_with_statuses(Client(alone.host), harness.sizes.largest_clone, TAGS)
-        _random(harness, result, services)
-        _storms(harness, result, services)
+    """Measure lookups in the largest tag and in a frozen tag, with each service in turn."""
+    largest, source = harness.sizes.largest, harness.sizes.cloned
+    harness.seed(largest, source)
+    with contextlib.ExitStack() as stack:
+        alone = stack.enter_context(running(harness.settings))
+        clone_with_statuses(Client(alone.host), source, {"frozen": FROZEN})
+        harness.say("serving: copying the database")
+        standby = stack.enter_context(Standby(harness.data, harness.data / "standby").running())
+        services = {ALONE: alone, SERVE: stack.enter_context(running(harness.settings, command="serve"))}
+        services[REPLICATED] = stack.enter_context(running(harness.settings, DATABASE_REPLICA_URLS=standby.url))
+        standby.wait_until_caught_up()
+        for tag in (largest, FROZEN):
+            for service in services.values():
+                harness.warm_up(service, tag)
+            for number, name in harness.rounds(f"serving, {tag}", list(services)):
+                row = {"tag": tag, "what": name, "round": number}
+                result.raw.append(row | _load(harness, services[name], standby, tag, number))
+    _show(harness, result, largest)
 
 
-def serving_load(harness: Harness, service: Service, tag: str, seed: int) -> dict[str, Any]:
-    """Measure lookups at random moments for the time and with the connections of this part."""
-    seconds, connections = harness.sizes.floor_seconds, harness.sizes.serving_connections
-    return harness.load(service, service.lookup_url(tag), connections=connections, seconds=seconds, seed=seed)
+def _load(harness: Harness, service: Service, standby: Standby, tag: str, seed: int) -> dict[str, Any]:
+    """The figures of a round; for `make serve`, with the number of requests in nginx's log that were not counted."""
+    path, is_logged = harness.data / "serve" / "access.log", service.command == "serve"
+    if is_logged:
+        # nginx may still have lines of earlier requests in its buffer.
+        time.sleep(FLUSH_SECONDS)
+    offset, url = size_of(path), service.lookup_url(tag)
+    load = {"connections": harness.sizes.serving_connections, "seconds": harness.sizes.seconds, "seed": seed}
+    with usage.measured(None, usage.postmaster(standby.data)) as used:
+        row = harness.load(service, url, **load)
+    row["primary_cpu_ms"] = row.pop("postgres_cpu_ms")
+    row["replica_cpu_ms"] = used.postgres * 1000 / max(1, row["responses"])
+    if is_logged:
+        row["not_counted"] = len(AccessLog.read(path, offset, count=row["responses"])) - row["responses"]
+    return row
 
 
-def _random(harness: Harness, result: Result, services: dict[str, Service]) -> None:
-    tag = harness.sizes.largest
-    for name, service in services.items():
-        harness.say(f"serving: warming up {name}")
-        harness.warm_up(service, tag)
-    for number, name in harness.rounds("serving", list(services)):
-        row = serving_load(harness, services[name], tag, number)
-        result.raw.append({"phase": "random", "what": name, "round": number, **row})
-    title = f"{tag}, random moments, {harness.sizes.serving_connections} connections"
-    keys = f"what round responses_per_s p50_ms p99_ms errors {COSTS}"
-    result.tables.append(Table.of(title, result.raw, keys))
-    value = ratios_to(spreads(result.raw, "what", "responses_per_s"), WITHOUT)[WITH]
-    result.targets.append(Target("random lookups: make serve ÷ make run", value, 0.8, at_most=False))
-
-
-def _storms(harness: Harness, result: Result, services: dict[str, Service]) -> None:
-    rows, jobs = [], harness.sizes.jobs
-    for number in range(1, harness.sizes.storm_rounds + 1):
-        for tag, (name, service) in product((FROZEN, UNLOCKED), services.items()):
-            harness.say(f"serving: storm of {jobs:,} on {tag}, {name}")
-            options = {"jobs": jobs, "scenario": harness.sizes.largest_clone, "global_tag": tag, **MOMENT}
-            row = {"phase": "storm", "what": name, "round": number, "tag": tag, "jobs": jobs}
-            rows.append(row | burst.storm(service.host, harness.data, options))
-            time.sleep(burst.PAUSE_SECONDS)
-    result.raw += rows
-    shown = {name: name for name in ("tag", "what", "round", *burst.SHOWN, "other")} | burst.MEASURED
-    result.tables.append(Table.of(f"Storms of {jobs:,} jobs", rows, shown))
-    dropped = sum(row[NO_RESPONSE] for row in rows if row["what"] == WITH)
-    wrong = sum(row["other"] for row in rows)
+def _show(harness: Harness, result: Result, largest: str) -> None:
+    title = f"Random moments, {harness.sizes.serving_connections} connections"
+    result.tables.append(Table.of(title, result.raw, KEYS))
+    of_largest, of_frozen = ([row for row in result.raw if row["tag"] == tag] for tag in (largest, FROZEN))
+    rates = ratios_to(spreads(of_largest, "what", "responses_per_s"), ALONE)
+    result.targets.append(Target("lookups: make serve ÷ make run", rates[SERVE], 0.8, at_most=False))
+    for rows, most in ((of_largest, 0.25), (of_frozen, 0.05)):
+        cost = ratios_to(spreads(rows, "what", "primary_cpu_ms"), ALONE)[REPLICATED]
+        name = f"primary's CPU for a lookup in {rows[0]['tag']}: with ÷ without a replica"
+        result.targets.append(Target(name, cost, most, at_most=True))
+    not_counted = [row["not_counted"] for row in result.raw if "not_counted" in row]
     result.targets += [
-        Target("storms: jobs without a response (make serve)", dropped, 0, at_most=True),
-        Target("storms: responses that are neither correct nor 504", wrong, 0, at_most=True),
+        Target(
+            "requests in nginx's log that wrk did not count", max(not_counted), harness.sizes.serving_connections, True
+        ),
+        Target("requests in nginx's log less those that wrk counted", min(not_counted), 0, at_most=False),
     ]

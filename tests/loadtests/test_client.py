@@ -1,4 +1,4 @@
-"""Data that the bench reads from a service: routes of strategies, rows and database times."""
+"""Sequential lookups of the harness's client."""
 
 import contextlib
 import json
@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadtests.bench.parts.strategies import OWN, routes
 from loadtests.client import Client, lookups
 
 
@@ -23,8 +22,7 @@ def served(responses):
             route = self.path.removeprefix("/api/cdb_rest/").split("?")[0]
             known = route in responses
             body = json.dumps(responses[route] if known else {"detail": "…", "code": "route_not_found"}).encode()
-            timing = 'Server-Timing: db;dur=1.5;desc="1 query", total;dur=2.0\r\n'
-            head = f"HTTP/1.1 {200 if known else 404} X\r\n{timing}Content-Length: {len(body)}\r\n\r\n"
+            head = f"HTTP/1.1 {200 if known else 404} X\r\nContent-Length: {len(body)}\r\n\r\n"
             self.wfile.write(head.encode() + body)
 
         def log_message(self, *_):
@@ -41,18 +39,10 @@ def served(responses):
             thread.join()
 
 
-def test_routes_have_all_listed_strategies():
-    listed = [{"name": "sql_lateral", "meaning": "…"}, {"name": "sql_group", "meaning": "…"}]
-    with served({"payloadiovs_strategies/": listed}) as service:
-        assert routes(service) == {
-            OWN: "payloadiovs/", "sql_lateral": "payloadiovs_sql_lateral/", "sql_group": "payloadiovs_sql_group/",
-        }  # fmt: skip
-
-
 def test_lookups_are_limited_by_number_and_time_with_minimum_of_three():
     with served({"payloadiovs/": [[1], [2]]}) as service, Client(service.host) as client:
-        assert len(lookups(client, "x", "random", calls=5, seconds=60)) == 5
-        found = lookups(client, "x", "random", calls=5, seconds=0)
-        assert [(response.rows, response.database) for response in found] == [(2, 1.5)] * 3
+        assert len(lookups(client, "x", calls=5, seconds=60)) == 5
+        found = lookups(client, "x", calls=5, seconds=0)
+        assert [response.rows for response in found] == [2] * 3
         with pytest.raises(ValueError, match="status 404"):
             _ = client.request("GET", "nothing").rows
