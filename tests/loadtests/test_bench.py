@@ -101,7 +101,7 @@ def test_bench_list_names_all_parts(capsys):
 
 
 def test_docs_have_every_part_and_option_of_bench():
-    text = (ROOT / "docs" / "performance.md").read_text()
+    text = (ROOT / "docs" / "benchmark-parts.md").read_text()
     assert all(f"| `{name}` |" in text for name in PARTS)
     options = {option for action in _parser()._actions for option in action.option_strings} - {"-h", "--help"}
     assert all(f"| `{option}" in text for option in options)
