@@ -1,6 +1,6 @@
 # `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: web-assets help run serve reload setup setup-dev test test-all test-worst-case soak bench bench-seed chaos load locust lint format docs reference requirements package-tools image-check fresh-machine
+.PHONY: web-assets help run serve reload setup setup-dev test test-all test-worst-case soak bench bench-seed chaos load locust lint format docs screenshots reference requirements package-tools image-check fresh-machine
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -84,6 +84,9 @@ format: setup-dev ## format the code
 docs: setup-dev ## build the documentation site into site/, without network access
 	@.venv/bin/python -m sphinx --quiet --fail-on-warning --keep-going docs site $(ARGS)
 	@echo "The documentation is in site/index.html."
+
+screenshots: setup-dev ## take the pictures of the documentation again (docs/*.png)
+	@.venv/bin/python -m tests.screenshots
 
 reference: setup-dev ## write the generated pages of the documentation (settings, commands and errors in docs/)
 	@.venv/bin/python -m cdb.reference
