@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from loadtests.reporting import noise, runs, summaries
+from loadtests.reporting.figures import ratio
 from loadtests.reporting.report import Report, write_csv
 from loadtests.reporting.result import Findings, Result, Run, Table
 
-FILE, FORMAT = "findings.json", 1
+FILE, FORMAT = "findings.json", 2
 
 
 def write(directory: Path, name: str, title: str, findings: Findings, facts: Table) -> Path:
@@ -61,9 +62,9 @@ def _run(run: Run) -> dict[str, Any]:
     summary = summaries.summary_of(run.recording)
     requests = {
         name: {
-            "count": len(part),
+            "rate": ratio(len(part), summary["seconds"]),
             **summaries.percentiles_of(part.milliseconds),
-            "blocks": noise.blocks_of(part, summary["seconds"]) if run.detailed else [],
+            "blocks": noise.blocks_of(part, summary["seconds"]) if run.detailed else {},
         }
         for name, part in summaries.parts_of(run.recording)
     }

@@ -13,22 +13,17 @@ from loadtests.reporting.figures import Spread, number, ratio
 from loadtests.reporting.noise import Change
 from loadtests.reporting.report import Report, markdown_table, notes
 from loadtests.reporting.result import Result, Table
-from loadtests.reporting.summaries import PERCENTILES
 
 UNCHANGED, UNKNOWN = "no change beyond noise", "too few values to tell"
 ONLY_BEFORE, ONLY_AFTER = "only in A", "only in B"
 VERDICTS = ("slower", "faster", "more", "less", UNCHANGED, UNKNOWN, ONLY_BEFORE, ONLY_AFTER)
+CHANGES = "What changed"
 COLUMNS = ("figure", "A", "B", "B / A", "interval", "verdict")
 # Units of time: a smaller value is faster.
 TIMES = ("ms", "s", "seconds", "min")
-# The least number of values above a percentile. With fewer it changes by chance, to an unknown degree, as the
-# maximum always does.
-LEAST_BEYOND = 10
-# The least share of the blocks of a run in which requests are due. Resampling the single filled block of a
-# storm has no meaning.
-LEAST_FILLED = 0.5
-# If there are more figures, those that changed get a table of their own.
-MOST_ROWS = 40
+# The figures of the requests of a run, with the ends of their names.
+MEASURED = {"rate": ": requests/s", "p50_ms": ", p50: ms", "p90_ms": ", p90: ms", "p95_ms": ", p95: ms"}
+MEASURED |= {"p99_ms": ", p99: ms", "p999_ms": ", p99.9: ms", "max_ms": ", max: ms"}
 # Facts that differ between any two runs.
 EXPECTED = ("date", "commit", "load average at the start", "recording")
 
@@ -55,19 +50,14 @@ class Row(NamedTuple):
 
 
 def write(before: Path, after: Path, directory: Path | None = None) -> tuple[Path, str]:
-    """Write `compare.html`, `compare.md` and the plot; returns the path of the page and the table as text.
+    """Write `compare.html`, `compare.md` and the plot; returns the path of the page and the changes as text.
 
     The default directory is that of the report `after`. Raises `IncomparableError`.
     """
-    documents = [read(path) for path in (before, after)]
-    report = report_of(*documents)
+    report = report_of(read(before), read(after))
     home = after if after.is_dir() else after.parent
-    lines = list(report.notes[:-1])
-    # With many figures, the terminal shows those that changed; the page has all of them.
-    for table in report.results[0].tables[:1]:
-        lines.append(markdown_table(Table("", table.columns, table.rows[:MOST_ROWS])))
-        lines += [f"… and {len(table.rows) - MOST_ROWS} more on the page"] if len(table.rows) > MOST_ROWS else []
-    return report.write(directory or home), "\n".join([*lines, report.headline])
+    changes = [markdown_table(table) for table in report.results[0].tables if table.title == CHANGES]
+    return report.write(directory or home), "\n".join([*report.notes[:-1], *changes, report.headline])
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -92,13 +82,11 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
     rows = rows_of(before, after)
     counts = Counter(row.verdict for row in rows)
     changed = [row.cells for row in rows if row.verdict not in (UNCHANGED, UNKNOWN)]
-    whole = Table("All figures", COLUMNS, [row.cells for row in rows])
-    short = [Table("What changed", COLUMNS, changed)] if changed and len(rows) > MOST_ROWS else []
-    result = Result("compare", "What changed", tables=[*short, whole] if rows else [])
-    drawn = {row.name: (row.change, row.verdict) for row in rows if row.change.ratio and row.change.low}
+    tables = [Table(CHANGES, COLUMNS, changed), Table("All figures", COLUMNS, [row.cells for row in rows])]
+    result = Result("compare", "Figures", tables=[table for table in tables if table.rows])
+    drawn = {row.name: (*row.change[:3], row.verdict) for row in rows if row.change.ratio and row.change.low}
     if drawn:
-        values = {name: (one.ratio, one.low, one.high, verdict) for name, (one, verdict) in drawn.items()}
-        result.plots = [plots.ratios("B / A, with intervals", values, x="B / A", unchanged=(UNCHANGED, UNKNOWN))]
+        result.plots = [plots.ratios("B / A, with intervals", drawn, x="B / A")]
     facts = [(name, one or "–", other or "–") for name, one, other in _pairs(before["facts"], after["facts"])]
     return Report(
         f"Comparison: {after['title']}",
@@ -134,7 +122,7 @@ def rows_of(before: dict[str, Any], after: dict[str, Any]) -> list[Row]:
 
 def _figure(name: str, before: list[float] | None, after: list[float] | None) -> Row:
     if not before or not after:
-        return _one_sided(name, is_before=bool(before), shown=_spread(before or after or []))
+        return _one_sided(name, is_before=bool(before))
     # For shares small changes matter: from 100 % correct responses to 98 % is much.
     change = noise.of_repetitions(before, after, least=0.0 if _unit(name) == "%" else noise.LEAST_CHANGE)
     return Row(name, _spread(before), _spread(after), change, _verdict(name, change))
@@ -147,13 +135,10 @@ def _runs(label: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator
         if not one or not other:
             yield _one_sided(name, is_before=bool(one))
             continue
-        counts = [noise.unpacked(part["blocks"]) if part["blocks"] else None for part in (one, other)]
-        sides = ((one, before), (other, after))
-        rates = [ratio(part["count"], run["summary"]["seconds"]) for part, run in sides]
-        yield _measured(f"{name}: requests/s", rates, counts, None)
-        for key, share in PERCENTILES.items():
-            words = key.removesuffix("_ms").replace("p999", "p99.9")
-            yield _measured(f"{name}, {words}: ms", [one[key], other[key]], counts, share)
+        for key, end in MEASURED.items():
+            factor, blocks = ratio(other[key] or None, one[key]), [part["blocks"].get(key, []) for part in (one, other)]
+            change = Change(None) if factor is None else noise.of_blocks(*blocks, factor)
+            yield Row(name + end, number(one[key]), number(other[key]), change, _verdict(name + end, change))
 
 
 def _failed(name: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
@@ -161,45 +146,27 @@ def _failed(name: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
     tried = [summary["requests"] + summary["failures"].get(NOT_SENT, 0) for summary in (before, after)]
     change = noise.of_shares(failed, tried)
     shares = [f"{count / max(1, total) * 100:.3f}" for count, total in zip(failed, tried, strict=True)]
-    return Row(name, *shares, change, _verdict(name, change, rising=failed[1] * tried[0] > failed[0] * tried[1]))
+    return Row(name, *shares, change, _verdict(name, change))
 
 
-def _measured(name: str, values: list[float | None], counts: list[Any], share: float | None) -> Row:
-    factor, change = ratio(values[1] or None, values[0]), Change(None)
-    if factor is not None:
-        enough = all(_is_sufficient(one, share or 0) for one in counts)
-        change = noise.of_blocks(*counts, share, factor) if enough else Change(factor)
-    return Row(name, *map(number, values), change, _verdict(name, change))
-
-
-def _is_sufficient(counts: Any, share: float) -> bool:
-    """Whether the blocks of a run have enough values for the interval of a percentile."""
-    if counts is None or counts.sum() * (1 - share / 100) < LEAST_BEYOND:
-        return False
-    return bool(counts.any(axis=1).mean() >= LEAST_FILLED)
-
-
-def _verdict(name: str, change: Change, *, rising: bool | None = None) -> str:
+def _verdict(name: str, change: Change) -> str:
     if not change.real:
         return UNKNOWN if change.real is None else UNCHANGED
-    rising = bool(change.ratio and change.ratio > 1) if rising is None else rising
-    unit = _unit(name)
+    rising, unit = bool(change.ratio and change.ratio > 1), _unit(name)
     if unit in TIMES:
         return "slower" if rising else "faster"
-    if unit.endswith("/s") or unit == "Hz":
+    if unit.endswith("/s"):
         return "faster" if rising else "slower"
     return "more" if rising else "less"
 
 
-def _one_sided(name: str, *, is_before: bool, shown: str = "there") -> Row:
-    cells = (shown, "–", Change(None), ONLY_BEFORE) if is_before else ("–", shown, Change(None), ONLY_AFTER)
+def _one_sided(name: str, *, is_before: bool) -> Row:
+    cells = ("there", "–", Change(None), ONLY_BEFORE) if is_before else ("–", "there", Change(None), ONLY_AFTER)
     return Row(name, *cells)
 
 
 def _spread(values: list[float]) -> str:
-    if len(values) < 2:
-        return number(values[0]) if values else "–"
-    return str(Spread.of(values))
+    return number(values[0]) if len(values) == 1 else str(Spread.of(values))
 
 
 def _unit(name: str) -> str:

@@ -1,14 +1,14 @@
-"""Whether two measurements differ by more than chance: tests, and histograms of response times by blocks of time."""
+"""Whether two measurements differ by more than chance: by their repetitions, or by the blocks of time of a single run."""
 
 import math
 import statistics
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from loadtests.recording.reading import Recording
-from loadtests.reporting.figures import ratio
+from loadtests.reporting.summaries import PERCENTILES
 
 # Smaller changes are normal from one run to the next, whatever the blocks of a single run say.
 LEAST_CHANGE = 0.03
@@ -22,9 +22,9 @@ APART = 1.5
 CONFIDENCE, RESAMPLES, SEED = 0.99, 1000, 1
 # With more arrangements of the values on the two sides, all of them would take too long.
 MOST_ARRANGEMENTS = 20_000
-# Each bin is 1 % wider than the previous one; the first begins at LEAST_MS, the last ends beyond a day.
-LEAST_MS, GROWTH = 0.01, math.log(1.01)
-BINS, BLOCKS = 2300, 30
+# The time of a run is divided into so many blocks. A percentile of a block is known if at least LEAST_BEYOND of its
+# requests took longer, and a change needs values of at least LEAST_BLOCKS blocks on both sides.
+BLOCKS, LEAST_BEYOND, LEAST_BLOCKS = 30, 2, 15
 
 
 class Change(NamedTuple):
@@ -70,60 +70,50 @@ def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
 
 
 def of_shares(counts: Sequence[int], totals: Sequence[int]) -> Change:
-    """Compare two shares, given as counts and totals, with Fisher's exact test."""
+    """Compare two shares, given as counts and totals, with Fisher's exact test.
+
+    The ratio is infinite if only the first share is 0.
+    """
     from scipy import stats
 
     others = [total - count for count, total in zip(counts, totals, strict=True)]
     before, after = (count / max(1, total) for count, total in zip(counts, totals, strict=True))
     chance = stats.fisher_exact([counts, others]).pvalue
-    return Change(ratio(after, before), real=bool(chance < 1 - CONFIDENCE))
+    return Change(after / before if before else math.inf if after else None, real=bool(chance < 1 - CONFIDENCE))
 
 
-def of_blocks(before: numpy.ndarray, after: numpy.ndarray, share: float | None, ratio: float) -> Change:
-    """The change of a percentile of response times, or of the rate (`share` is None), with a known ratio.
+def of_blocks(before: Sequence[float | None], after: Sequence[float | None], ratio: float) -> Change:
+    """The change of a rate or percentile with a known ratio, from its values in the blocks of both runs.
 
-    `before` and `after` are counts by block and bin. The interval comes from resampling the blocks (bootstrap).
+    The interval is that of the ratio of means when blocks are resampled (bootstrap). The change is unknown if too few blocks
+    have a value, or a value above 0.
     """
-    one, other = (_resampled(counts, share, seed) for seed, counts in enumerate((before, after), SEED))
-    ratios = other / one * (ratio if share is None else 1)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (float(value) for value in numpy.quantile(ratios, (tail, 1 - tail)))
-    low, high = min(low, ratio), max(high, ratio)
-    return Change(ratio, low, high, real=not low <= 1 <= high and abs(ratio - 1) >= LEAST_CHANGE)
+    from scipy import stats
+
+    if min(sum(map(bool, values)) for values in (before, after)) < LEAST_BLOCKS:
+        return Change(ratio)
+    known = [[value for value in values if value is not None] for values in (before, after)]
+    options = {"n_resamples": RESAMPLES, "confidence_level": CONFIDENCE, "method": "percentile", "rng": SEED}
+    found = stats.bootstrap(known, lambda one, other, axis: other.mean(axis) / one.mean(axis), **options)
+    low, high = (float(value) for value in found.confidence_interval)
+    real = not low <= 1 <= high and abs(ratio - 1) >= LEAST_CHANGE
+    return Change(ratio, min(low, ratio), max(high, ratio), real=real)
 
 
-def _resampled(counts: numpy.ndarray, share: float | None, seed: int) -> numpy.ndarray:
-    """The percentile of each resample, or its number of requests relative to all."""
-    # How often each block occurs in each resample: an array of resamples by blocks.
-    blocks = len(counts)
-    weights = numpy.random.default_rng(seed).multinomial(blocks, numpy.full(blocks, 1 / blocks), size=RESAMPLES)
-    if share is None:
-        return weights @ counts.sum(axis=1) / counts.sum()
-    used = numpy.flatnonzero(counts.any(axis=0))
-    sums = numpy.cumsum(weights @ counts[:, used[0] : used[-1] + 1], axis=1)
-    # The first bin that reaches the share. A sample of empty blocks only reaches none and gets the smallest value.
-    reached = (sums >= share / 100 * sums[:, -1:] - 1e-9).argmax(axis=1)
-    return LEAST_MS * numpy.exp((used[0] + reached + 0.5) * GROWTH)
+def blocks_of(requests: Recording, seconds: float) -> dict[str, list[float | None]]:
+    """The rate and the percentiles of each of `BLOCKS` equal parts of `seconds`, counted from the origin of the recording.
 
-
-def blocks_of(requests: Recording, seconds: float) -> list[dict[str, Any]]:
-    """The histogram of each of `BLOCKS` equal parts of `seconds`, counted from the origin of the recording.
-
-    It consists of the number of the first non-empty bin and the counts from there to the last one. A request
-    belongs to the block in which it was due.
+    A request belongs to the block in which it was due. The rate is in requests per second, the names of percentiles are
+    those of `PERCENTILES`.
     """
     block = numpy.minimum((requests.due / max(seconds, 1e-9) * BLOCKS).astype(int), BLOCKS - 1)
-    bins = (numpy.log(numpy.maximum(requests.milliseconds, LEAST_MS) / LEAST_MS) / GROWTH).astype(int)
-    histograms = [numpy.bincount(numpy.minimum(bins, BINS - 1)[block == number]) for number in range(BLOCKS)]
-    firsts = [int((counts > 0).argmax()) if len(counts) else 0 for counts in histograms]
-    return [
-        {"first": first, "counts": counts[first:].tolist()} for first, counts in zip(firsts, histograms, strict=True)
-    ]
+    times = [requests.milliseconds[block == number] for number in range(BLOCKS)]
+    percentiles = {name: [_percentile(part, share) for part in times] for name, share in PERCENTILES.items()}
+    return {"rate": [len(part) * BLOCKS / max(seconds, 1e-9) for part in times], **percentiles}
 
 
-def unpacked(blocks: list[dict[str, Any]]) -> numpy.ndarray:
-    """The histograms of `blocks_of` as an array of blocks by bins."""
-    counts = numpy.zeros((len(blocks), BINS), dtype=int)
-    for place, block in enumerate(blocks):
-        counts[place, block["first"] : block["first"] + len(block["counts"])] = block["counts"]
-    return counts
+def _percentile(values: numpy.ndarray, share: float) -> float | None:
+    """The percentile of a block, None with too few values; without the bias of small samples, as their sizes differ."""
+    if len(values) * (1 - share / 100) < LEAST_BEYOND:
+        return None
+    return float(numpy.percentile(values, share, method="median_unbiased"))

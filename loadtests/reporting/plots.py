@@ -199,26 +199,21 @@ def percentiles(title: str, values: Mapping[str, tuple[float, float, float]], *,
     return _rows(title, list(values), draw, row=0.3, x=x, log_x=True)
 
 
-def ratios(
-    title: str, values: Mapping[str, tuple[float, float, float, str]], *, x: str, unchanged: Sequence[str] = ()
-) -> Plot:
-    """For each name a dot with its interval on a logarithmic axis, and its verdict; `unchanged` verdicts are grey.
+def ratios(title: str, values: Mapping[str, tuple[float, float, float, str]], *, x: str) -> Plot:
+    """For each name a dot with its interval on a logarithmic axis, grey if that contains 1, and its verdict.
 
     Values are (ratio, low, high, verdict). Of more than `MOST_ROWS` names, those farthest from 1 are shown.
     """
     farthest = sorted(values, key=lambda name: -abs(math.log(values[name][0])))[:MOST_ROWS]
     names = [name for name in values if name in farthest]
     shown = title if len(names) == len(values) else f"{title} ({len(names)} of {len(values)} that differ most)"
-    verdicts = [one for one in dict.fromkeys(values[name][3] for name in names) if one not in unchanged]
     ends = [values[name][part] for name in names for part in (1, 2)]
     lowest, highest = min(0.9, *ends), max(1.1, *ends)
 
     def draw(axes: Axes, place: int, name: str) -> None:
         ratio, low, high, verdict = values[name]
-        colour = COLOURS[verdicts.index(verdict)] if verdict in verdicts else GREY
-        axes.errorbar(
-            ratio, place, xerr=[[ratio - low], [high - ratio]], fmt="o", color=colour, capsize=3, markersize=4
-        )
+        colour = GREY if low <= 1 <= high else COLOURS[0]
+        axes.errorbar(ratio, place, xerr=[[ratio - low], [high - ratio]], fmt="o", color=colour, capsize=3)
         axes.text(1.01, place, verdict, transform=axes.get_yaxis_transform(), color=colour, va="center")
         axes.axvline(1, color="black", linewidth=1)
         axes.set_xlim(lowest / 1.03, highest * 1.03)

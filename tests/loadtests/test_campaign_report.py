@@ -148,8 +148,10 @@ def test_findings_file_has_values_of_campaign(written_report):
     assert found["figures"]["tiny: responses/s"] == [100.0, 90.0]
     whole, short = found["runs"]
     assert whole["requests"]["lookup"]["p99_ms"] == pytest.approx(990, abs=0.001)
-    assert sum(sum(block["counts"]) for block in whole["requests"]["lookup"]["blocks"]) == 1000
-    assert short["requests"]["lookup"]["blocks"] == []
+    blocks = whole["requests"]["lookup"]["blocks"]
+    assert sum(blocks["rate"]) / len(blocks["rate"]) == pytest.approx(whole["requests"]["lookup"]["rate"])
+    assert blocks["p50_ms"][7] == pytest.approx(500, abs=250)
+    assert short["requests"]["lookup"]["blocks"] == {}
 
 
 @pytest.mark.parametrize(

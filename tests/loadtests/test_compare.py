@@ -1,7 +1,9 @@
 """The comparison of two reports: it finds real changes and ignores noise."""
 
 import json
+import statistics
 
+import numpy
 import pytest
 
 from loadtests.__main__ import main
@@ -46,7 +48,7 @@ def test_compare_reports_no_change_of_equal_service(reports):
         found = verdicts(reports, "before", after)
         assert len(found) == 3 + 8
         assert set(found.values()) <= {compare.UNCHANGED, compare.UNKNOWN}
-        # Six of 6,000 requests took longer than p99.9.
+        # No block of 200 requests has two that took longer than p99.9.
         assert [name for name, verdict in found.items() if verdict == compare.UNKNOWN] in (
             ["steady, lookup, p99.9: ms", "steady, lookup, max: ms"],
             ["gone: ms", "steady, lookup, p99.9: ms", "steady, lookup, max: ms"],
@@ -95,6 +97,39 @@ def test_compare_reports_small_change_of_share():
     assert noise.of_repetitions([100, 100, 100, 100], [98, 98.1, 98, 97.9], least=0).real is True
 
 
+NOISY = [10.0, 10.5, 9.5] * 10
+
+
+@pytest.mark.parametrize(
+    ("after", "real"),
+    [
+        (NOISY, False),
+        ([value * 1.1 for value in NOISY], True),
+        ([value * 1.02 for value in NOISY], False),
+        # One block with a stall.
+        ([*NOISY[1:], 100.0], False),
+        ([*[None] * 15, *[11.0] * 15], True),
+        ([*[None] * 16, *[11.0] * 14], None),
+        ([*[0.0] * 29, 300.0], None),
+    ],
+)
+def test_compare_judges_blocks_of_single_runs(after, real):
+    change = noise.of_blocks(NOISY, after, ratio=statistics.mean(one for one in after if one is not None) / 10)
+    assert change.real is real
+    assert real is None or change.low <= change.ratio <= change.high
+
+
+def test_percentile_of_blocks_does_not_depend_on_their_sizes():
+    """Nearest ranks of small blocks would be too low."""
+    few, many = ([noise._percentile(part, 99) for part in drawn(size)] for size in (200, 2000))
+    assert numpy.mean(few) == pytest.approx(numpy.mean(many), rel=0.02)
+    assert noise._percentile(numpy.arange(199), 99) is None
+
+
+def drawn(size):
+    return numpy.random.default_rng(1).lognormal(0, 0.5, (1000, size))
+
+
 def test_rank_test_has_known_p_values():
     assert noise.rank_test([1, 2, 3, 4], [5, 6, 7, 8]) == pytest.approx(2 / 70)
     assert noise.rank_test([1, 1, 1, 1], [1, 1, 1, 1]) == 1
@@ -129,6 +164,10 @@ def test_compare_gives_no_verdict_on_single_storms(tmp_path):
 )
 def test_verdict_depends_on_unit(name, verdict):
     assert compare._verdict(name, noise.Change(1.5, real=True)) == verdict
+
+
+def test_first_failures_are_more_failures():
+    assert compare._verdict("lookup, failed: %", noise.of_shares((0, 100), (1000, 1000))) == "more"
 
 
 def test_compare_writes_files_and_prints_table(reports, tmp_path, capsys):
