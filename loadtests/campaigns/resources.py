@@ -1,7 +1,9 @@
 """The signals of a step of load inside its window, and the rules that decide from them which resource is exhausted."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy
 import psutil
@@ -21,6 +23,8 @@ AT_LIMIT = 0.95
 QUEUE_MS = 20.0
 MEMORY_FULL = 0.95
 GROWN = 1.5
+# A program that uses less of a core is idle.
+IDLE_CORES = 0.005
 # A program has grown if its memory, in bytes, or its number of open files is larger by so much.
 LEAST_GROWN = {"memory": 200e6, "files": 200.0}
 
@@ -41,41 +45,28 @@ class Watched:
     cores: int = field(default_factory=lambda: psutil.cpu_count() or 1)
     memory: float = field(default_factory=lambda: psutil.virtual_memory().total)
 
-    @property
-    def rows(self) -> list[dict[str, float]]:
-        """The signals inside the window."""
-        return [row for row in self.signals.rows if self.begin <= row["time"] <= self.end]
+    @cached_property
+    def columns(self) -> dict[str, list[float]]:
+        """The values of each column inside the window."""
+        found = defaultdict(list)
+        for row in self.signals.rows:
+            if self.begin <= row["time"] <= self.end:
+                for column, value in row.items():
+                    found[column].append(value)
+        return dict(found)
 
-    def values(self, column: str) -> list[float]:
-        """The values of a column inside the window."""
-        return [row[column] for row in self.rows if column in row]
+    def mean(self, column: str) -> float | None:
+        """The mean of a column; None without values."""
+        return float(numpy.mean(self.columns[column])) if column in self.columns else None
 
-    def mean(self, *columns: str) -> float | None:
-        """The sum of the means of columns inside the window; None if none of them has values."""
-        means = [float(numpy.mean(values)) for values in map(self.values, columns) if values]
-        return sum(means) if means else None
-
-    def sum(self, prefix: str) -> float | None:
-        """The sum of the means of all columns with a prefix; None without any."""
-        return self.mean(*(prefix + name for name in self.names(prefix)))
-
-    def waits(self) -> dict[str, float]:
-        """The mean number of PostgreSQL's active sessions by what they wait for."""
-        return {name: self.mean(f"waits.{name}") or 0.0 for name in self.names("waits.")}
-
-    def names(self, prefix: str) -> list[str]:
-        """The names of the columns with a prefix, without the prefix."""
-        return sorted({name.removeprefix(prefix) for row in self.rows for name in row if name.startswith(prefix)})
-
-    def cpu(self, program: str) -> float | None:
-        """The mean CPU of a program in cores; None if it is unknown."""
-        return self.mean(f"cpu.{program}.user", f"cpu.{program}.system")
+    def means(self, prefix: str) -> dict[str, float]:
+        """The means of all columns with a prefix, by the rest of their names, in descending order."""
+        found = {name.removeprefix(prefix): self.mean(name) or 0.0 for name in self.columns if name.startswith(prefix)}
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def programs(self) -> dict[str, float]:
         """The mean CPU by program in cores, in descending order, without idle programs."""
-        names = {name.rpartition(".")[0] for name in self.names("cpu.") if name.endswith((".user", ".system"))}
-        used = {name: self.cpu(name) or 0.0 for name in names}
-        return {name: cores for name, cores in sorted(used.items(), key=lambda item: -item[1]) if cores >= 0.005}
+        return {name: cores for name, cores in self.means("cpu.").items() if cores >= IDLE_CORES and name != "machine"}
 
     def generator(self) -> float | None:
         """An estimate of the CPU of the busiest generator process in cores; None without samples.
@@ -91,11 +82,10 @@ class Watched:
         It is the mean of the last third of the window ÷ that of the first third.
         """
         grown: dict[str, float] = {}
-        for name in self.names(f"{kind}."):
-            values = self.values(f"{kind}.{name}")
-            third = len(values) // 3
-            if third >= 2 and name not in ("machine", "generator", "harness"):
-                first, last = float(numpy.mean(values[:third])), float(numpy.mean(values[-third:]))
+        for name in self.means(f"{kind}."):
+            values = self.columns[f"{kind}.{name}"]
+            if len(values) >= 6 and name not in ("machine", "generator", "harness"):
+                first, _, last = (float(part.mean()) for part in numpy.array_split(values, 3))
                 grown[name] = last / first if first and last - first >= LEAST_GROWN[kind] else 1.0
         most = max(grown, key=grown.__getitem__, default="")
         return grown.get(most), most
@@ -132,7 +122,7 @@ def evaluate(watched: Watched) -> Iterator[Evidence]:
     yield Evidence(GENERATOR, watched.generator(), BUSY, "of one core", remark, void=True)
 
     # The bound is low, because means do not show whether these programs used a processor when it was needed.
-    used = ratio(watched.cpu("other"), watched.cores)
+    used = ratio(watched.mean("cpu.other"), watched.cores)
     remark = "programs that are not part of the test: measure again without them"
     yield Evidence("other programs on this machine", used, OTHER_PROGRAMS, "of all cores", remark, void=True)
 
@@ -143,16 +133,16 @@ def evaluate(watched: Watched) -> Iterator[Evidence]:
     yield Evidence(f"the machine's processors{most}", used, BUSY, "of all cores", remark)
 
     # Locks matter if at least one session waits for another on average.
-    waits = watched.waits()
+    waits = watched.means("waits.")
     locks = {name: count for name, count in waits.items() if name.startswith(("Lock:", "LWLock:", "BufferPin:"))}
-    waiting, most = sum(locks.values()), max(locks, key=locks.__getitem__, default="")
+    waiting, most = sum(locks.values()), next(iter(locks), "")
     share = ratio(waiting, watched.mean("connections.active"))
     yield Evidence("locks in PostgreSQL", share, WAITING, "of its sessions at work", most, applies=waiting >= 1)
 
-    yield Evidence("the one core of PgBouncer", watched.cpu("pgbouncer"), BUSY, "of one core")
+    yield Evidence("the one core of PgBouncer", watched.mean("cpu.pgbouncer"), BUSY, "of one core")
 
     # The master of gunicorn does not serve requests.
-    used = ratio(watched.cpu("gunicorn-lookups"), (watched.mean("processes.gunicorn-lookups") or 1) - 1)
+    used = ratio(watched.mean("cpu.gunicorn-lookups"), (watched.mean("processes.gunicorn-lookups") or 1) - 1)
     remark = "a Python process uses one core: raise CDB_WORKERS"
     yield Evidence("gunicorn's processes", used, BUSY, "of one core each", remark)
 
@@ -160,12 +150,12 @@ def evaluate(watched: Watched) -> Iterator[Evidence]:
     yield Evidence("the disk", watched.mean("disk.busy"), BUSY, "of the time", f"{reads:.1f} sessions wait for it")
 
     # Clients wait only while all connections of their pool are in use.
-    active, size = watched.mean("pgbouncer.servers.active") or 0.0, watched.sum("pool_size.") or 0.0
+    active, size = watched.mean("pgbouncer.servers.active") or 0.0, sum(watched.means("pool_size.").values())
     remark = f"{active:.0f} of {size:.0f} connections in use"
     queued = watched.mean("pgbouncer.clients.waiting")
     yield Evidence("PgBouncer's pool of connections", queued, 1.0, "clients wait for one", remark)
 
-    used = ratio(watched.sum("connections."), watched.mean("connection_limit"))
+    used = ratio(sum(watched.means("connections.").values()) or None, watched.mean("connection_limit"))
     yield Evidence("PostgreSQL's connections", used, AT_LIMIT, "of max_connections")
 
     # Threads matter if requests wait for one or are refused.

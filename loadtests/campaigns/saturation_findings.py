@@ -181,7 +181,7 @@ def _plots(outcome: Outcome) -> list[Plot]:
     names = {one for tried in tries for one, cores in tried.watched.programs().items() if cores >= LEAST_CORES}
     rows = []
     for tried in tries:
-        used = {f"cpu {program}": tried.watched.cpu(program) for program in names}
+        used = {f"cpu {program}": tried.watched.mean(f"cpu.{program}") for program in names}
         rows.append(vars(tried.step) | used | {"rate": tried.rate, "all": tried.watched.mean("cpu.machine")})
 
     def mark(axes: Axes) -> None:

@@ -1,6 +1,5 @@
 """The signals of PostgreSQL, of the service and of the whole machine, as columns of a table."""
 
-import time
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from psycopg2.extensions import connection as Connection  # noqa: N812
 
 from loadtests import metrics, usage
 from loadtests.database import text_of
+from loadtests.signals.rates import Rates
 
 # These columns exist in every row, so that plots show zeros.
 ALWAYS = ("connections.active", "connections.idle", "connections.idle_in_transaction", "waits.none")
@@ -33,8 +33,6 @@ COUNTERS = (
     ("lookups.reached", "cdb_lookups_received_total", None),
     ("lookups.started", "cdb_lookups_started_total", None),
     ("lookups.finished", "cdb_lookups_finished_total", None),
-    ("nginx.requests", "cdb_nginx_requests_total", None),
-    ("nginx.dropped", "cdb_nginx_dropped_total", None),
 )
 
 
@@ -81,39 +79,30 @@ class Counts:
     """Reads columns from /metrics of the service at `url`, which may be on another machine."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._before: dict[str, float] = {}
-        self._when = 0.0
+        self._url, self._rates = url, Rates()
 
     def read(self) -> dict[str, float]:
         """The current gauges, and the rates per second since the last successful call. The first one has no rates.
 
         Gauges: `in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`,
-        `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`, `nginx.connections`.
+        `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`.
 
         Rates: `responses.<status>` (responses, except those of the routes `metrics.WATCHING`), `errors.<code>`,
-        `refusals.<pool>`, `lookups.reached`, `lookups.started`, `lookups.finished`, `nginx.requests`, `nginx.dropped`.
+        `refusals.<pool>`, `lookups.reached`, `lookups.started`, `lookups.finished`.
 
         `queue_ms.<pool>` is the mean time in milliseconds that requests waited for a thread since the last successful
         call. Columns whose metric the service does not have are missing. The result is empty if /metrics cannot be
         read.
         """
-        samples, now = metrics.read(self._url, METRICS_SECONDS), time.monotonic()
+        samples = metrics.read(self._url, METRICS_SECONDS)
         if not samples:
             return {}
-        columns = _named(samples, GAUGES)
-        if connections := metrics.by_label(samples, "cdb_nginx_connections", "state"):
-            columns["nginx.connections"] = sum(connections.values())
-        if self._before:
-            # The counters of a restarted service begin at zero again, so a negative difference counts as zero.
-            rises = {name: max(0.0, value - self._before.get(name, 0.0)) for name, value in samples.items()}
-            load = {name: value for name, value in rises.items() if not any(one in name for one in metrics.WATCHING)}
-            columns |= {name: value / (now - self._when) for name, value in _named(load, COUNTERS).items()}
-            waited = metrics.by_label(rises, "cdb_queue_seconds_sum", "pool")
-            counted = metrics.by_label(rises, "cdb_queue_seconds_count", "pool")
-            columns |= {f"queue_ms.{pool}": 1000 * waited[pool] / count for pool, count in counted.items() if count}
-        self._before, self._when = samples, now
-        return columns
+        rates = self._rates.of(samples)
+        load = {name: rate for name, rate in rates.items() if not any(one in name for one in metrics.WATCHING)}
+        waited = metrics.by_label(rates, "cdb_queue_seconds_sum", "pool")
+        counted = metrics.by_label(rates, "cdb_queue_seconds_count", "pool")
+        queues = {f"queue_ms.{pool}": 1000 * waited[pool] / count for pool, count in counted.items() if count}
+        return _named(samples, GAUGES) | _named(load, COUNTERS) | queues
 
 
 def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | None], ...]) -> dict[str, float]:
@@ -131,51 +120,29 @@ class Machine:
     """Columns about the whole machine."""
 
     def __init__(self) -> None:
-        self._before: dict[str, float] = {}
-        self._when = 0.0
+        self._rates = Rates()
 
     def read(self) -> dict[str, float]:
         """The used memory, `memory.machine` in bytes, and rates since the last call (none at the first call).
 
-        In cores: `cpu.machine`, of which `machine.user` and `machine.system`, and `machine.waiting`, idle time
-        in which a processor waited for disks. In bytes per second: `disk.read`, `disk.write`, `network.sent`,
-        `network.received`. `disk.busy` is the share of time in which the busiest disk was active.
+        `cpu.machine` is in cores. In bytes per second: `disk.read`, `disk.write`, `network.sent`, `network.received`.
+        `disk.busy` is the share of time in which the busiest disk was active.
         """
-        totals, now = _totals(), time.monotonic()
-        before, seconds = self._before, now - self._when
-        self._before, self._when = totals, now
-        rates = {name: (value - before[name]) / seconds for name, value in totals.items() if name in before}
+        totals, memory = {"cpu.machine": usage.whole_cpu()}, psutil.virtual_memory()
+        if disks := psutil.disk_io_counters():
+            totals |= {"disk.read": disks.read_bytes, "disk.write": disks.write_bytes}
+        if network := psutil.net_io_counters():
+            totals |= {"network.sent": network.bytes_sent, "network.received": network.bytes_recv}
+        for name, disk in (psutil.disk_io_counters(perdisk=True) or {}).items():
+            totals[f"busy.{name}"] = getattr(disk, "busy_time", 0) / 1000
+        rates = self._rates.of(totals)
         busy = [rates.pop(name) for name in list(rates) if name.startswith("busy.")]
-        memory = psutil.virtual_memory()
         return rates | ({"disk.busy": max(busy)} if busy else {}) | {"memory.machine": memory.total - memory.available}
 
 
-def _totals() -> dict[str, float]:
-    times = psutil.cpu_times()
-    totals = {
-        "cpu.machine": usage.whole_cpu(),
-        "machine.user": times.user + getattr(times, "nice", 0.0),
-        "machine.waiting": getattr(times, "iowait", 0.0),
-    }
-    totals["machine.system"] = totals["cpu.machine"] - totals["machine.user"]
-    if disks := psutil.disk_io_counters():
-        totals |= {"disk.read": disks.read_bytes, "disk.write": disks.write_bytes}
-    for name, disk in (psutil.disk_io_counters(perdisk=True) or {}).items():
-        totals[f"busy.{name}"] = getattr(disk, "busy_time", 0) / 1000
-    if network := psutil.net_io_counters():
-        totals |= {"network.sent": network.bytes_sent, "network.received": network.bytes_recv}
-    return totals
-
-
 def others(columns: dict[str, float]) -> dict[str, float]:
-    """The CPU of all other programs, `cpu.other.user` and `.system` in cores.
-
-    Empty if the CPU of the machine is unknown.
-    """
+    """The CPU of all other programs, `cpu.other` in cores. Empty if the CPU of the machine is unknown."""
     if "cpu.machine" not in columns:
         return {}
-    left = {}
-    for kind in ("user", "system"):
-        known = sum(value for name, value in columns.items() if name.startswith("cpu.") and name.endswith(f".{kind}"))
-        left[f"cpu.other.{kind}"] = max(0.0, columns[f"machine.{kind}"] - known)
-    return left
+    known = sum(cores for name, cores in columns.items() if name.startswith("cpu.") and name != "cpu.machine")
+    return {"cpu.other": max(0.0, columns["cpu.machine"] - known)}

@@ -41,7 +41,7 @@ def written_report(tmp_path_factory):
     directory = tmp_path_factory.mktemp("report")
     rows = [
         {
-            "time": START + second, "cpu.gunicorn.user": 0.8, "cpu.gunicorn.system": 0.2, "cpu.postgres.user": 0.5,
+            "time": START + second, "cpu.gunicorn": 1.0, "cpu.postgres": 0.5,
             "cpu.machine": 1.7, "memory.gunicorn": 2e8 + 1e5 * second, "memory.machine": 9e9,
             "files.nginx": 40, "threads.gunicorn": 24,
             "connections.active": second % 7, "connections.idle": 4, "waits.ClientRead": 3, "in_progress.lookups": second % 5,

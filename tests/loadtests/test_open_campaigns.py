@@ -115,8 +115,8 @@ class Formula(Stage):
         ]
         cores, seconds = rate * self.cores_for_a_job / load.processes, int(ends[-1]) + 1
         recording = recorded.read(self.output / label, jobs, recorded.samples(seconds, cpu=min(1.0, cores)))
-        used = {"cpu.machine": 2 * min(1.0, rate / self.capacity), "cpu.postgres.user": min(1.0, rate / self.capacity)}
-        used["cpu.other.user"] = self.others
+        used = {"cpu.machine": 2 * min(1.0, rate / self.capacity), "cpu.postgres": min(1.0, rate / self.capacity)}
+        used["cpu.other"] = self.others
         return Run(label, recording, Signals([{"time": recorded.START + second, **used} for second in range(seconds)]))
 
 

@@ -16,6 +16,7 @@ from loadtests import metrics, usage
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
 from loadtests.signals.programs import Programs
+from loadtests.signals.rates import Rates
 from loadtests.signals.sampling import sampled
 from loadtests.signals.sources import Connections, Counts
 
@@ -50,7 +51,7 @@ def mean(run, name):
 
 
 def cpu(run, program):
-    return mean(run, f"cpu.{program}.user") + mean(run, f"cpu.{program}.system")
+    return mean(run, f"cpu.{program}")
 
 
 def test_signals_have_row_for_each_second_without_negative_values(run):
@@ -152,7 +153,7 @@ def test_signals_assign_busy_backend_to_postgres(stage):
         assert time.monotonic() - begin < 60
         time.sleep(0.05)
         now = time.monotonic()
-        computed += programs.read()["cpu.postgres.user"] * (now - sampled_at)
+        computed += programs.read()["cpu.postgres"] * (now - sampled_at)
         sampled_at = now
 
 
@@ -178,7 +179,7 @@ def test_cpu_of_short_lived_processes_is_counted_once():
             begin = time.monotonic()
             time.sleep(0.11)
             columns = programs.read()
-            seen += (columns["cpu.burner.user"] + columns["cpu.burner.system"]) * (time.monotonic() - begin)
+            seen += columns["cpu.burner"] * (time.monotonic() - begin)
     finally:
         process.stdin.close()
         _, _, used = os.wait4(process.pid, 0)
@@ -197,6 +198,15 @@ def test_sampling_continues_without_unreachable_sources():
     assert not [
         name for row in seen.rows for name in row if name.startswith(("responses.", "connections.", "cpu.machine"))
     ]
+
+
+def test_rates_of_new_and_restarted_counters_are_not_negative():
+    rates = Rates()
+    assert rates.of({"a": 5.0, "b": 9.0}) == {}
+    time.sleep(0.01)
+    found = rates.of({"a": 2.0, "b": 10.0, "c": 1.0})
+    assert found["a"] == 0
+    assert found["b"] == found["c"] > 0
 
 
 def test_counts_of_restarted_service_are_not_negative(monkeypatch):

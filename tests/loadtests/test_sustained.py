@@ -152,8 +152,8 @@ def test_searches_add_processes_to_full_generator_up_to_cores(monkeypatch, tmp_p
 
 
 CALM = {
-    "cpu.machine": 1.0, "cpu.nginx.user": 0.1, "cpu.gunicorn-lookups.user": 0.4, "cpu.postgres.user": 0.3,
-    "cpu.pgbouncer.user": 0.05, "cpu.generator.user": 0.3, "cpu.other.user": 0.05, "disk.busy": 0.1, "memory.machine": 4e9,
+    "cpu.machine": 1.0, "cpu.nginx": 0.1, "cpu.gunicorn-lookups": 0.4, "cpu.postgres": 0.3,
+    "cpu.pgbouncer": 0.05, "cpu.generator": 0.3, "cpu.other": 0.05, "disk.busy": 0.1, "memory.machine": 4e9,
     "processes.gunicorn-lookups": 4.0, "connections.active": 3.0, "connections.idle": 9.0, "connection_limit": 200.0,
     "waits.none": 3.0, "pgbouncer.clients.waiting": 0.0, "pgbouncer.servers.active": 3.0, "pool_size.cdb_lookups": 12.0,
     "in_progress.lookups": 4.0, "thread_limit.lookups": 12.0, "queue_ms.lookups": 2.0, "refusals.lookups": 0.0,
@@ -172,10 +172,10 @@ def watched(changes=None, cpu=0.3, grow=None, columns=CALM):
 @pytest.mark.parametrize(
     ("changes", "resource"),
     [
-        ({"cpu.machine": 1.9, "cpu.postgres.user": 0.9}, "the machine's processors, most of it postgres"),
+        ({"cpu.machine": 1.9, "cpu.postgres": 0.9}, "the machine's processors, most of it postgres"),
         ({"waits.Lock:transactionid": 2.0, "waits.none": 1.0}, "locks in PostgreSQL"),
-        ({"cpu.pgbouncer.user": 0.95}, "the one core of PgBouncer"),
-        ({"cpu.gunicorn-lookups.user": 0.95, "processes.gunicorn-lookups": 2.0}, "gunicorn's processes"),
+        ({"cpu.pgbouncer": 0.95}, "the one core of PgBouncer"),
+        ({"cpu.gunicorn-lookups": 0.95, "processes.gunicorn-lookups": 2.0}, "gunicorn's processes"),
         ({"disk.busy": 0.97, "waits.IO:DataFileRead": 2.5}, "the disk"),
         ({"pgbouncer.clients.waiting": 5.0, "pgbouncer.servers.active": 12.0}, "PgBouncer's pool of connections"),
         ({"connections.idle": 190.0}, "PostgreSQL's connections"),
@@ -196,7 +196,7 @@ def test_decide_names_exhausted_resource(changes, resource):
 
 
 def test_decide_names_cause_before_its_effects():
-    short = {"cpu.machine": 1.95, "cpu.postgres.user": 1.0, "in_progress.lookups": 12.0, "queue_ms.lookups": 2_000.0}
+    short = {"cpu.machine": 1.95, "cpu.postgres": 1.0, "in_progress.lookups": 12.0, "queue_ms.lookups": 2_000.0}
     seen = watched(short | {"pgbouncer.clients.waiting": 4.0})
     verdict = decide(seen)
     assert verdict.resource.startswith("the machine's processors")
@@ -208,9 +208,9 @@ def test_decide_names_cause_before_its_effects():
     ("seen", "resource"),
     [
         (watched(cpu=0.97), "the generator, not the service"),
-        (watched({"cpu.machine": 1.95, "cpu.other.user": 0.9}), "other programs on this machine"),
+        (watched({"cpu.machine": 1.95, "cpu.other": 0.9}), "other programs on this machine"),
         # The mean hides that other programs used a processor when the service needed it.
-        (watched({"cpu.other.user": 0.8}), "other programs on this machine"),
+        (watched({"cpu.other": 0.8}), "other programs on this machine"),
     ],
 )
 def test_verdict_about_test_itself_is_void(seen, resource):
