@@ -1,10 +1,8 @@
 """The findings of the campaign saturation: verdicts, tables and plots of its searches."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-from matplotlib.axes import Axes
 
 from loadtests.campaigns import sustained
 from loadtests.campaigns.resources import NOTHING, Evidence, Watched, decide, evaluate
@@ -184,15 +182,16 @@ def _plots(outcome: Outcome) -> list[Plot]:
         used = {f"cpu {program}": tried.watched.mean(f"cpu.{program}") for program in names}
         rows.append(vars(tried.step) | used | {"rate": tried.rate, "all": tried.watched.mean("cpu.machine")})
 
-    def mark(axes: Axes) -> None:
+    def plot(title: str, columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
+        drawn = curves_of(f"{name}: {title}", rows, columns, y, log_y=log_y)
+        [axes] = drawn.figure.axes
         if outcome.held:
             axes.axvline(outcome.held[0].rate, color="black", linestyle="--", linewidth=1, label="held")
         if outcome.failed:
             look = {"color": plots.COLOURS[9], "linestyle": ":", "linewidth": 1.4}
             axes.axvline(outcome.failed.rate, label=f"failed: {resource}", **look)
-
-    def plot(title: str, columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
-        return curves_of(f"{name}: {title}", rows, columns, y, mark, log_y=log_y)
+        plots.beside(axes)
+        return drawn
 
     cpu = {"all": "all"} | {program: f"cpu {program}" for program in sorted(names)}
     return [
@@ -203,15 +202,7 @@ def _plots(outcome: Outcome) -> list[Plot]:
     ]
 
 
-def curves_of(
-    title: str,
-    rows: Sequence[dict],
-    columns: dict[str, str],
-    y: str,
-    mark: Callable[[Axes], None],
-    *,
-    log_y: bool = False,
-) -> Plot:
+def curves_of(title: str, rows: Sequence[dict], columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
     """A plot of columns against the rate; several steps at the same rate are one point with whiskers."""
     steps = {
         label: [
@@ -220,4 +211,4 @@ def curves_of(
         ]
         for label, column in columns.items()
     }
-    return plots.scaling(title, steps, x="job starts due, 1/s", y=y, log_x=False, log_y=log_y, mark=mark)
+    return plots.scaling(title, steps, x="job starts due, 1/s", y=y, log_x=False, log_y=log_y)

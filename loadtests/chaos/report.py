@@ -10,15 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log
 from loadtests.chaos.stage import Fault
-from loadtests.reporting.plots import COLOURS, drawn
+from loadtests.reporting.plots import COLOURS
 from loadtests.reporting.report import markdown_table, notes, write_csv
-from loadtests.reporting.result import Table
+from loadtests.reporting.result import Plot, Table
 
 RECOVERY_SECONDS = 2.0
 # The duration of faults that do not end by themselves, from which on a run allows a verdict.
@@ -106,14 +105,15 @@ def write(directory: Path, played: Sequence[Played], seconds: float) -> None:
     title = f"# Faults under load, {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())}"
     faults = notes("chaos-faults", played=played)
     (directory / "chaos.md").write_text("\n\n".join([title, text_of(played, seconds), *notes("chaos"), *faults]) + "\n")
-    (directory / "chaos.svg").write_text(drawn("Faults", lambda: _figure(played)).svg)
+    (directory / "chaos.svg").write_text(Plot("Faults", _figure(played)).svg)
 
 
 def _figure(played: list[Played]) -> Figure:
     """Successful and failed requests per second against time, with one panel for each fault."""
     shown = [one for one in played if one.log.records]
     rows = max(1, math.ceil(len(shown) / PANELS))
-    figure, grid = pyplot.subplots(rows, PANELS, figsize=(12, 2.4 * rows), squeeze=False, layout="constrained")
+    figure = Figure(figsize=(12, 2.4 * rows), layout="constrained")
+    grid = figure.subplots(rows, PANELS, squeeze=False)
     for one, axes in zip(shown, grid.flat, strict=False):
         _panel(axes, one)
     for axes in grid.flat[len(shown) :]:

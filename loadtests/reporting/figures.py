@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+import numpy
 
-def percentile(values: Sequence[float], share: float) -> float:
+
+def percentile(values: Sequence[float] | numpy.ndarray, share: float) -> float:
     """The smallest value that at least `share` percent of the values do not exceed (nearest rank).
 
     There is no interpolation, so it is one of the values. Raises `ValueError` without values.
     """
-    if not values:
+    if not len(values):
         raise ValueError("no values")
-    return sorted(values)[place_of(share, len(values))]
+    return numpy.sort(values)[place_of(share, len(values))].item()
 
 
 def place_of(share: float, count: int) -> int:

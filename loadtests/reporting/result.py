@@ -1,11 +1,18 @@
 """The elements of a report, and the data that parts of the bench and campaigns pass to it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+from matplotlib.figure import Figure
 
 from loadtests.recording.reading import Recording
 
+# A resolution that is sharp on a slide.
+PICTURE_DPI = 150
 # The headings of columns, by the keys of rows; others have the key itself.
 HEADINGS = {
     "iovs_in_database": "IOVs in the database",
@@ -55,11 +62,25 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure as the text of an SVG element, with a function that renders it as PNG."""
+    """A figure of matplotlib, which can be written as SVG and PNG."""
 
     title: str
-    svg: str
-    png: Callable[[], bytes] = field(compare=False, repr=False)
+    figure: Figure
+
+    @cached_property
+    def svg(self) -> str:
+        """The text of an SVG element; inside HTML it must not have an XML declaration."""
+        text = self._saved("svg", metadata={"Date": None}).decode()
+        return re.sub(r"^.*?(?=<svg)", "", text, count=1, flags=re.DOTALL)
+
+    def png(self) -> bytes:
+        """The content of a PNG file."""
+        return self._saved("png", dpi=PICTURE_DPI)
+
+    def _saved(self, form: str, **options: Any) -> bytes:
+        content = io.BytesIO()
+        self.figure.savefig(content, format=form, bbox_inches="tight", **options)
+        return content.getvalue()
 
 
 @dataclass(frozen=True)
