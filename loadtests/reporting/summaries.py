@@ -13,14 +13,6 @@ from loadtests.reporting.figures import place_of
 PERCENTILES = {"p50_ms": 50.0, "p90_ms": 90.0, "p95_ms": 95.0, "p99_ms": 99.0, "p999_ms": 99.9, "max_ms": 100.0}
 
 
-def by_second(ends: numpy.ndarray) -> dict[int, int]:
-    """How many of the times, in seconds, are in each whole second, from the first second with one to the last."""
-    if not len(ends):
-        return {0: 0}
-    bins = numpy.floor(ends).astype(int)
-    return dict(enumerate(numpy.bincount(bins - bins.min()).tolist(), int(bins.min())))
-
-
 def percentiles_of(values: numpy.ndarray) -> dict[str, float | None]:
     """The percentiles by the names of `PERCENTILES`, by nearest rank; None without values."""
     ordered = numpy.sort(values)

@@ -8,7 +8,7 @@ import pytest
 
 from loadtests.access_log import AccessLog, size_of
 from loadtests.campaigns import peak, saturation
-from loadtests.campaigns.peak import Burst, findings_of
+from loadtests.campaigns.peak import figures_of, findings_of
 from loadtests.campaigns.stage import Stage
 from loadtests.recording.outcome import OK, OVERLOADED, WRONG
 from loadtests.reporting.result import Run, Signals
@@ -74,12 +74,9 @@ def test_peak_counts_of_client_nginx_and_gunicorn_agree(stage):
     assert numpy.sort(jobs.begin)[TOGETHER - 1] < numpy.sort(jobs.begin)[TOGETHER]
     counts = findings.tables[1].rows[0]
     assert counts[1:] == (2 * JOBS,) * 5
-    shares, client, nginx, gunicorn = zip(*(row[1:5] for row in findings.tables[2].rows), strict=True)
-    assert shares[-1] == "100 %"
-    # nginx rounds to milliseconds, and updates its clock only now and then.
-    for early, late in ((gunicorn, nginx), (nginx, client)):
-        assert all(inside <= around + 5 for inside, around in zip(early, late, strict=True))
-    assert sum(row["jobs ended"] for row in findings.raw) == JOBS
+    [row] = findings.raw
+    assert row["jobs"] == JOBS
+    assert 0 < row["p50_s"] <= row["p99_s"] <= row["max_s"] <= JOBS / row["rate"] * 1.001
 
 
 class Formula(Stage):
@@ -204,9 +201,9 @@ def test_missing_access_log_is_empty(tmp_path):
 def test_peak_fails_if_counts_differ(tmp_path, log):
     rows = [recorded.job(0, 900), recorded.request(0, 400), recorded.request(0.4, 500, outcome=OVERLOADED)]
     run = Run("burst", recorded.read(tmp_path / "run", rows), counters={'cdb_requests_total{status="200"}': 3.0})
-    burst = Burst(run, AccessLog.read(log))
-    assert (burst.until(50), burst.until(100)) == (pytest.approx(0.9), pytest.approx(0.9))
-    findings = findings_of([burst], scenario="tiny", jobs=2, together=1, within=0.5)
+    figures = figures_of(run, AccessLog.read(log))
+    assert (figures["p50_s"], figures["max_s"], figures["busiest"]) == (pytest.approx(0.9), pytest.approx(0.9), 1)
+    findings = findings_of([(run, figures)], scenario="tiny", jobs=2, together=1, within=0.5)
     assert {one.name: one.value for one in findings.targets if not one.met} == {
         "jobs that did not end": 1,
         "requests without the correct response": 1,
