@@ -81,7 +81,7 @@ class Searches:
         found = [search(self.at, plan)]
         first = found[0].held
         for _ in range(self._options.repetitions - 1 if first else 0):
-            near = replace(plan, start=first * NEAR, factor=min(NEAR_FACTOR, plan.factor))
+            near = replace(plan, start=first.rate * NEAR, factor=min(NEAR_FACTOR, plan.factor))
             found.append(search(self.at, near))
         return Outcome(self._scenario, found)
 
@@ -103,8 +103,7 @@ class Searches:
         # Each user begins at a random time within the first interval, so the first users end up to an interval early.
         begin, end = self._options.step * LEAD_SHARE, seconds - load.count / rate
         step = judge(run.recording, begin=begin, end=end, bound_ms=self._options.bound)
-        result = "sustained" if step.sustained else "; ".join(step.faults)
-        self._stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {result}")
+        self._stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {step.result}")
         return Tried(rate, step, run, Watched(run.signals, run.recording.samples, step.begin, step.end))
 
     def load(self, rate: float, seconds: float) -> Load:

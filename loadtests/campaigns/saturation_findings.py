@@ -17,20 +17,15 @@ from loadtests.reporting.result import Findings, Plot, Run, Table, Target
 # Programs that use less are not plotted.
 LEAST_CORES = 0.02
 UNSEEN = ", by the metrics of the deployment; the usage of its processors is unknown and may be the cause"
-# The columns of tables: the keys of rows, which are mostly the fields of `Step`, with their headings.
-RATES = {"scenario": "scenario", "search": "search", "held": "held, jobs/s", "answered": "answered, jobs/s"}
+# The columns of tables, by the names of `Tried.row`.
 TIMES = {"p50": "p50, ms", "p95": "p95, ms", "p99": "p99, ms"}
-OVERVIEW = RATES | {
-    "requests": "requests/s",
-    **TIMES,
-    "failed": "lowest rate that failed, jobs/s",
-    "resource": "exhausted resource",
-}
+OVERVIEW = {"scenario": "scenario", "search": "search", "rate": "held, jobs/s", "answered": "answered, jobs/s"}
+OVERVIEW |= {"requests": "requests/s", **TIMES, "failed": "lowest rate that failed, jobs/s"}
+OVERVIEW |= {"resource": "exhausted resource"}
 STEPS = {"label": "step", "offered": "due, jobs/s", "answered": "answered, jobs/s", **TIMES, "failures": "failures"}
-STEPS |= {"in_progress": "in progress", "growth": "its growth", "late": "late, ms (p99)"}
-STEPS |= {"cores": "generator, cores of one process", "result": ""}
-EVIDENCE = {"resource": "resource", "held": "at the rate that held", "failed": "at the rate that failed"}
-EVIDENCE |= {"bound": "exhausted from", "mark": "", "remark": "remark"}
+STEPS |= {"in_progress": "in progress", "late": "late, ms (p99)", "cores": "generator, cores of one process"}
+STEPS |= {"result": ""}
+EVIDENCE = ("resource", "at the rate that held", "at the rate that failed", "exhausted from", "", "remark")
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,13 @@ class Tried:
         """Whether the rate was sustained."""
         return self.step.sustained
 
+    @property
+    def row(self) -> dict[str, Any]:
+        """The values for tables, plots and the CSV file; the CPU of programs is `cpu.<program>`, in cores."""
+        programs = {f"cpu.{name}": cores for name, cores in self.watched.programs().items()}
+        row = {"label": self.run.label, "rate": self.rate, **vars(self.step), "cores": self.watched.generator()}
+        return row | {"result": self.step.result, "cpu.machine": self.watched.mean("cpu.machine")} | programs
+
 
 @dataclass
 class Outcome:
@@ -58,17 +60,17 @@ class Outcome:
     @property
     def tries(self) -> list[Any]:
         """All steps of all searches, by rate."""
-        return sorted((tried for found in self.found for _, tried in found.tries), key=lambda tried: tried.rate)
+        return sorted((tried for found in self.found for tried in found.tries), key=lambda tried: tried.rate)
 
     @property
     def held(self) -> list[Any]:
         """The step of each search at the rate that held, if there is one."""
-        return [found.last(found.held) for found in self.found if found.held]
+        return [found.held for found in self.found if found.held]
 
     @property
     def failed(self) -> Any:
         """The step at the lowest rate that was not sustained, of the first search that has one; None without any."""
-        return next((found.last(found.failed) for found in self.found if found.failed), None)
+        return next((found.failed for found in self.found if found.failed), None)
 
     @property
     def decisive(self) -> Any:
@@ -109,12 +111,12 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
     """The findings of the campaign; `at_least` is the rate at which it passes."""
     limits = {"loss": sustained.LOSS, "loss_jobs": sustained.LEAST_LOSS_JOBS, "margin": sustained.MARGIN}
     limits |= {"bound": bound_ms, "growth_jobs": sustained.LEAST_GROWTH_JOBS}
+    overview = [row for outcome in outcomes for row in _overview(outcome)]
     findings = Findings(
         summary="; ".join(outcome.sentence() for outcome in outcomes),
         notes=notes("saturation", outcomes=outcomes, **limits),
+        tables=[Table.of(f"Sustained rates, held for {plan.hold_seconds:g} s", overview, OVERVIEW)],
     )
-    overview = [row for outcome in outcomes for row in _overview(outcome)]
-    findings.tables.append(Table.of(f"Sustained rates, held for {plan.hold_seconds:g} s", overview, OVERVIEW))
     for outcome in outcomes:
         _add(findings, outcome, at_least)
     return findings
@@ -131,19 +133,13 @@ def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
         Target(f"{name}: wrong responses at any rate", wrong, 0, at_most=True),
         Target(f"{name}: void verdicts", int(outcome.verdict.void), 0, at_most=True),
     ]
-    steps = [
-        {"scenario": name, "label": tried.run.label, "sustained": tried.sustained}
-        | vars(tried.step)
-        | {"faults": "; ".join(tried.step.faults), "cores": tried.watched.generator()}
-        for tried in tries
-    ]
-    findings.raw += steps
-    shown = [row | {"result": row["faults"] or "sustained"} for row in steps]
+    rows = [{"scenario": name, **tried.row} for tried in tries]
+    findings.raw += rows
     findings.tables += [
-        Table.of(f"{name}: evidence", _evidence(outcome), EVIDENCE),
-        Table.of(f"{name}: steps", shown, STEPS),
+        Table(f"{name}: evidence", EVIDENCE, list(_evidence(outcome))),
+        Table.of(f"{name}: steps", rows, STEPS),
     ]
-    findings.plots += _plots(outcome)
+    findings.plots += _plots(outcome, rows)
     # The runs at the first rate that held and at the one that failed.
     detailed = (*outcome.held[:1], outcome.failed)
     findings.runs += [replace(tried.run, detailed=any(tried is one for one in detailed)) for tried in tries]
@@ -158,46 +154,39 @@ def _overview(outcome: Outcome) -> Iterator[dict[str, Any]]:
     """A row for each search: the rate that held and the lowest one that failed."""
     resource = f"void: {outcome.verdict.resource}" if outcome.verdict.void else outcome.resource
     for count, found in enumerate(outcome.found, 1):
-        step = vars(found.last(found.held).step) if found.held else {}
-        place = {"scenario": outcome.scenario, "search": count, "held": found.held, "failed": found.failed}
-        yield step | place | {"resource": resource}
+        row = found.held.row if found.held else {}
+        row |= {"scenario": outcome.scenario, "search": count, "failed": found.failed and found.failed.rate}
+        yield row | {"resource": resource}
 
 
-def _evidence(outcome: Outcome) -> Iterator[dict[str, Any]]:
+def _evidence(outcome: Outcome) -> Iterator[tuple]:
     """The values of all rules at the rate that held and at the one that failed; the verdict is of the decisive step."""
     evidence = list(evaluate(outcome.decisive.watched))
     before = [one.measured for one in evaluate(outcome.held[0].watched)] if outcome.held else [None] * len(evidence)
-    for one, at_held in zip(evidence, before, strict=True):
-        row = {"resource": one.resource.split(",")[0], "held": at_held}
-        row |= {"failed": one.measured if outcome.failed else None, "bound": f"≥ {one.bound:g} {one.unit}"}
-        yield row | {"mark": "exhausted" if one.is_exhausted else "", "remark": one.remark}
+    for one, held in zip(evidence, before, strict=True):
+        failed, mark = one.measured if outcome.failed else None, "exhausted" if one.is_exhausted else ""
+        yield one.resource.split(",")[0], held, failed, f"≥ {one.bound:g} {one.unit}", mark, one.remark
 
 
-def _plots(outcome: Outcome) -> list[Plot]:
+def _plots(outcome: Outcome, rows: Sequence[dict[str, Any]]) -> list[Plot]:
     """Curves against the rate that was due, with lines at the rate that held and at the one that failed."""
-    tries, name, resource = outcome.tries, outcome.scenario, outcome.verdict.resource.split(",")[0]
-    names = {one for tried in tries for one, cores in tried.watched.programs().items() if cores >= LEAST_CORES}
-    rows = []
-    for tried in tries:
-        used = {f"cpu {program}": tried.watched.mean(f"cpu.{program}") for program in names}
-        rows.append(vars(tried.step) | used | {"rate": tried.rate, "all": tried.watched.mean("cpu.machine")})
+    cpu = sorted({name for row in rows for name in row if name.startswith("cpu.") and (row[name] or 0) >= LEAST_CORES})
 
     def plot(title: str, columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
-        drawn = curves_of(f"{name}: {title}", rows, columns, y, log_y=log_y)
+        drawn = curves_of(f"{outcome.scenario}: {title}", rows, columns, y, log_y=log_y)
         [axes] = drawn.figure.axes
         if outcome.held:
             axes.axvline(outcome.held[0].rate, color="black", linestyle="--", linewidth=1, label="held")
         if outcome.failed:
             look = {"color": plots.COLOURS[9], "linestyle": ":", "linewidth": 1.4}
-            axes.axvline(outcome.failed.rate, label=f"failed: {resource}", **look)
+            axes.axvline(outcome.failed.rate, label=f"failed: {outcome.verdict.resource.split(',')[0]}", **look)
         plots.beside(axes)
         return drawn
 
-    cpu = {"all": "all"} | {program: f"cpu {program}" for program in sorted(names)}
     return [
         plot("answered against due", {"correct responses": "answered", "due": "rate"}, "jobs/s"),
         plot("times of jobs, from when they were due", {share: share for share in TIMES}, "ms", log_y=True),
-        plot("processors", cpu, "cores"),
+        plot("processors", {name.removeprefix("cpu."): name for name in cpu}, "cores"),
         plot("jobs in progress", {"mean": "in_progress"}, "jobs"),
     ]
 

@@ -5,10 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-# (rate, purpose, seconds or None for the default) -> a result with the attribute `sustained`.
+# (rate, purpose, seconds or None for the default) -> a result with the attributes `rate` and `sustained`.
 Try = Callable[[float, str, float | None], Any]
-
-RAMP, AGAIN, BISECT, HOLD = "raising", "once more", "between", "holding"
 
 
 @dataclass(frozen=True)
@@ -32,27 +30,23 @@ class Plan:
 
 @dataclass
 class Found:
-    """The result of a search.
+    """The results of a search.
 
-    `tries` are (rate, result) in their order; `held` is the rate that was finally sustained, or None;
-    `failed` is the lowest rate that was not sustained, or None.
+    `tries` are in their order; `held` is the one at the rate that was finally sustained, `failed` the last one at the
+    lowest rate that was not sustained, if there are any.
     """
 
-    tries: list[tuple[float, Any]] = field(default_factory=list)
-    held: float | None = None
-    failed: float | None = None
+    tries: list[Any] = field(default_factory=list)
+    held: Any = None
+    failed: Any = None
 
     def attempt(self, at: Try, rate: float, purpose: str, seconds: float | None = None) -> bool:
         """Try a rate and record the result; returns whether it was sustained."""
         result = at(rate, purpose, seconds)
-        self.tries.append((rate, result))
-        if not result.sustained:
-            self.failed = rate if self.failed is None else min(rate, self.failed)
+        self.tries.append(result)
+        if not result.sustained and (self.failed is None or rate <= self.failed.rate):
+            self.failed = result
         return result.sustained
-
-    def last(self, rate: float | None) -> Any:
-        """The result of the last try at a rate; None without one."""
-        return next((result for tried, result in reversed(self.tries) if tried == rate), None)
 
 
 def search(at: Try, plan: Plan) -> Found:
@@ -63,15 +57,15 @@ def search(at: Try, plan: Plan) -> Found:
     """
     found = Found()
     good = _ramp(at, plan, found)
-    while good and found.failed and found.failed > good * plan.precision:
-        between = math.sqrt(good * found.failed)
-        if found.attempt(at, between, BISECT):
+    while good and found.failed and found.failed.rate > good * plan.precision:
+        between = math.sqrt(good * found.failed.rate)
+        if found.attempt(at, between, "between"):
             good = between
     for _ in range(plan.holds):
         if good is None or good < plan.least:
             break
-        if found.attempt(at, good, HOLD, plan.hold_seconds):
-            found.held = good
+        if found.attempt(at, good, "holding", plan.hold_seconds):
+            found.held = found.tries[-1]
             break
         good *= plan.lower
     return found
@@ -81,14 +75,14 @@ def _ramp(at: Try, plan: Plan, found: Found) -> float | None:
     """The highest sustained rate of rising steps, or of falling ones if the first was not sustained; None if none."""
     rate, good = plan.start, None
     while rate <= plan.most:
-        if not found.attempt(at, rate, RAMP):
-            if not found.attempt(at, rate, AGAIN):
+        if not found.attempt(at, rate, "raising"):
+            if not found.attempt(at, rate, "once more"):
                 break
             # The first try no longer counts.
             found.failed = None
         good, rate = rate, rate * plan.factor
     while good is None and rate > plan.least:
         rate /= plan.factor
-        if found.attempt(at, rate, RAMP):
+        if found.attempt(at, rate, "raising"):
             good = rate
     return good

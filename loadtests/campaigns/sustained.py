@@ -51,6 +51,11 @@ class Step:
         """Whether the rate was sustained."""
         return not self.faults
 
+    @property
+    def result(self) -> str:
+        """Why the rate was not sustained, or that it was."""
+        return "; ".join(self.faults) or "sustained"
+
 
 def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) -> Step:
     """Evaluate the window of a step from `begin` to `end`, in seconds after the recording's origin.

@@ -87,6 +87,7 @@ def test_judge_rejects_step_without_jobs_in_window(tmp_path):
 
 @dataclass(frozen=True)
 class Result:
+    rate: float
     sustained: bool
 
 
@@ -98,7 +99,7 @@ def searched(sustains, plan=PLAN):
 
     def at(rate, purpose, seconds):
         tried.append((rate, purpose, seconds))
-        return Result(sustains(rate, purpose))
+        return Result(rate, sustains(rate, purpose))
 
     return search(at, plan), tried
 
@@ -106,22 +107,23 @@ def searched(sustains, plan=PLAN):
 @pytest.mark.parametrize("capacity", [20, 51, 333, 1_000])
 def test_search_finds_capacity_within_precision(capacity):
     found, tried = searched(lambda rate, _: rate <= capacity)
-    assert capacity / PLAN.precision <= found.held <= capacity < found.failed <= found.held * PLAN.precision
-    assert tried[-1] == (found.held, "holding", 60)
-    assert found.last(found.held).sustained
-    assert not found.last(found.failed).sustained
+    held, failed = found.held.rate, found.failed.rate
+    assert capacity / PLAN.precision <= held <= capacity < failed <= held * PLAN.precision
+    assert tried[-1] == (held, "holding", 60)
+    assert found.held.sustained
+    assert not found.failed.sustained
 
 
 def test_search_lowers_rate_that_does_not_hold():
     found, _ = searched(lambda rate, purpose: rate <= (300 if purpose == "holding" else 333))
-    assert 300 * 0.95 <= found.held <= 300
+    assert 300 * 0.95 <= found.held.rate <= 300
 
 
 def test_search_continues_after_one_failed_step():
     hiccups = itertools.count()
     found, _ = searched(lambda rate, _: rate <= 333 and not (rate > 90 and next(hiccups) == 0))
-    assert found.held > 317
-    assert found.failed > 333
+    assert found.held.rate > 317
+    assert found.failed.rate > 333
 
 
 def test_search_ends_without_sustained_rate():
@@ -132,7 +134,7 @@ def test_search_ends_without_sustained_rate():
 
 def test_search_ends_at_highest_allowed_rate():
     found, _ = searched(lambda *_: True, Plan(start=10, factor=2, most=50, precision=1.05, hold_seconds=5))
-    assert (found.held, found.failed) == (40, None)
+    assert (found.held.rate, found.failed) == (40, None)
 
 
 def test_searches_add_processes_to_full_generator_up_to_cores(monkeypatch, tmp_path):
@@ -250,6 +252,6 @@ def test_outcome_without_processor_usage_says_so(columns, is_sure):
     tried = SimpleNamespace(rate=20.0, watched=watched(threads, columns=columns), step=SimpleNamespace(
         answered=10.0, requests=20.0, was_late=False, faults=("3 failures",)
     ))  # fmt: skip
-    outcome = Outcome("tiny", [Found([(10.0, tried), (20.0, tried)], held=10.0, failed=20.0)])
+    outcome = Outcome("tiny", [Found([tried, tried], held=tried, failed=tried)])
     assert "the exhausted resource is gunicorn's threads" in outcome.sentence()
     assert outcome.sentence().endswith(UNSEEN) is not is_sure
