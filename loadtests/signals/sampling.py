@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from loadtests import usage
 from loadtests.database import Database
@@ -12,7 +13,7 @@ from loadtests.reporting.result import Signals
 from loadtests.service import Service
 from loadtests.signals import programs
 from loadtests.signals.programs import Programs
-from loadtests.signals.sources import Connections, Counts, Machine, others
+from loadtests.signals.sources import Counts, Machine, others, sessions
 
 INTERVAL_SECONDS = 1.0
 
@@ -29,20 +30,17 @@ def sampled(url: str, service: Service | None, database: Database | None) -> Ite
     """
     signals, over, begin = Signals(), threading.Event(), now()
     rows: dict[int, dict[str, float]] = {}
-    sources = [Counts(url).read, _of_machine(service)]
-    with contextlib.ExitStack() as stack:
-        if database is not None:
-            sources.append(stack.enter_context(contextlib.closing(Connections(database.url))).read)
-        threads = [threading.Thread(target=_follow, args=(read, rows, begin, over), daemon=True) for read in sources]
+    sources = [Counts(url).read, _of_machine(service), *([partial(sessions, database.url)] if database else [])]
+    threads = [threading.Thread(target=_follow, args=(read, rows, begin, over), daemon=True) for read in sources]
+    for thread in threads:
+        thread.start()
+    try:
+        yield signals
+    finally:
+        over.set()
         for thread in threads:
-            thread.start()
-        try:
-            yield signals
-        finally:
-            over.set()
-            for thread in threads:
-                thread.join()
-            signals.rows.extend(rows[tick] for tick in sorted(rows))
+            thread.join()
+        signals.rows.extend(rows[tick] for tick in sorted(rows))
 
 
 def _of_machine(service: Service | None) -> Read:

@@ -1,12 +1,12 @@
 """The signals of PostgreSQL, of the service and of the whole machine, as columns of a table."""
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import psutil
 import psycopg2
-from psycopg2.extensions import connection as Connection  # noqa: N812
 
 from loadtests import metrics, usage
 from loadtests.database import text_of
@@ -36,43 +36,23 @@ COUNTERS = (
 )
 
 
-class Connections:
-    """Columns about PostgreSQL, read over a separate connection that is not counted and is reopened after an error."""
+def sessions(url: str) -> dict[str, float]:
+    """The sessions of PostgreSQL by state, `connections.<state>`, and the active ones by wait event, `waits.<type>:<event>`.
 
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._statement = text_of("signal_connections")
-        self._connection: Connection | None = None
-
-    def read(self) -> dict[str, float]:
-        """The sessions by state, `connections.<state>`, and the active ones by wait event, `waits.<type>:<event>`.
-
-        `waits.none` are those that wait for nothing. Raises `psycopg2.Error` if PostgreSQL does not respond.
-        """
-        try:
-            if self._connection is None:
-                limit = f"-c statement_timeout={STATEMENT_MILLISECONDS}"
-                name: dict[str, Any] = {"application_name": "cdb-load", "options": limit}
-                self._connection = psycopg2.connect(self._url, connect_timeout=CONNECT_SECONDS, **name)
-                self._connection.autocommit = True
-            with self._connection.cursor() as cursor:
-                cursor.execute(self._statement)
-                rows = cursor.fetchall()
-        except psycopg2.Error:
-            self.close()
-            raise
-        columns: dict[str, float] = defaultdict(float, dict.fromkeys(ALWAYS, 0.0))
-        for state, wait, count in rows:
-            columns[f"connections.{state.replace(' ', '_')}"] += count
-            if wait is not None:
-                columns[f"waits.{wait}"] += count
-        return dict(columns)
-
-    def close(self) -> None:
-        """Close the connection; the next `read` opens it again."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+    `waits.none` are those that wait for nothing. Each call opens a connection of its own, which is not counted. Raises
+    `psycopg2.Error` if PostgreSQL does not respond.
+    """
+    limit = f"-c statement_timeout={STATEMENT_MILLISECONDS}"
+    name: dict[str, Any] = {"application_name": "cdb-load", "options": limit, "connect_timeout": CONNECT_SECONDS}
+    with contextlib.closing(psycopg2.connect(url, **name)) as connection, connection.cursor() as cursor:
+        cursor.execute(text_of("signal_connections"))
+        rows = cursor.fetchall()
+    columns: dict[str, float] = defaultdict(float, dict.fromkeys(ALWAYS, 0.0))
+    for state, wait, count in rows:
+        columns[f"connections.{state.replace(' ', '_')}"] += count
+        if wait is not None:
+            columns[f"waits.{wait}"] += count
+    return columns
 
 
 class Counts:

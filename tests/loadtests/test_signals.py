@@ -18,7 +18,7 @@ from loadtests.campaigns.stage import Stage
 from loadtests.signals.programs import Programs
 from loadtests.signals.rates import Rates
 from loadtests.signals.sampling import sampled
-from loadtests.signals.sources import Connections, Counts
+from loadtests.signals.sources import Counts, sessions
 
 BURN = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\n"
 SECONDS = 5
@@ -111,7 +111,6 @@ def test_signal_rates_sum_to_count_of_client(run):
 
 
 def test_signals_show_sessions_that_wait_for_lock(stage):
-    watching = Connections(stage.database.url)
     with (
         stage.database.connect(autocommit=False) as holder,
         contextlib.closing(psycopg2.connect(stage.database.url)) as other,
@@ -127,7 +126,7 @@ def test_signals_show_sessions_that_wait_for_lock(stage):
         try:
             seen, deadline = {}, time.monotonic() + 10
             while "waits.Lock:relation" not in seen and time.monotonic() < deadline:
-                seen = watching.read()
+                seen = sessions(stage.database.url)
         finally:
             holder.rollback()
             waiting.join()
@@ -135,10 +134,9 @@ def test_signals_show_sessions_that_wait_for_lock(stage):
     assert seen["connections.idle_in_transaction"] >= 1
     # PostgreSQL detects the closed connection of its client a little later.
     deadline = time.monotonic() + 10
-    while (left := watching.read()["connections.idle_in_transaction"]) and time.monotonic() < deadline:
+    while (left := sessions(stage.database.url)["connections.idle_in_transaction"]) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == 0
-    watching.close()
 
 
 def test_signals_assign_busy_backend_to_postgres(stage):
@@ -157,14 +155,10 @@ def test_signals_assign_busy_backend_to_postgres(stage):
         sampled_at = now
 
 
-def test_connections_source_reopens_closed_connection(stage):
-    watching = Connections(stage.database.url)
-    watching.read()
-    stage.database.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cdb-load'")
+def test_sessions_of_unreachable_server_are_an_error(stage):
     with pytest.raises(psycopg2.Error):
-        watching.read()
-    assert watching.read()["connections.active"] >= 0
-    watching.close()
+        sessions("postgresql://127.0.0.1:1/nothing")
+    assert sessions(stage.database.url)["connections.active"] >= 0
 
 
 def test_cpu_of_short_lived_processes_is_counted_once():
