@@ -8,12 +8,12 @@ from loadtests import metrics
 from loadtests.recording.outcome import GENERATOR_ERROR, NOT_SENT, OK
 from loadtests.recording.reading import Recording
 from loadtests.reporting import resources, summaries, timelines
-from loadtests.reporting.figures import number, ratio
+from loadtests.reporting.figures import ratio
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Result, Run, Table
 
 OVERVIEW = "label requests jobs seconds mean_rate ok_rate peak_rate p50_ms p95_ms p99_ms right rows_per_response"
-PERCENTILES = "name count p50_ms p90_ms p95_ms p99_ms p999_ms max_ms"
+REQUESTS = "name count p50_ms p90_ms p95_ms p99_ms p999_ms max_ms rows_per_response bytes_per_response rate"
 RATES = {"mean_rate": "mean frequency, requests/s", "ok_rate": "correct responses/s"}
 RATES |= {"peak_rate": "peak frequency, requests/s"}
 # A Python process that uses more of a core is probably late.
@@ -30,12 +30,7 @@ def result_of(run: Run) -> Result:
     """The section of a run, with verdicts, tables and plots."""
     part = f"run-{re.sub(r'[^a-z0-9]+', '-', run.label.lower()).strip('-')}"
     load = f"Load: {', '.join(f'{name} {value}' for name, value in run.settings.items())}." if run.settings else ""
-    times = [
-        {"name": name, "count": len(one), **summaries.percentiles_of(one.milliseconds)}
-        for name, one in summaries.parts_of(run.recording)
-    ]
-    tables = [table_of([run], ""), Table.of("Response times", times, PERCENTILES, name="request")]
-    tables += [_responses(run.recording), _failures(run.recording)]
+    tables = [table_of([run], ""), _requests(run.recording), _failures(run.recording)]
     result = Result(part, run.label, load, notes=notes_of(run), tables=[table for table in tables if table.rows])
     if len(run.recording.requests):
         result.plots = [*timelines.plots_of(run.recording.requests), resources.plot_of(run)]
@@ -68,14 +63,18 @@ def table_of(runs: Sequence[Run], title: str = "Runs") -> Table:
     return Table.of(title, rows, OVERVIEW, label="run", seconds="duration, s", right="right, %", **RATES)
 
 
-def _responses(recording: Recording) -> Table:
+def _requests(recording: Recording) -> Table:
+    """The times of requests and of whole jobs by name, and the rows and bytes of correct responses."""
     rows, seconds = [], summaries.summary_of(recording)["seconds"]
-    for name, good in summaries.by_name(recording.where(recording.outcomes == OK)):
-        counted, mega = good.rows[good.rows >= 0], float(good.bytes.sum()) / 1e6
-        lines = (int(counted.sum()), float(counted.mean())) if len(counted) else (None, None)
-        rows.append((name, len(good), *lines, mega, float(good.bytes.mean()), ratio(mega, seconds)))
-    columns = ("request", "correct responses", "rows in all", "rows per response", "MB in all", "bytes per response")
-    return Table("Rows and bytes returned", (*columns, "MB/s"), rows)
+    for name, part in summaries.parts_of(recording):
+        row = (
+            {"name": name, "count": len(part)}
+            | summaries.summary_of(part)
+            | summaries.percentiles_of(part.milliseconds)
+        )
+        sent = float(part.bytes[part.outcomes == OK].sum())
+        rows.append(row | {"rate": ratio(sent / 1e6, seconds) or None})
+    return Table.of("Requests", rows, REQUESTS, name="request", bytes_per_response="bytes per response", rate="MB/s")
 
 
 def _failures(recording: Recording) -> Table:
@@ -97,23 +96,11 @@ def generator_verdict(recording: Recording) -> str:
     starts = recording.jobs if len(recording.jobs) else recording
     times = summaries.percentiles_of((starts.begin - starts.due) * 1000)
     cores = max((sample.cpu for sample in recording.samples), default=None)
-    lag = max((sample.lag_ms for sample in recording.samples), default=None)
-    late, latest = times["p99_ms"], times["max_ms"]
-    unsent, broken = (recording.counts[kind] for kind in (NOT_SENT, GENERATOR_ERROR))
-    faults = [
-        (cores or 0) > BUSY_CORES and f"a process used {cores:.2f} of a core, which is more than {BUSY_CORES:.2f}",
-        late > LATE_MS and f"one start in a hundred was {number(late)} ms late or more",
-        (lag or 0) > LAG_MS and f"its event loop was blocked for {number(lag)} ms",
-        unsent and f"{unsent:,} jobs were not started, because too many were in progress",
-        broken and f"it failed {broken:,} times with unexpected exceptions (see its log)",
-    ]
-    if any(faults):
-        return f"Warning: the generator may have been the bottleneck: {'; '.join(filter(None, faults))}."
-    start = f"latest start {number(latest)} ms"
-    if cores is None:
-        return f"The generator was not the bottleneck (its CPU was not recorded): {start}."
-    used = f"at most {cores:.2f} of a core by each process"
-    return f"The generator was not the bottleneck: {used}, {start}, longest lag of its event loop {number(lag)} ms."
+    lag = max((sample.lag_ms for sample in recording.samples), default=0.0)
+    limits = {"busy_cores": BUSY_CORES, "most_late": LATE_MS, "most_lag": LAG_MS}
+    counts = {"unsent": recording.counts[NOT_SENT], "broken": recording.counts[GENERATOR_ERROR]}
+    late = {"late": times["p99_ms"], "latest": times["max_ms"]}
+    return notes("generator", cores=cores, lag=lag, **late, **counts, **limits)[0]
 
 
 def _counts(run: Run) -> dict[str, Any]:
