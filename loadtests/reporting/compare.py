@@ -2,11 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from loadtests.recording.outcome import NOT_SENT
 from loadtests.reporting import noise, plots
 from loadtests.reporting.campaign import FILE, FORMAT
 from loadtests.reporting.figures import Spread, number, ratio
@@ -21,9 +19,8 @@ CHANGES = "What changed"
 COLUMNS = ("figure", "A", "B", "B / A", "interval", "verdict")
 # Units of time: a smaller value is faster.
 TIMES = ("ms", "s", "seconds", "min")
-# The figures of the requests of a run, with the ends of their names.
-MEASURED = {"rate": ": requests/s", "p50_ms": ", p50: ms", "p90_ms": ", p90: ms", "p95_ms": ", p95: ms"}
-MEASURED |= {"p99_ms": ", p99: ms", "p999_ms": ", p99.9: ms", "max_ms": ", max: ms"}
+# More rows would not fit on the plot.
+MOST_ROWS = 50
 # Facts that differ between any two runs.
 EXPECTED = ("date", "commit", "load average at the start", "recording")
 
@@ -84,9 +81,10 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
     changed = [row.cells for row in rows if row.verdict not in (UNCHANGED, UNKNOWN)]
     tables = [Table(CHANGES, COLUMNS, changed), Table("All figures", COLUMNS, [row.cells for row in rows])]
     result = Result("compare", "Figures", tables=[table for table in tables if table.rows])
-    drawn = {row.name: (*row.change[:3], row.verdict) for row in rows if row.change.ratio and row.change.low}
+    drawn = [row for row in rows if row.change.real and row.change.low][:MOST_ROWS]
     if drawn:
-        result.plots = [plots.ratios("B / A, with intervals", drawn, x="B / A")]
+        spreads = {f"{row.name} ({row.verdict})": Spread(*row.change[:3]) for row in drawn}
+        result.plots = [plots.bars("B / A, with intervals", spreads, x="B / A", log_x=True)]
     facts = [(name, one or "–", other or "–") for name, one, other in _pairs(before["facts"], after["facts"])]
     return Report(
         f"Comparison: {after['title']}",
@@ -105,48 +103,41 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     sides = {"A": before["passed"], "B": after["passed"]}
     facts = [pair for pair in _pairs(before["facts"], after["facts"]) if pair[0] not in EXPECTED]
     loads = {
-        label: _pairs(one["settings"], other["settings"])
-        for label, one, other in _pairs(_runs_of(before), _runs_of(after))
-        if one and other
+        label: _pairs(one, other) for label, one, other in _pairs(before["loads"], after["loads"]) if one and other
     }
     return notes("differences", sides=sides, facts=facts, loads=loads)
 
 
 def rows_of(before: dict[str, Any], after: dict[str, Any]) -> list[Row]:
-    """The rows of the figures of the campaign, then those of each run."""
-    rows = [_figure(*one) for one in _pairs(before["figures"], after["figures"])]
-    for label, one, other in _pairs(_runs_of(before), _runs_of(after)):
-        rows += _runs(label, one, other) if one and other else [_one_sided(label, is_before=bool(one))]
+    """The rows of the figures of the campaign, then those of its runs."""
+    rows = []
+    for kind, compared in (("figures", _repetitions), ("failed", _shares), ("measured", _blocks)):
+        for name, one, other in _pairs(before[kind], after[kind]):
+            if one and other:
+                *cells, change = compared(name, one, other)
+                rows.append(Row(name, *cells, change, _verdict(name, change)))
+            elif one:
+                rows.append(Row(name, "there", "–", Change(None), ONLY_BEFORE))
+            else:
+                rows.append(Row(name, "–", "there", Change(None), ONLY_AFTER))
     return rows
 
 
-def _figure(name: str, before: list[float] | None, after: list[float] | None) -> Row:
-    if not before or not after:
-        return _one_sided(name, is_before=bool(before))
+def _repetitions(name: str, before: list[float], after: list[float]) -> tuple[str, str, Change]:
     # For shares small changes matter: from 100 % correct responses to 98 % is much.
     change = noise.of_repetitions(before, after, least=0.0 if _unit(name) == "%" else noise.LEAST_CHANGE)
-    return Row(name, _spread(before), _spread(after), change, _verdict(name, change))
+    return _spread(before), _spread(after), change
 
 
-def _runs(label: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[Row]:
-    yield _failed(f"{label}, failed: %", before["summary"], after["summary"])
-    for request, one, other in _pairs(before["requests"], after["requests"]):
-        name = f"{label}, {request}"
-        if not one or not other:
-            yield _one_sided(name, is_before=bool(one))
-            continue
-        for key, end in MEASURED.items():
-            factor, blocks = ratio(other[key] or None, one[key]), [part["blocks"].get(key, []) for part in (one, other)]
-            change = Change(None) if factor is None else noise.of_blocks(*blocks, factor)
-            yield Row(name + end, number(one[key]), number(other[key]), change, _verdict(name + end, change))
+def _shares(_: str, before: list[int], after: list[int]) -> tuple[str, str, Change]:
+    one, other = (f"{count / max(1, total) * 100:.3f}" for count, total in (before, after))
+    return one, other, noise.of_shares(*zip(before, after, strict=True))
 
 
-def _failed(name: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
-    failed = [sum(summary["failures"].values()) for summary in (before, after)]
-    tried = [summary["requests"] + summary["failures"].get(NOT_SENT, 0) for summary in (before, after)]
-    change = noise.of_shares(failed, tried)
-    shares = [f"{count / max(1, total) * 100:.3f}" for count, total in zip(failed, tried, strict=True)]
-    return Row(name, *shares, change, _verdict(name, change))
+def _blocks(_: str, before: dict[str, Any], after: dict[str, Any]) -> tuple[str, str, Change]:
+    factor = ratio(after["value"] or None, before["value"])
+    change = Change(None) if factor is None else noise.of_blocks(before["blocks"], after["blocks"], factor)
+    return number(before["value"]), number(after["value"]), change
 
 
 def _verdict(name: str, change: Change) -> str:
@@ -160,11 +151,6 @@ def _verdict(name: str, change: Change) -> str:
     return "more" if rising else "less"
 
 
-def _one_sided(name: str, *, is_before: bool) -> Row:
-    cells = ("there", "–", Change(None), ONLY_BEFORE) if is_before else ("–", "there", Change(None), ONLY_AFTER)
-    return Row(name, *cells)
-
-
 def _spread(values: list[float]) -> str:
     return number(values[0]) if len(values) == 1 else str(Spread.of(values))
 
@@ -172,10 +158,6 @@ def _spread(values: list[float]) -> str:
 def _unit(name: str) -> str:
     """The unit of a figure: the last word after the colon, such as ms in "frozen: p50 ms"; empty without a colon."""
     return name.rsplit(": ", 1)[-1].split()[-1] if ": " in name else ""
-
-
-def _runs_of(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {run["label"]: run for run in document["runs"]}
 
 
 def _pairs(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, Any, Any]]:

@@ -26,10 +26,6 @@ WIDTH = 9
 OUTLINE = [Stroke(linewidth=3, foreground="white"), Normal()]
 # More labels on an axis would overlap.
 MOST_TICKS = 12
-# More rows would not fit on a page.
-MOST_ROWS = 50
-# The ticks of an axis of ratios.
-RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 2, 3, 5, 10, 20, 50, 100)
 matplotlib.style.use(Path(__file__).with_name("plots.mplstyle"))
 
 
@@ -157,26 +153,6 @@ def percentiles(title: str, values: Mapping[str, tuple[float, float, float]], *,
     axes.plot(high, places, "|", color="black", markersize=12, label="p95")
     axes.plot(highest, places, ">", color=COLOURS[1], markersize=5, label="p99")
     _rows(axes, list(values), x, log_x=True)
-    return plot
-
-
-def ratios(title: str, values: Mapping[str, tuple[float, float, float, str]], *, x: str) -> Plot:
-    """For each name a dot with its interval on a logarithmic axis, grey if that contains 1, and its verdict.
-
-    Values are (ratio, low, high, verdict). Of more than `MOST_ROWS` names, those farthest from 1 are shown.
-    """
-    farthest = sorted(values, key=lambda name: -abs(math.log(values[name][0])))[:MOST_ROWS]
-    names = [name for name in values if name in farthest]
-    shown = title if len(names) == len(values) else f"{title} ({len(names)} of {len(values)} that differ most)"
-    plot, axes = blank(shown, height=1 + 0.26 * len(names))
-    for place, (ratio, low, high, verdict) in enumerate(values[name] for name in names):
-        colour = GREY if low <= 1 <= high else COLOURS[0]
-        axes.errorbar(ratio, place, xerr=[[ratio - low], [high - ratio]], fmt="o", color=colour, capsize=3)
-        axes.text(1.01, place, verdict, transform=axes.get_yaxis_transform(), color=colour, va="center")
-    axes.axvline(1, color="black", linewidth=1)
-    lowest, highest = min(0.9, *(values[name][1] for name in names)), max(1.1, *(values[name][2] for name in names))
-    _rows(axes, names, x, log_x=True, ticks=[one for one in RATIOS if lowest <= one <= highest])
-    axes.set_xlim(lowest / 1.03, highest * 1.03)
     return plot
 
 

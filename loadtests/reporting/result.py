@@ -106,8 +106,8 @@ class Target:
 class Result:
     """The findings of one part, a section of the report; `raw` is written to a CSV file with all keys as columns."""
 
-    part: str
-    title: str
+    part: str = ""
+    title: str = ""
     intro: str = ""
     targets: list[Target] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -157,7 +157,7 @@ def all_correct(runs: Sequence[Run]) -> Target:
 
 
 @dataclass
-class Findings:
+class Findings(Result):
     """The findings of a campaign.
 
     `summary` is one sentence with the main number. `figures` are those that `compare` compares: the values of
@@ -167,13 +167,8 @@ class Findings:
 
     summary: str = ""
     question: str = ""
-    targets: list[Target] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    plots: list[Plot] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     figures: dict[str, list[float]] = field(default_factory=dict)
-    raw: list[dict[str, Any]] = field(default_factory=list)
     too_small: str = ""
 
     @property

@@ -67,13 +67,9 @@ def _requests(recording: Recording) -> Table:
     """The times of requests and of whole jobs by name, and the rows and bytes of correct responses."""
     rows, seconds = [], summaries.summary_of(recording)["seconds"]
     for name, part in summaries.parts_of(recording):
-        row = (
-            {"name": name, "count": len(part)}
-            | summaries.summary_of(part)
-            | summaries.percentiles_of(part.milliseconds)
-        )
+        row = summaries.summary_of(part) | summaries.percentiles_of(part.milliseconds)
         sent = float(part.bytes[part.outcomes == OK].sum())
-        rows.append(row | {"rate": ratio(sent / 1e6, seconds) or None})
+        rows.append(row | {"name": name, "count": len(part), "rate": ratio(sent / 1e6, seconds) or None})
     return Table.of("Requests", rows, REQUESTS, name="request", bytes_per_response="bytes per response", rate="MB/s")
 
 

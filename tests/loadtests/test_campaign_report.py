@@ -146,12 +146,12 @@ def test_findings_file_has_values_of_campaign(written_report):
     found = json.loads((written_report.parent / campaign.FILE).read_text())
     assert (found["campaign"], found["passed"], found["facts"]) == ("threads", False, {"cores": "2"})
     assert found["figures"]["tiny: responses/s"] == [100.0, 90.0]
-    whole, short = found["runs"]
-    assert whole["requests"]["lookup"]["p99_ms"] == pytest.approx(990, abs=0.001)
-    blocks = whole["requests"]["lookup"]["blocks"]
-    assert sum(blocks["rate"]) / len(blocks["rate"]) == pytest.approx(whole["requests"]["lookup"]["rate"])
-    assert blocks["p50_ms"][7] == pytest.approx(500, abs=250)
-    assert short["requests"]["lookup"]["blocks"] == {}
+    assert found["failed"]["a run, failed: %"] == [8, 1002]
+    assert found["measured"]["a run, lookup, p99: ms"]["value"] == pytest.approx(990, abs=0.001)
+    rate, median = (found["measured"][f"a run, lookup{end}"] for end in (": requests/s", ", p50: ms"))
+    assert sum(rate["blocks"]) / len(rate["blocks"]) == pytest.approx(rate["value"])
+    assert median["blocks"][7] == pytest.approx(500, abs=250)
+    assert found["measured"]["short one, lookup, p50: ms"]["blocks"] == []
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_compare_rejects_reports_of_different_campaigns(reports, capsys):
 
 
 def test_compare_warns_of_failed_campaign():
-    good = {"facts": {}, "runs": [], "passed": True}
+    good = {"facts": {}, "loads": {}, "passed": True}
     assert compare._differences(good, good) == []
     [warning] = compare._differences(good, good | {"passed": False})
     assert warning.startswith("Warning: the campaign of B did not pass")

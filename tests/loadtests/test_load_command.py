@@ -93,7 +93,7 @@ def test_quick_campaign_gives_no_verdict_and_fails_with_its_requests(tmp_path, m
     def run(_):
         rows = [request(0, 20), request(1, 20, outcome=outcome)]
         targets = [Target("fast", 2, 1, at_most=True), Target("right", 2, 1, at_most=False)]
-        return Findings("It was quick", targets=targets, runs=[Run("one", read(tmp_path / "run", rows))])
+        return Findings(summary="It was quick", targets=targets, runs=[Run("one", read(tmp_path / "run", rows))])
 
     monkeypatch.setitem(command.CAMPAIGNS, "smoke", command.Campaign("Quick", "Is it?", lambda _: None, run))
     monkeypatch.setattr(command, "prepare_process", lambda: None)
