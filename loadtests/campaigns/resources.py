@@ -24,7 +24,7 @@ QUEUE_MS = 20.0
 MEMORY_FULL = 0.95
 GROWN = 1.5
 # A program that uses less of a core is idle.
-IDLE_CORES = 0.005
+IDLE_CORES = 0.02
 # A program has grown if its memory, in bytes, or its number of open files is larger by so much.
 LEAST_GROWN = {"memory": 200e6, "files": 200.0}
 

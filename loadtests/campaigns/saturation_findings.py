@@ -14,8 +14,6 @@ from loadtests.reporting.figures import grouped, number
 from loadtests.reporting.report import notes
 from loadtests.reporting.result import Findings, Plot, Run, Table, Target
 
-# Programs that use less are not plotted.
-LEAST_CORES = 0.02
 UNSEEN = ", by the metrics of the deployment; the usage of its processors is unknown and may be the cause"
 # The columns of tables, by the names of `Tried.row`.
 TIMES = {"p50": "p50, ms", "p95": "p95, ms", "p99": "p99, ms"}
@@ -170,7 +168,7 @@ def _evidence(outcome: Outcome) -> Iterator[tuple]:
 
 def _plots(outcome: Outcome, rows: Sequence[dict[str, Any]]) -> list[Plot]:
     """Curves against the rate that was due, with lines at the rate that held and at the one that failed."""
-    cpu = sorted({name for row in rows for name in row if name.startswith("cpu.") and (row[name] or 0) >= LEAST_CORES})
+    cpu = sorted({name for row in rows for name in row if name.startswith("cpu.")})
 
     def plot(title: str, columns: dict[str, str], y: str, *, log_y: bool = False) -> Plot:
         drawn = curves_of(f"{outcome.scenario}: {title}", rows, columns, y, log_y=log_y)

@@ -76,19 +76,18 @@ def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) ->
     late = percentiles_of((sent.begin - sent.due) * 1000)["p99_ms"] or 0.0
     mean, growth = in_progress(whole, begin, end)
     offered, answered = len(jobs) / seconds, len(ended) / seconds
-    margin_ms, faults = MARGIN * bound_ms, []
-    if answered < offered - max(LOSS * offered, LEAST_LOSS_JOBS / seconds):
-        faults.append(f"answered {answered:.1f}/s of {offered:.1f}/s")
-    if failures:
-        faults.append(f"{failures:,} failures")
-    if growth > max(margin_ms / 1000 * offered, LEAST_GROWTH_JOBS):
-        faults.append(f"{growth:.0f} more jobs in progress")
-    if p95 is None or p95 > bound_ms:
-        faults.append("nothing was sent" if p95 is None else f"p95 {p95:.0f} ms")
-    if late > margin_ms:
-        faults.append(f"the generator was {late:.0f} ms late")
+    margin_ms = MARGIN * bound_ms
+    faults = {
+        f"answered {answered:.1f}/s of {offered:.1f}/s": answered
+        < offered - max(LOSS * offered, LEAST_LOSS_JOBS / seconds),
+        f"{failures:,} failures": failures > 0,
+        f"{growth:.0f} more jobs in progress": growth > max(margin_ms / 1000 * offered, LEAST_GROWTH_JOBS),
+        "nothing was sent" if p95 is None else f"p95 {p95:.0f} ms": p95 is None or p95 > bound_ms,
+        f"the generator was {late:.0f} ms late": late > margin_ms,
+    }
     due = float(((requests.due >= begin) & (requests.due < end)).sum()) / seconds
-    window = (origin + begin, origin + end, tuple(faults), late > margin_ms)
+    found = tuple(fault for fault, is_found in faults.items() if is_found)
+    window = (origin + begin, origin + end, found, late > margin_ms)
     return Step(*window, offered, answered, due, p50, p95, p99, failures, mean, growth, late)
 
 

@@ -14,7 +14,6 @@ from loadtests.reporting.result import Result, Table
 
 UNCHANGED, UNKNOWN = "no change beyond noise", "too few values to tell"
 ONLY_BEFORE, ONLY_AFTER = "only in A", "only in B"
-VERDICTS = ("slower", "faster", "more", "less", UNCHANGED, UNKNOWN, ONLY_BEFORE, ONLY_AFTER)
 CHANGES = "What changed"
 COLUMNS = ("figure", "A", "B", "B / A", "interval", "verdict")
 # Units of time: a smaller value is faster.
@@ -92,8 +91,7 @@ def report_of(before: dict[str, Any], after: dict[str, Any]) -> Report:
         [result],
         [*_differences(before, after), *notes("compare")],
         question="What changed from A to B beyond noise?",
-        headline=", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-        or "nothing to compare",
+        headline=", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) or "nothing to compare",
         name="compare",
     )
 

@@ -118,20 +118,12 @@ def _whiskers(spreads: Sequence[Spread]) -> tuple[list[float], list[list[float]]
     return [spread.median for spread in spreads], [low, [spread.high - spread.median for spread in spreads]]
 
 
-def _rows(axes: Axes, names: Sequence[str], x: str, **scale: Any) -> None:
-    """Name the rows of a plot, which are at 0, 1, … from top to bottom; `scale` has the options of `scales`."""
-    scales(axes, x, "", **scale)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.grid(visible=False, axis="y")
-
-
 def bars(title: str, values: Mapping[str, Spread], *, x: str, log_x: bool = False) -> Plot:
     """Medians with whiskers from minimum to maximum, from top to bottom in the given order.
 
     They are bars, or dots on a logarithmic axis, where the length of a bar has no meaning.
     """
-    plot, axes = blank(title, height=1 + 0.42 * len(values))
+    plot, axes = blank(title, height=1 + 0.4 * len(values))
     places, (medians, whiskers) = range(len(values)), _whiskers(list(values.values()))
     if not log_x:
         axes.barh(places, medians, color=COLOURS[0], height=0.6, alpha=0.85)
@@ -140,20 +132,17 @@ def bars(title: str, values: Mapping[str, Spread], *, x: str, log_x: bool = Fals
         side = {"xytext": (8, 0), "textcoords": "offset points", "va": "center"}
         axes.annotate(number(spread.median), (spread.high, place), **side)
     axes.margins(x=0.15)
-    _rows(axes, list(values), x, log_x=log_x)
+    scales(axes, x, "", log_x=log_x)
+    axes.set_yticks(places, values)
+    axes.set_ylim(len(values) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
     return plot
 
 
 def percentiles(title: str, values: Mapping[str, tuple[float, float, float]], *, x: str) -> Plot:
-    """For each name a bar from p50 to p99 with a mark at p95, on a logarithmic axis."""
-    plot, axes = blank(title, height=1 + 0.3 * len(values))
-    places, (middle, high, highest) = range(len(values)), zip(*values.values(), strict=True)
-    axes.hlines(places, middle, highest, color=COLOURS[0], linewidth=6, alpha=0.35)
-    axes.plot(middle, places, "o", color=COLOURS[0], label="p50")
-    axes.plot(high, places, "|", color="black", markersize=12, label="p95")
-    axes.plot(highest, places, ">", color=COLOURS[1], markersize=5, label="p99")
-    _rows(axes, list(values), x, log_x=True)
-    return plot
+    """For each name, (p50, p95, p99) as a dot at p95 with whiskers from p50 to p99, on a logarithmic axis."""
+    spreads = {name: Spread(high, middle, highest) for name, (middle, high, highest) in values.items()}
+    return bars(title, spreads, x=f"{x}: p95, from p50 to p99", log_x=True)
 
 
 def surface(

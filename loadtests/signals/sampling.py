@@ -11,9 +11,8 @@ from loadtests.database import Database
 from loadtests.recording.rows import now
 from loadtests.reporting.result import Signals
 from loadtests.service import Service
-from loadtests.signals import programs
-from loadtests.signals.programs import Programs
-from loadtests.signals.sources import Counts, Machine, others, sessions
+from loadtests.signals.programs import HARNESS, POSTGRES, SERVE, Programs
+from loadtests.signals.sources import Counts, Machine, sessions
 
 INTERVAL_SECONDS = 1.0
 
@@ -44,17 +43,19 @@ def sampled(url: str, service: Service | None, database: Database | None) -> Ite
 
 
 def _of_machine(service: Service | None) -> Read:
-    roots = {os.getpid(): programs.HARNESS}
+    roots = {os.getpid(): HARNESS}
     if service is None:
         return Programs(roots).read
-    roots[service.process.pid] = programs.SERVE
+    roots[service.process.pid] = SERVE
     if server := usage.postmaster_id(service.settings.data / "postgres" / "data"):
-        roots[server] = programs.POSTGRES
+        roots[server] = POSTGRES
     ours, whole = Programs(roots), Machine()
 
     def read() -> dict[str, float]:
-        columns = ours.read() | whole.read()
-        return columns | others(columns)
+        programs, machine = ours.read(), whole.read()
+        known = sum(value for name, value in programs.items() if name.startswith("cpu."))
+        other = {"cpu.other": max(0.0, machine["cpu.machine"] - known)} if "cpu.machine" in machine else {}
+        return programs | machine | other
 
     return read
 

@@ -62,17 +62,11 @@ class Counts:
         self._url, self._rates = url, Rates()
 
     def read(self) -> dict[str, float]:
-        """The current gauges, and the rates per second since the last successful call. The first one has no rates.
+        """The columns of `GAUGES`, and those of `COUNTERS` as rates per second since the last successful call.
 
-        Gauges: `in_progress.<pool>`, `thread_limit.<pool>`, `pool_size.<database>`, `connection_limit`,
-        `pgbouncer.clients.<state>`, `pgbouncer.servers.<state>`.
-
-        Rates: `responses.<status>` (responses, except those of the routes `metrics.WATCHING`), `errors.<code>`,
-        `refusals.<pool>`, `lookups.reached`, `lookups.started`, `lookups.finished`.
-
-        `queue_ms.<pool>` is the mean time in milliseconds that requests waited for a thread since the last successful
-        call. Columns whose metric the service does not have are missing. The result is empty if /metrics cannot be
-        read.
+        Requests to the routes `metrics.WATCHING` do not count. `queue_ms.<pool>` is the mean time in milliseconds that
+        requests waited for a thread since then. Columns whose metric the service does not have are missing, the first call
+        has no rates, and the result is empty if /metrics cannot be read.
         """
         samples = metrics.read(self._url, METRICS_SECONDS)
         if not samples:
@@ -118,11 +112,3 @@ class Machine:
         rates = self._rates.of(totals)
         busy = [rates.pop(name) for name in list(rates) if name.startswith("busy.")]
         return rates | ({"disk.busy": max(busy)} if busy else {}) | {"memory.machine": memory.total - memory.available}
-
-
-def others(columns: dict[str, float]) -> dict[str, float]:
-    """The CPU of all other programs, `cpu.other` in cores. Empty if the CPU of the machine is unknown."""
-    if "cpu.machine" not in columns:
-        return {}
-    known = sum(cores for name, cores in columns.items() if name.startswith("cpu.") and name != "cpu.machine")
-    return {"cpu.other": max(0.0, columns["cpu.machine"] - known)}
