@@ -140,9 +140,8 @@ class Sweep:
 
     def surface(self, title: str, name: str, *, unit: str) -> Plot:
         """A heat map of the medians of a figure, for points that are (row, column)."""
-        rows, columns = (list(dict.fromkeys(part)) for part in zip(*self.runs, strict=True))
-        values = [[self.median(name, row, column) for column in columns] for row in rows]
-        return plots.surface(title, rows, columns, values, x=self.columns[1], y=self.columns[0], unit=unit)
+        values = {parts: self.median(name, *parts) for parts in self.runs}
+        return plots.surface(title, values, x=self.columns[1], y=self.columns[0], unit=unit)
 
     def scaling(
         self, title: str, name: str, place: Callable[..., tuple[str, float]] | None = None, **axes: Any

@@ -10,17 +10,14 @@ from pathlib import Path
 
 import psutil
 
-from cdb.embedded.data_directory import OPTIONS
 from cdb.env import ROOT
 from loadtests.database import Database
 from loadtests.reporting.result import Table
 
 PACKAGES = ("django", "djangorestframework", "gunicorn", "psycopg2-binary")
-# The options of PostgreSQL that are no facts about its speed, and those that the embedded server does not set.
-NOT_SHOWN, ALSO_SHOWN = (
-    r"listen_addresses|port|unix_socket_permissions|.*timezone",
-    ("fsync", "synchronous_commit", "work_mem"),
-)
+# The settings of PostgreSQL that affect its speed.
+SETTINGS = ("max_connections", "shared_buffers", "work_mem", "max_wal_size", "jit", "autovacuum_naptime")
+SETTINGS += ("archive_mode", "archive_timeout", "fsync", "synchronous_commit")
 
 
 def facts(database: Database | None, settings: dict[str, str], *, generator: str = "wrk") -> Table:
@@ -40,13 +37,11 @@ def facts(database: Database | None, settings: dict[str, str], *, generator: str
         ("kernel", f"{platform.system()} {platform.release()}"),
         ("load average at the start", "{:.2f}, {:.2f}, {:.2f}".format(*os.getloadavg())),
         ("Python", platform.python_version()),
+        (generator, wrk if generator == "wrk" else version(generator)),
     ]
     if database:
         rows += [(name, version(name)) for name in PACKAGES] + [("PostgreSQL", database.value("SHOW server_version"))]
-    rows.append((generator, wrk if generator == "wrk" else version(generator)))
-    if database:
-        names = [name for name in OPTIONS if not re.fullmatch(NOT_SHOWN, name)]
-        rows += [(f"PostgreSQL {name}", database.value(f"SHOW {name}")) for name in (*names, *ALSO_SHOWN)]
+        rows += [(f"PostgreSQL {name}", database.value(f"SHOW {name}")) for name in SETTINGS]
     title = "Environment" if database else "Environment of the load generator"
     return Table(title, ("", ""), [*rows, *settings.items()])
 

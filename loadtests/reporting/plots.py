@@ -20,6 +20,8 @@ from loadtests.reporting.result import Plot
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c6d31", "#7f7f7f", "#a50026")
 MARKERS = "osD^vP*Xph"
 GREY = COLOURS[8]
+# Points (x, values of all repetitions) by the name of the line.
+Repeated = Mapping[str, Sequence[tuple[float, Sequence[float]]]]
 # The width in inches.
 WIDTH = 9
 # Text and lines with it are readable on any background.
@@ -34,9 +36,7 @@ def look(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)], "markersize": 4}
 
 
-def scales(
-    axes: Axes, x: str, y: str, *, log_x: bool = False, log_y: bool = False, ticks: Sequence[float] = ()
-) -> None:
+def scales(axes: Axes, x: str, y: str, log_x: bool = False, log_y: bool = False, ticks: Sequence[float] = ()) -> None:
     """Set labels, scales and the legend; a linear vertical axis begins at 0."""
     axes.set(xlabel=x, ylabel=y, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
     for axis in [axis for axis, is_log in ((axes.xaxis, log_x), (axes.yaxis, log_y)) if is_log]:
@@ -58,11 +58,10 @@ def readable(axis: Axis) -> None:
     axis.set_minor_formatter("")
 
 
-def beside(axes: Axes, *, on_top: bool = False) -> None:
-    """Put the legend, if there is one, to the right of the axes, in the middle or `on_top`."""
+def beside(axes: Axes) -> None:
+    """Put the legend, if there is one, to the right of the axes."""
     if axes.get_legend_handles_labels()[0]:
-        place = ("upper left", 1.0) if on_top else ("center left", 0.5)
-        axes.legend(loc=place[0], bbox_to_anchor=(1.01, place[1]), frameon=False)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
 
 
 def blank(title: str, height: float = 3.6) -> tuple[Plot, Axes]:
@@ -88,19 +87,8 @@ def lines(title: str, series: Mapping[str, Sequence[tuple[float, ...]]], **scale
     return plot
 
 
-def scaling(
-    title: str,
-    series: Mapping[str, Sequence[tuple[float, Sequence[float]]]],
-    *,
-    x: str,
-    y: str,
-    log_x: bool = True,
-    log_y: bool = True,
-) -> Plot:
-    """For each name a line of medians with whiskers from minimum to maximum.
-
-    Points are (x, values of all repetitions).
-    """
+def scaling(title: str, series: Repeated, *, x: str, y: str, log_x: bool = True, log_y: bool = True) -> Plot:
+    """For each name a line of medians with whiskers from minimum to maximum."""
     plot, axes = blank(title)
     for index, (name, points) in enumerate(series.items()):
         known = [(place, Spread.of(values)) for place, values in points if values]
@@ -145,22 +133,14 @@ def percentiles(title: str, values: Mapping[str, tuple[float, float, float]], *,
     return bars(title, spreads, x=f"{x}: p95, from p50 to p99", log_x=True)
 
 
-def surface(
-    title: str,
-    row_names: Sequence[float],
-    columns: Sequence[float],
-    values: Sequence[Sequence[float | None]],
-    *,
-    x: str,
-    y: str,
-    unit: str,
-) -> Plot:
+def surface(title: str, values: Mapping[tuple[float, float], float | None], *, x: str, y: str, unit: str) -> Plot:
     """A table as a heat map with the number in each cell.
 
-    The cells are `values[row][column]`, None for a missing value; the first row is at the top. `x` is the label
-    of the columns, `y` that of the rows, `unit` that of the numbers.
+    `values` are by row and column, None for a missing one; the first row is at the top. `x` is the label of the columns,
+    `y` that of the rows, `unit` that of the numbers.
     """
-    cells = numpy.array(values, dtype=float)
+    row_names, columns = (list(dict.fromkeys(part)) for part in zip(*values, strict=True))
+    cells = numpy.array([[values.get((row, column)) for column in columns] for row in row_names], dtype=float)
     plot, axes = blank(f"{title}, {unit}", height=1.6 + 0.42 * len(row_names))
     axes.imshow(cells, cmap="cividis", norm="log" if (cells > 0).any() else "linear", aspect="auto")
     for (row, column), value in numpy.ndenumerate(cells):

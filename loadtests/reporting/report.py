@@ -95,11 +95,6 @@ class Report:
         sentence = f"{self.headline.rstrip('.')}." if self.headline else ""
         return f"{sentence} {verdict(self.passed, self.too_small)}".strip()
 
-    @property
-    def look(self) -> str:
-        """The CSS class of the headline."""
-        return "unknown" if self.too_small or self.passed is None else "met" if self.passed else "missed"
-
 
 def verdict(passed: bool | None, too_small: str) -> str:
     """One sentence: whether the run passed, or that it is too small for verdicts; empty without a verdict."""

@@ -102,23 +102,18 @@ def generator_verdict(recording: Recording) -> str:
 def _counts(run: Run) -> dict[str, Any]:
     """The counts of responses on both sides, and the mean times of a request in milliseconds; `inside` may be None."""
     answered, counters = len(run.recording.answered), run.counters
-    application = round(_served(run, "cdb_requests_total"))
+    names = ("cdb_requests_total", "cdb_request_duration_seconds_sum", "cdb_request_duration_seconds_count")
+    application, seconds, timed = (metrics.total(counters, name, without=metrics.WATCHING) for name in names)
     # Without the requests for /metrics; 0 if the count is unknown.
     readings = REQUESTS_BY_READING * metrics.total(counters, "cdb_requests_total", of=METRICS_ROUTE)
     nginx = max(0, round(metrics.total(counters, "cdb_nginx_requests_total") - readings))
-    inside = ratio(_served(run, "cdb_request_duration_seconds_sum"), _served(run, "cdb_request_duration_seconds_count"))
     return {
         "answered": answered,
         "nginx": nginx,
-        "application": application,
+        "application": round(application),
         "is_cached": nginx and application + SAME_COUNT < answered * (1 - SAME_SHARE),
         "lookups": round(metrics.total(counters, "cdb_lookups_finished_total")),
         "agree": abs((nginx or application) - answered) <= SAME_SHARE * answered + SAME_COUNT,
         "waited": float(run.recording.requests.milliseconds.mean()),
-        "inside": inside and inside * 1000,
+        "inside": ratio(1000 * seconds, timed),
     }
-
-
-def _served(run: Run, name: str) -> float:
-    """The sum of a metric over all routes except /health and /metrics."""
-    return metrics.total(run.counters, name, without=metrics.WATCHING)

@@ -9,7 +9,7 @@ from loadtests.recording import outcome
 from loadtests.recording.outcome import OK
 from loadtests.recording.reading import Recording
 from loadtests.reporting.figures import percentile
-from loadtests.reporting.plots import COLOURS, GREY, OUTLINE, beside, blank, readable, scales
+from loadtests.reporting.plots import COLOURS, GREY, OUTLINE, blank, readable, scales
 from loadtests.reporting.result import Plot
 from loadtests.reporting.summaries import by_name, failures_of
 
@@ -67,7 +67,6 @@ def _times(requests: Recording) -> Plot:
         style = {"color": "black", "linewidth": 1.5, "path_effects": OUTLINE}
         axes.plot(*by_second(requests, share), linestyle=line, label=f"p{share} by {width:g} s", **style)
     scales(axes, TIME, "response time, ms", log_y=True)
-    beside(axes, on_top=True)
     return plot
 
 

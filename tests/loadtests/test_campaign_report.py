@@ -58,7 +58,7 @@ def written_report(tmp_path_factory):
         tables=[Table("Own table", ("threads", "rate"), [(1, 100.0), (50, 700.5)])],
         plots=[
             plots.scaling("Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="responses/s"),
-            plots.surface("Surface", [10, 100], [1, 2], [[1, None], [30, 400.0]], x="IOVs", y="types", unit="ms"),
+            plots.surface("Surface", {(10, 1): 1, (10, 2): None, (100, 1): 30, (100, 2): 400.0}, x="IOVs", y="types", unit="ms"),
         ],
         runs=[whole, short],
         notes=["A note."],
