@@ -22,9 +22,8 @@ class Report:
     """A report of bench, of a campaign or of a comparison.
 
     `headline` is a sentence in large type that answers `question`, with the verdict `passed` (None: no
-    verdict). With a headline, the targets come directly after it, and tables before plots. `too_small` is the
-    option that makes the run too small for verdicts, or empty: the page then says so and shows the targets
-    without verdicts. `name` is the file name of the page.
+    verdict). `too_small` is the option that makes the run too small for verdicts, or empty: the page then says so
+    and shows the targets without verdicts. `name` is the file name of the page.
     """
 
     title: str

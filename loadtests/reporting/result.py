@@ -13,31 +13,10 @@ from loadtests.recording.reading import Recording
 
 # A resolution that is sharp on a slide.
 PICTURE_DPI = 150
-# The headings of columns, by the keys of rows; others have the key itself.
-HEADINGS = {
-    "iovs_in_database": "IOVs in the database",
-    "iovs_per_type": "IOVs per type",
-    "responses_per_s": "responses/s",
-    "mean_rate": "requests/s",
-    "rows_per_response": "rows per response",
-    "p999_ms": "p99.9 ms",
-    "max_ms": "longest ms",
-    "bytes_per_response": "bytes",
-    "gunicorn_cpu_ms": "gunicorn CPU ms/response",
-    "postgres_cpu_ms": "PostgreSQL CPU ms/response",
-    "primary_cpu_ms": "primary CPU ms/response",
-    "replica_cpu_ms": "replica CPU ms/response",
-    "client_cpu_percent": "client CPU %",
-    "activity_seconds": "seconds of it",
-    "first_byte_s": "latest first byte s",
-    "worker_before_mib": "memory of a worker before, MiB",
-    "worker_peak_mib": "peak memory of a worker, MiB",
-    "beside_percent": "part of the lookups beside it, %",
-    "median": "median s",
-    "low": "least s",
-    "high": "most s",
-    "others_cpu_percent": "others CPU %",
-} | {f"p{share}_ms": f"p{share} ms" for share in (50, 90, 95, 99)}
+# The headings of columns, by the keys of rows. Others are made from the words of the key, some of which are replaced.
+HEADINGS = {"mean_rate": "requests/s", "beside_percent": "part of the lookups beside it, %"}
+HEADINGS |= {"median": "median s", "low": "least s", "high": "most s"}
+WORDS = {"cpu": "CPU", "iovs": "IOVs", "mib": "MiB", "p999": "p99.9", "percent": "%", "postgres": "PostgreSQL"}
 
 
 @dataclass(frozen=True)
@@ -53,11 +32,16 @@ class Table:
         """A table of the values of these keys of the rows.
 
         `columns` has the headings by key, or the keys, separated by spaces; `headings` are those that differ from
-        `HEADINGS`.
+        `HEADINGS` and from the words of the key.
         """
         if isinstance(columns, str):
-            columns = {key: (HEADINGS | headings).get(key, key) for key in columns.split()}
+            columns = {key: (HEADINGS | headings).get(key) or _heading(key) for key in columns.split()}
         return cls(title, tuple(columns.values()), [tuple(row.get(key) for key in columns) for row in rows])
+
+
+def _heading(key: str) -> str:
+    words = key.replace("_per_s", "/s").replace("cpu_ms", "cpu_ms/response").split("_")
+    return " ".join(WORDS.get(word, word) for word in words)
 
 
 @dataclass(frozen=True)

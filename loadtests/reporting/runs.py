@@ -70,7 +70,7 @@ def _requests(recording: Recording) -> Table:
         row = summaries.summary_of(part) | summaries.percentiles_of(part.milliseconds)
         sent = float(part.bytes[part.outcomes == OK].sum())
         rows.append(row | {"name": name, "count": len(part), "rate": ratio(sent / 1e6, seconds) or None})
-    return Table.of("Requests", rows, REQUESTS, name="request", bytes_per_response="bytes per response", rate="MB/s")
+    return Table.of("Requests", rows, REQUESTS, name="request", rate="MB/s")
 
 
 def _failures(recording: Recording) -> Table:
