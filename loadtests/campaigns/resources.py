@@ -60,9 +60,14 @@ class Watched:
         return float(numpy.mean(self.columns[column])) if column in self.columns else None
 
     def means(self, prefix: str) -> dict[str, float]:
-        """The means of all columns with a prefix, by the rest of their names, in descending order."""
-        found = {name.removeprefix(prefix): self.mean(name) or 0.0 for name in self.columns if name.startswith(prefix)}
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+        """The means of all columns with a prefix, by the rest of their names, in descending order.
+
+        Samples without one of the columns, such as a wait event that no session had, count as 0.
+        """
+        found = {name.removeprefix(prefix): values for name, values in self.columns.items() if name.startswith(prefix)}
+        count = max(map(len, found.values()), default=0)
+        means = {name: sum(values) / count for name, values in found.items()}
+        return dict(sorted(means.items(), key=lambda item: -item[1]))
 
     def programs(self) -> dict[str, float]:
         """The mean CPU by program in cores, in descending order, without idle programs."""

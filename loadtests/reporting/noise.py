@@ -20,8 +20,6 @@ LEVEL = 0.05
 APART = 1.5
 # Parameters of the bootstrap. The confidence is high because many figures are compared at once.
 CONFIDENCE, RESAMPLES, SEED = 0.99, 1000, 1
-# With more arrangements of the values on the two sides, all of them would take too long.
-MOST_ARRANGEMENTS = 20_000
 # The time of a run is divided into so many blocks. A percentile of a block is known if at least LEAST_BEYOND of its
 # requests took longer, and a change needs values of at least LEAST_BLOCKS blocks on both sides.
 BLOCKS, LEAST_BEYOND, LEAST_BLOCKS = 30, 2, 15
@@ -44,6 +42,9 @@ def of_repetitions(before: Sequence[float], after: Sequence[float], *, least: fl
     repetitions. Medians that differ by less than the share `least` count as equal. Raises `ValueError` if one
     side has no value.
     """
+    # Imported here, because it takes half of the time in which `python -m loadtests` starts.
+    from scipy import stats
+
     middles = [statistics.median(values) for values in (before, after)]
     if min(*before, *after) <= 0:
         same = middles[0] == middles[1]
@@ -54,19 +55,10 @@ def of_repetitions(before: Sequence[float], after: Sequence[float], *, least: fl
     if min(len(before), len(after)) == 1:
         return Change(ratio, low, high)
     if 2 / math.comb(len(before) + len(after), len(before)) <= LEVEL:
-        return Change(ratio, low, high, real=rank_test(before, after) <= LEVEL)
+        return Change(ratio, low, high, real=bool(stats.mannwhitneyu(before, after).pvalue <= LEVEL))
     gap = max(min(after) - max(before), min(before) - max(after))
     widest = max(max(values) - min(values) for values in (before, after))
     return Change(ratio, low, high, real=gap > APART * widest)
-
-
-def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
-    """The p-value of the two-sided rank test, from all arrangements of the values or, if there are many, a sample of them."""
-    # Imported here, because it takes half of the time in which `python -m loadtests` starts.
-    from scipy import stats
-
-    method = stats.PermutationMethod(n_resamples=MOST_ARRANGEMENTS, rng=SEED)
-    return float(stats.mannwhitneyu(before, after, method=method).pvalue)
 
 
 def of_shares(counts: Sequence[int], totals: Sequence[int]) -> Change:

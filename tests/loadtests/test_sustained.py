@@ -197,6 +197,13 @@ def test_decide_names_exhausted_resource(changes, resource):
     )
 
 
+def test_wait_in_one_sample_is_no_exhausted_resource():
+    seen = watched()
+    seen.signals.rows[3] |= {"waits.Lock:tuple": 3.0, "waits.none": 0.0}
+    assert seen.means("waits.")["Lock:tuple"] == 3 / 12
+    assert decide(seen).resource == NOTHING
+
+
 def test_decide_names_cause_before_its_effects():
     short = {"cpu.machine": 1.95, "cpu.postgres": 1.0, "in_progress.lookups": 12.0, "queue_ms.lookups": 2_000.0}
     seen = watched(short | {"pgbouncer.clients.waiting": 4.0})
