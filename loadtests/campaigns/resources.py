@@ -182,8 +182,6 @@ def decide(watched: Watched, *, only_late: bool = False) -> Evidence:
     `only_late` means that the rate was not sustained only because the generator was late; without an exhausted
     resource the verdict is then void.
     """
-    for one in evaluate(watched):
-        if one.is_exhausted:
-            return one
     late = Evidence(GENERATOR, None, BUSY, "of one core", "it was late, with processors to spare", void=True)
-    return late if only_late else Evidence(NOTHING, None, BUSY, "")
+    otherwise = late if only_late else Evidence(NOTHING, None, BUSY, "")
+    return next((one for one in evaluate(watched) if one.is_exhausted), otherwise)

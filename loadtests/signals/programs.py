@@ -42,9 +42,10 @@ class Programs:
         self._known = self._programs()
         for process, name in self._known.items():
             with contextlib.suppress(psutil.Error), process.oneshot():
-                cpu, memory = process.cpu_times(), process.memory_info()
+                cpu = process.cpu_times()
                 of_ended = 0.0 if name in (SERVE, HARNESS) else cpu.children_user + cpu.children_system
                 seconds[f"cpu.{name}"] += cpu.user + cpu.system + of_ended
+                memory = process.memory_info()
                 state = {"memory": memory.rss - memory.shared, "files": process.num_fds()}
                 for column, value in (state | {"threads": process.num_threads(), "processes": 1}).items():
                     columns[f"{column}.{name}"] += value
