@@ -13,11 +13,10 @@ from typing import Any
 from cdb_rest.management.quantities import AT_LEAST_ONE, IN_MILLISECONDS, IN_SECONDS, Number
 from loadtests.campaigns import options
 from loadtests.campaigns.locusts import Load
-from loadtests.campaigns.resources import Watched
-from loadtests.campaigns.saturation_findings import Outcome, Tried, findings_of
+from loadtests.campaigns.saturation_findings import Outcome, findings_of
 from loadtests.campaigns.search import Plan, search
 from loadtests.campaigns.stage import Stage
-from loadtests.campaigns.sustained import judge
+from loadtests.campaigns.sustained import Step, judge
 from loadtests.reporting.figures import number
 from loadtests.reporting.result import Findings
 
@@ -85,26 +84,26 @@ class Searches:
             found.append(search(self.at, near))
         return Outcome(self._scenario, found)
 
-    def at(self, rate: float, purpose: str, seconds: float | None) -> Tried:
+    def at(self, rate: float, purpose: str, seconds: float | None) -> Step:
         """Run a step; repeat it with one more process if the generator was full, up to the number of cores."""
         seconds = seconds or self._options.step
         while True:
-            tried = self._once(rate, purpose, seconds)
-            cores = tried.watched.generator()
+            step = self._once(rate, purpose, seconds)
+            cores = step.watched.generator()
             if cores is None or cores < FULL_GENERATOR or self.processes >= len(os.sched_getaffinity(0)):
-                return tried
+                return step
             self.processes += 1
             self._stage.say(f"the generator is full: {self.processes} processes from now on")
 
-    def _once(self, rate: float, purpose: str, seconds: float) -> Tried:
+    def _once(self, rate: float, purpose: str, seconds: float) -> Step:
         self._steps += 1
         load = self.load(rate, seconds)
         run = self._stage.load(f"{self._scenario} {self._steps}: {purpose}, {rate:.1f} jobs/s", load, detailed=False)
         # Each user begins at a random time within the first interval, so the first users end up to an interval early.
         begin, end = self._options.step * LEAD_SHARE, seconds - load.count / rate
-        step = judge(run.recording, begin=begin, end=end, bound_ms=self._options.bound)
-        self._stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {step.result}")
-        return Tried(rate, step, run, Watched(run.signals, run.recording.samples, step.begin, step.end))
+        step = judge(run, rate, begin=begin, end=end, bound_ms=self._options.bound)
+        self._stage.say(f"  answered {number(step.answered)}/s, p95 {number(step.p95)} ms: {step.row['result']}")
+        return step
 
     def load(self, rate: float, seconds: float) -> Load:
         """A load of `rate` jobs per second for `seconds`, shared equally by all users.

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from loadtests.campaigns import sustained
-from loadtests.campaigns.resources import NOTHING, Evidence, Watched, decide, evaluate
+from loadtests.campaigns.resources import NOTHING, Evidence, decide, evaluate
 from loadtests.campaigns.search import Found, Plan
 from loadtests.campaigns.sustained import Step
 from loadtests.recording.outcome import WRONG
 from loadtests.reporting import plots
 from loadtests.reporting.figures import grouped, number
 from loadtests.reporting.report import notes
-from loadtests.reporting.result import Findings, Plot, Run, Table, Target
+from loadtests.reporting.result import Findings, Plot, Table, Target
 
 UNSEEN = ", by the metrics of the deployment; the usage of its processors is unknown and may be the cause"
-# The columns of tables, by the names of `Tried.row`.
+# The columns of tables, by the names of `Step.row`.
 TIMES = {"p50": "p50, ms", "p95": "p95, ms", "p99": "p99, ms"}
 OVERVIEW = {"scenario": "scenario", "search": "search", "rate": "held, jobs/s", "answered": "answered, jobs/s"}
 OVERVIEW |= {"requests": "requests/s", **TIMES, "failed": "lowest rate that failed, jobs/s"}
@@ -26,28 +26,6 @@ STEPS |= {"result": ""}
 EVIDENCE = ("resource", "at the rate that held", "at the rate that failed", "exhausted from", "", "remark")
 
 
-@dataclass(frozen=True)
-class Tried:
-    """One step: the requested rate, its evaluation, its run, and the signals in its window."""
-
-    rate: float
-    step: Step
-    run: Run
-    watched: Watched
-
-    @property
-    def sustained(self) -> bool:
-        """Whether the rate was sustained."""
-        return self.step.sustained
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """The values for tables, plots and the CSV file; the CPU of programs is `cpu.<program>`, in cores."""
-        programs = {f"cpu.{name}": cores for name, cores in self.watched.programs().items()}
-        row = {"label": self.run.label, "rate": self.rate, **vars(self.step), "cores": self.watched.generator()}
-        return row | {"result": self.step.result, "cpu.machine": self.watched.mean("cpu.machine")} | programs
-
-
 @dataclass
 class Outcome:
     """The results of the searches in one scenario."""
@@ -56,30 +34,30 @@ class Outcome:
     found: list[Found]
 
     @property
-    def tries(self) -> list[Any]:
+    def tries(self) -> list[Step]:
         """All steps of all searches, by rate."""
         return sorted((tried for found in self.found for tried in found.tries), key=lambda tried: tried.rate)
 
     @property
-    def held(self) -> list[Any]:
+    def held(self) -> list[Step]:
         """The step of each search at the rate that held, if there is one."""
         return [found.held for found in self.found if found.held]
 
     @property
-    def failed(self) -> Any:
+    def failed(self) -> Step | None:
         """The step at the lowest rate that was not sustained, of the first search that has one; None without any."""
         return next((found.failed for found in self.found if found.failed), None)
 
     @property
-    def decisive(self) -> Any:
+    def decisive(self) -> Step:
         """The step of the verdict: the one that was not sustained or, if all were, the one at the highest rate."""
         return self.failed or self.tries[-1]
 
     @property
     def verdict(self) -> Evidence:
         """The exhausted resource in the decisive step; a limit may be reached even if all rates were sustained."""
-        step = self.decisive.step
-        return decide(self.decisive.watched, only_late=step.was_late and len(step.faults) == 1)
+        step = self.decisive
+        return decide(step.watched, only_late=step.was_late and len(step.faults) == 1)
 
     @property
     def resource(self) -> str:
@@ -93,7 +71,7 @@ class Outcome:
         """The outcome in a sentence."""
         if not self.held:
             return f"{self.scenario}: no rate held"
-        step, verdict = self.held[0].step, self.verdict
+        step, verdict = self.held[0], self.verdict
         rate = f"{self.scenario}: {number(step.answered)} jobs/s ({number(step.requests)} requests/s) sustained"
         highest = f"at up to {number(self.decisive.rate)} jobs/s"
         if verdict.void:
@@ -122,7 +100,7 @@ def findings_of(outcomes: Sequence[Outcome], plan: Plan, *, bound_ms: float, at_
 
 def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
     """Add the targets, tables, plots, runs and figures of a scenario."""
-    name, tries, held = outcome.scenario, outcome.tries, [tried.step for tried in outcome.held]
+    name, tries, held = outcome.scenario, outcome.tries, outcome.held
     least = min((step.answered for step in held), default=0.0)
     # At all rates: an overloaded service may refuse requests, but must not return wrong data.
     wrong = sum(tried.run.recording.requests.counts[WRONG] for tried in tries)

@@ -1,11 +1,14 @@
 """The definition of a sustained rate of job starts, and its evaluation for a step of load."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy
 
+from loadtests.campaigns.resources import Watched
 from loadtests.recording.outcome import NOT_SENT, OK
 from loadtests.recording.reading import Recording
+from loadtests.reporting.result import Run
 from loadtests.reporting.summaries import percentiles_of
 
 # The share of the offered rate that may be missing, because the window cuts jobs at its edges.
@@ -21,18 +24,18 @@ CHECK_INTERVAL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Step:
-    """The evaluation of one step, in its window.
+    """One step at a `rate`: its run, the signals in its window, and its evaluation.
 
-    `begin` and `end` of the window are seconds since the epoch. `faults` are the reasons why the rate was not sustained;
-    `was_late` says that the generator was late. `offered` and `answered` are the jobs per second that were due and that
-    succeeded, `requests` the requests per second that were due. `p50`, `p95` and `p99` are times of jobs in milliseconds
-    from when they were due. `failures` counts failed requests and jobs that were not sent, in the whole step. `in_progress`
-    is the mean number of jobs in progress, `growth` its increase over the window. `late` is the 99th percentile of the
-    lateness of jobs in milliseconds.
+    `faults` are the reasons why the rate was not sustained; `was_late` says that the generator was late. `offered` and
+    `answered` are the jobs per second that were due and that succeeded, `requests` the requests per second that were due.
+    `p50`, `p95` and `p99` are times of jobs in milliseconds from when they were due. `failures` counts failed requests and
+    jobs that were not sent, in the whole step. `in_progress` is the mean number of jobs in progress, `growth` its increase
+    over the window. `late` is the 99th percentile of the lateness of jobs in milliseconds.
     """
 
-    begin: float
-    end: float
+    rate: float
+    run: Run
+    watched: Watched
     faults: tuple[str, ...]
     was_late: bool
     offered: float = 0.0
@@ -52,23 +55,29 @@ class Step:
         return not self.faults
 
     @property
-    def result(self) -> str:
-        """Why the rate was not sustained, or that it was."""
-        return "; ".join(self.faults) or "sustained"
+    def row(self) -> dict[str, Any]:
+        """The values for tables, plots and the CSV file; the CPU of programs is `cpu.<program>`, in cores."""
+        row = {"label": self.run.label, **vars(self), "result": "; ".join(self.faults) or "sustained"}
+        row |= {"cores": self.watched.generator(), "cpu.machine": self.watched.mean("cpu.machine")}
+        row |= {f"cpu.{name}": cores for name, cores in self.watched.programs().items()}
+        return {name: value for name, value in row.items() if name not in ("run", "watched", "faults")}
 
 
-def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) -> Step:
+def judge(run: Run, rate: float, *, begin: float, end: float, bound_ms: float) -> Step:
     """Evaluate the window of a step from `begin` to `end`, in seconds after the recording's origin.
 
     `bound_ms` is the bound for 95 % of the jobs. The window ends with the last job that was due, if that was
     before `end`.
     """
-    whole, requests, origin = recording.jobs, recording.requests, recording.origin
+    recording, origin = run.recording, run.recording.origin
+    whole, requests = recording.jobs, recording.requests
     # By jobs, not by requests: the second request of a job is due after the first response.
     end = min(end, float(whole.due.max()))
     seconds, jobs = end - begin, whole.where((whole.due >= begin) & (whole.due < end))
+    watched = Watched(run.signals, recording.samples, origin + begin, origin + end)
     if not len(jobs):
-        return Step(origin, origin, ("the generator was so late that no job was due in the window",), was_late=True)
+        fault = "the generator was so late that no job was due in the window"
+        return Step(rate, run, watched, (fault,), was_late=True)
     sent = jobs.where(jobs.outcomes != NOT_SENT)
     ended = whole.where((whole.end >= begin) & (whole.end < end) & (whole.outcomes == OK))
     failures = requests.failures + whole.counts[NOT_SENT]
@@ -87,8 +96,8 @@ def judge(recording: Recording, *, begin: float, end: float, bound_ms: float) ->
     }
     due = float(((requests.due >= begin) & (requests.due < end)).sum()) / seconds
     found = tuple(fault for fault, is_found in faults.items() if is_found)
-    window = (origin + begin, origin + end, found, late > margin_ms)
-    return Step(*window, offered, answered, due, p50, p95, p99, failures, mean, growth, late)
+    state = (late > margin_ms, offered, answered, due, p50, p95, p99, failures, mean, growth, late)
+    return Step(rate, run, watched, found, *state)
 
 
 def in_progress(jobs: Recording, begin: float, end: float) -> tuple[float, float]:

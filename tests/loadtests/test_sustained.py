@@ -14,7 +14,7 @@ from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import judge
 from loadtests.recording.outcome import NOT_SENT, OVERLOADED, WRONG
 from loadtests.recording.rows import Sample
-from loadtests.reporting.result import Signals
+from loadtests.reporting.result import Run, Signals
 from tests.loadtests import recorded
 from tests.loadtests.options import options
 
@@ -31,7 +31,9 @@ def jobs(milliseconds=20, late=0.0):
 
 
 def judged(tmp_path, rows):
-    return judge(recorded.read(tmp_path / "run", rows), begin=2.0, end=float(SECONDS), bound_ms=1_000)
+    return judge(
+        Run("step", recorded.read(tmp_path / "run", rows)), RATE, begin=2.0, end=float(SECONDS), bound_ms=1_000
+    )
 
 
 def test_judge_accepts_rate_of_fast_service(tmp_path):
@@ -42,7 +44,7 @@ def test_judge_accepts_rate_of_fast_service(tmp_path):
     assert (step.p50, step.p99) == (pytest.approx(20, abs=0.1), pytest.approx(20, abs=0.1))
     # Little's law: 50 jobs a second of 20 ms each.
     assert step.in_progress == pytest.approx(1, abs=0.5)
-    assert step.begin == recorded.START + 2
+    assert step.watched.begin == recorded.START + 2
 
 
 def test_judge_rejects_growing_queue_with_fast_responses(tmp_path):
@@ -80,7 +82,9 @@ def test_judge_rejects_late_generator(tmp_path):
 
 
 def test_judge_rejects_step_without_jobs_in_window(tmp_path):
-    step = judge(recorded.read(tmp_path / "run", [recorded.job(0, 10)]), begin=2.0, end=10.0, bound_ms=1_000)
+    step = judge(
+        Run("step", recorded.read(tmp_path / "run", [recorded.job(0, 10)])), RATE, begin=2.0, end=10.0, bound_ms=1_000
+    )
     assert step.was_late
     assert not step.sustained
 
@@ -256,9 +260,9 @@ def test_decide_uses_only_known_signals_of_deployment():
 @pytest.mark.parametrize(("columns", "is_sure"), [(CALM, True), ({"thread_limit.lookups": 12.0}, False)])
 def test_outcome_without_processor_usage_says_so(columns, is_sure):
     threads = {"in_progress.lookups": 12.0, "refusals.lookups": 3.0}
-    tried = SimpleNamespace(rate=20.0, watched=watched(threads, columns=columns), step=SimpleNamespace(
-        answered=10.0, requests=20.0, was_late=False, faults=("3 failures",)
-    ))  # fmt: skip
+    tried = SimpleNamespace(rate=20.0, watched=watched(threads, columns=columns), answered=10.0, requests=20.0, was_late=False,
+        faults=("3 failures",),
+    )  # fmt: skip
     outcome = Outcome("tiny", [Found([tried, tried], held=tried, failed=tried)])
     assert "the exhausted resource is gunicorn's threads" in outcome.sentence()
     assert outcome.sentence().endswith(UNSEEN) is not is_sure
