@@ -57,8 +57,6 @@ def table_of(runs: Sequence[Run], title: str = "Runs") -> Table:
         of = summaries.summary_of(run.recording)
         # Not formatted by the report, which would round 99.96 to 100.
         of["right"] = "–" if of["ok_share"] is None else f"{of['ok_share'] * 100:.3f}"
-        # A run of less than a second has no busiest second.
-        of["peak_rate"] = of["peak_rate"] if of["seconds"] >= 1 else None
         rows.append(of | {"label": run.label})
     return Table.of(title, rows, OVERVIEW, label="run", seconds="duration, s", right="right, %", **RATES)
 

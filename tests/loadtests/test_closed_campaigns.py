@@ -94,7 +94,7 @@ def test_types_iovs_campaign_plots_surface(on_service):
     findings = closed.types_iovs(on_service("types-iovs", "--iovs", "10"))
     assert findings.passed, findings.targets
     assert shown(findings, "IOVs") == [10, 100]
-    assert [plot.title for plot in findings.plots][:2] == ["Response time, p50", "Frequency"]
+    assert [plot.title for plot in findings.plots][:2] == ["Response time, p50, ms", "Frequency, lookups/s"]
     assert 8 < float(shown(findings, "rows per response")[1].split()[0]) <= 10
 
 
