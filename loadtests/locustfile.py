@@ -17,7 +17,6 @@ from loadtests.recording.rows import now
 from loadtests.recording.writer import Writer
 from loadtests.shapes.shapes import Endurance, Ramp, ReadersAndWriters, Smoke, Steady, Storm  # noqa: F401
 from loadtests.users.base import CheckedUser
-from loadtests.users.iterations import Iterations
 from loadtests.users.misbehaving import Misbehaving  # noqa: F401
 from loadtests.users.readers import BelleJob, KeepAliveJob, ReconstructionJob  # noqa: F401
 from loadtests.users.subject import subject_of
@@ -59,7 +58,6 @@ def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
         environment.shape_class.settle(options)
         # Otherwise locust's default of one user would be the peak.
         options.num_users = environment.shape_class.plan.users
-    Indecisive.iterations = Iterations(environment)
     if options.headless and not isinstance(environment.runner, WorkerRunner):
         # Generating the expected rows takes time once, and must not be part of the run. In the UI the options
         # are not known yet.
@@ -75,7 +73,6 @@ def begin(environment: Environment, **_: Any) -> None:
         environment.shape_class.settle(options)
     # Before users are spawned: they would be late otherwise.
     subject_of(options)
-    Indecisive.iterations.begin(options.iterations)
     if options.record and not isinstance(runner, MasterRunner):
         CheckedUser.writer = Writer(Path(options.record))
     if (options.jobs_per_user or options.iterations) and not isinstance(runner, WorkerRunner):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 RAMP_STEPS = 10
 # The load study (docs/load-tests.md): numbers of readers at the ends of three equal periods, and the writers.
 READERS = (0, 1_000, 2_500, 0)
-WRITERS, ITERATIONS, THINK_SECONDS = 20, 400, 120.0
+WRITERS, ITERATIONS, THINK_SECONDS = 20, 20, 120.0
 START_SECONDS = 60.0
 
 
@@ -124,7 +124,7 @@ class ReadersAndWriters(Plan):
     """Readers and 20 writers, for six minutes.
 
     The number of readers changes linearly from 0 to 1,000, to 2,500 and back to 0; they pause for two minutes
-    between jobs. The writers share 400 iterations of create, wait, delete.
+    between jobs. Each writer creates, waits and deletes 20 times.
     """
 
     users: int = READERS[2]
@@ -134,10 +134,9 @@ class ReadersAndWriters(Plan):
     def settle(self, options: Any) -> None:
         """Set the pause of readers and the iterations of writers."""
         super().settle(options)
-        part = self.users / READERS[2]
-        self.writers = max(1, round(WRITERS * part))
+        self.writers = max(1, round(WRITERS * self.users / READERS[2]))
         options.pause = options.pause or THINK_SECONDS
-        options.iterations = options.iterations or max(1, round(ITERATIONS * part))
+        options.iterations = options.iterations or ITERATIONS
 
     def hold(self, seconds: float, seen: Seen) -> Target | None:
         """The writers, and the readers interpolated between two numbers of the study."""

@@ -63,10 +63,6 @@ class CheckedUser(FastHttpUser):
         if CheckedUser.writer:
             CheckedUser.writer.users -= 1
 
-    def has_next_job(self) -> bool:
-        """Whether another job follows; called before each job, and no more after it has returned False."""
-        return True
-
     def record(self, request: Request) -> None:
         """Add a request to the recording, if there is one."""
         if CheckedUser.writer:
@@ -76,7 +72,12 @@ class CheckedUser(FastHttpUser):
     def work(self) -> None:
         """Closed loop: run one job and pause. Open model: start jobs at the given rate until the test ends."""
         if self.options.start_jobs == CLOSED:
-            if self._left == 0 or not self.has_next_job():
+            if self._left == 0:
+                shape = self.environment.shape_class
+                if shape and shape.plan.writers:
+                    # This shape changes the number of users every second, and locust would then start a new user
+                    # in the place of one that has stopped.
+                    self._stopping.wait()
                 raise StopUser
             due, self._due = self._due, None
             self._run(now() if due is None else due)
@@ -103,7 +104,7 @@ class CheckedUser(FastHttpUser):
         """The times at which jobs are due: regular or random, from a random start so that users do not synchronise."""
         mean = 1 / self.options.jobs_per_second
         due = now() + random.uniform(0, mean)
-        while self._left != 0 and self.has_next_job():
+        while self._left != 0:
             yield due
             self._left = self._left and self._left - 1
             due += mean if self.options.start_jobs == OPEN else random.expovariate(1 / mean)

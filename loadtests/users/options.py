@@ -53,7 +53,7 @@ def add_options(parser: LocustArgumentParser) -> None:
     add("--pause", 0.0, "seconds between jobs, if they start after the last one", **PAUSE)
     add("--jobs-per-user", 0, "a user stops after N jobs; 0: when the test ends", **COUNT)
     add("--start-together", False, "users wait until all are spawned, then all begin at once", action="store_true")
-    add("--iterations", 0, "total of the tags of all Indecisive users; 0: until the test ends", **COUNT)
+    add("--iterations", 0, "tags of each Indecisive user; 0: until the test ends", **COUNT)
     add("--indecision", 1.0, "seconds after which Indecisive users delete a tag", **PAUSE)
 
     add("--patience", 60.0, "seconds to wait for a response", **SECONDS)

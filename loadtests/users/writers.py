@@ -14,7 +14,6 @@ from cdb_rest.domain.moment import END_OF_TIME
 from loadtests.client import lookup_path
 from loadtests.users.base import CheckedUser
 from loadtests.users.calls import Calls, Check, JobEndedError, Reply, lists
-from loadtests.users.iterations import Iterations
 
 INSERT = "payload-iovs/insert"
 
@@ -154,13 +153,11 @@ class Expert(WritingUser):
 
 
 class Indecisive(WritingUser):
-    """Creates a tag, waits, and deletes it; `--iterations` limits the iterations of all these users together."""
+    """Creates a tag, waits, and deletes it; `--iterations` is the number of tags of each user."""
 
-    iterations: Iterations | None = None
-
-    def has_next_job(self) -> bool:
-        """Take one of the iterations; False if none is left."""
-        return self.iterations.take()
+    def __init__(self, environment: Any) -> None:
+        super().__init__(environment)
+        self._left = self.options.iterations or self._left
 
     def job(self, calls: Calls) -> None:
         """Create a tag, read it, wait, delete it, and check that it is deleted."""

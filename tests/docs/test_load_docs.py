@@ -24,7 +24,7 @@ def users():
             yield from (name.name for name in node.names if name.name[0].isupper() and name.name not in NO_USERS)
 
 
-NO_USERS = ("CheckedUser", "Iterations")
+NO_USERS = ("CheckedUser",)
 
 
 @pytest.mark.parametrize("campaign", CAMPAIGNS)

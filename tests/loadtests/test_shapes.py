@@ -71,11 +71,11 @@ def test_storm_starts_one_job_of_each_user_at_once():
 
 def test_readers_and_writers_follow_numbers_of_study():
     plan, options = planned("readers-and-writers")
-    assert (options.pause, options.iterations, plan.writers) == (120.0, 400, 20)
+    assert (options.pause, options.iterations, plan.writers) == (120.0, 20, 20)
     readers = [plan.target(second, CALM).users - 20 for second in (0, 60, 120, 180, 240, 300, 359.9)]
     assert readers == [0, 500, 1000, 1750, 2500, 1250, 2]
     small, options = planned("readers-and-writers", scale=0.1, pause=5.0)
-    assert (options.pause, options.iterations, small.writers, small.users) == (5.0, 40, 2, 250)
+    assert (options.pause, options.iterations, small.writers, small.users) == (5.0, 20, 2, 250)
     # The rate of each second suffices to reach the next target.
     for second in range(359):
         before, after = (small.target(at, CALM) for at in (second, second + 1))

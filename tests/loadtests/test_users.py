@@ -154,9 +154,19 @@ def test_start_together_releases_all_users_at_once(run):
     assert 0 < max(sample.users for sample in recording.samples) <= 30
 
 
-def test_two_processes_share_iterations(run):
-    told = {"jobs_per_user": 4, "iterations": 10, "indecision": 0.1, "pattern": "run-storm"}
+def test_iterations_limit_tags_of_each_indecisive_user_of_two_processes(run):
+    told = {"jobs_per_user": 4, "iterations": 3, "indecision": 0.1, "pattern": "run-storm"}
     recording = run({"ReconstructionJob": 1}, 44, fixed={"Indecisive": 4}, shape="storm", processes=2, **told)
     assert recording.examples == {}
-    assert (recording.names == "create tag").sum() == (recording.names == "delete tag").sum() == 10
+    assert (recording.names == "create tag").sum() == (recording.names == "delete tag").sum() == 4 * 3
     assert (recording.jobs.users == "ReconstructionJob").sum() == 40 * 4
+
+
+def test_readers_and_writers_do_not_replace_writers_after_their_iterations(run):
+    told = {"iterations": 2, "indecision": 0.1, "pause": 0.1}
+    users = {"ReconstructionJob": 1, "Indecisive": 1}
+    recording = run(users, 250, 12, shape="readers-and-writers", **told)
+    assert recording.examples == {}
+    # Two writers, whose number follows the peak; the number of readers changes every second.
+    assert (recording.names == "create tag").sum() == 2 * 2
+    assert (recording.jobs.users == "ReconstructionJob").sum() > 0
