@@ -15,7 +15,7 @@ from locust.web import WebUI
 
 from loadtests.recording.rows import now
 from loadtests.recording.writer import Writer
-from loadtests.shapes.shapes import Endurance, Ramp, ReadersAndWriters, Smoke, Steady, Storm  # noqa: F401
+from loadtests.shapes import SHAPES, Endurance, Ramp, ReadersAndWriters, Smoke, Steady, Storm  # noqa: F401
 from loadtests.users.base import CheckedUser
 from loadtests.users.misbehaving import Misbehaving  # noqa: F401
 from loadtests.users.readers import BelleJob, KeepAliveJob, ReconstructionJob  # noqa: F401
@@ -49,15 +49,15 @@ def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
     environment.stop_timeout = environment.stop_timeout or options.patience
     environment.shape_class = None
     if options.shape:
-        shapes = {shape.plan_name: shape for shape in environment.available_shape_classes.values()}
-        environment.shape_class = shapes[options.shape]
+        kind = SHAPES[options.shape]
+        environment.shape_class = environment.available_shape_classes[kind.__name__]
         environment.shape_class.runner = environment.runner
-        if options.shape == ReadersAndWriters.plan_name and not options.user_classes:
+        if kind is ReadersAndWriters and not options.user_classes:
             kinds = environment.available_user_classes
             environment.user_classes = [kinds[name] for name in READERS_AND_WRITERS]
         environment.shape_class.settle(options)
         # Otherwise locust's default of one user would be the peak.
-        options.num_users = environment.shape_class.plan.users
+        options.num_users = environment.shape_class.users
     if options.headless and not isinstance(environment.runner, WorkerRunner):
         # Generating the expected rows takes time once, and must not be part of the run. In the UI the options
         # are not known yet.
@@ -69,8 +69,6 @@ def begin(environment: Environment, **_: Any) -> None:
     """Open the recording, and end the test when all users are done, if their jobs are limited."""
     options, runner = environment.parsed_options, environment.runner
     CheckedUser.all_there.clear()
-    if environment.shape_class and not isinstance(runner, WorkerRunner):
-        environment.shape_class.settle(options)
     # Before users are spawned: they would be late otherwise.
     subject_of(options)
     if options.record and not isinstance(runner, MasterRunner):

@@ -74,7 +74,7 @@ class CheckedUser(FastHttpUser):
         if self.options.start_jobs == CLOSED:
             if self._left == 0:
                 shape = self.environment.shape_class
-                if shape and shape.plan.writers:
+                if shape and shape.writers:
                     # This shape changes the number of users every second, and locust would then start a new user
                     # in the place of one that has stopped.
                     self._stopping.wait()

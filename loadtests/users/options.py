@@ -10,7 +10,7 @@ from cdb_rest.management.quantities import IN_MILLISECONDS, IN_SECONDS, Duration
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
 from loadtests.content.moments import PATTERNS
-from loadtests.shapes.plans import PLANS
+from loadtests.shapes import SHAPES
 
 CLOSED, OPEN, POISSON = "after the last one", "at a constant rate", "at random"
 UNKNOWN = "none"
@@ -61,7 +61,7 @@ def add_options(parser: LocustArgumentParser) -> None:
     add("--record", "", "directory of the recording, for a report; empty: no recording", metavar="DIRECTORY")
 
     text = "number of users over time, with --users as the peak; without it: --users at --spawn-rate"
-    add("--shape", None, text, choices=tuple(PLANS), shown=False)
+    add("--shape", None, text, choices=tuple(SHAPES), shown=False)
     text = "factor for the peak of the shape, if --users is not given: 0.1 for a small machine"
     add("--scale", 1.0, text, type=float, shown=False)
     add("--step-seconds", 30.0, "shape Ramp: seconds of each of the ten steps", **SECONDS)

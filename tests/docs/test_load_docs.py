@@ -7,7 +7,6 @@ import pytest
 
 from cdb.env import ROOT
 from loadtests.__main__ import CAMPAIGNS
-from loadtests.shapes import plans
 
 STUDY = "https://doi.org/10.1051/epjconf/202429501051"
 DOCUMENT = (ROOT / "docs" / "load-test-fields.md").read_text()
@@ -17,14 +16,14 @@ def guide():
     return (ROOT / "docs" / "load-tests.md").read_text()
 
 
-def users():
+def imported(module):
     """What locust finds in its file, which is read and not imported: that would bring locust into this process."""
     for node in ast.parse((ROOT / "loadtests" / "locustfile.py").read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("loadtests.users."):
-            yield from (name.name for name in node.names if name.name[0].isupper() and name.name not in NO_USERS)
+        if isinstance(node, ast.ImportFrom) and node.module.startswith(module):
+            yield from (name.name for name in node.names if name.name[0].isupper() and name.name not in OTHERS)
 
 
-NO_USERS = ("CheckedUser",)
+OTHERS = ("CheckedUser", "SHAPES")
 
 
 @pytest.mark.parametrize("campaign", CAMPAIGNS)
@@ -32,14 +31,14 @@ def test_every_campaign_is_in_the_table(campaign):
     assert f"| `{campaign}` |" in DOCUMENT
 
 
-@pytest.mark.parametrize("user", list(users()))
+@pytest.mark.parametrize("user", list(imported("loadtests.users.")))
 def test_every_user_is_in_the_table(user):
     assert f"| `{user}` |" in DOCUMENT
 
 
-@pytest.mark.parametrize("shape", plans.PLANS)
+@pytest.mark.parametrize("shape", list(imported("loadtests.shapes")))
 def test_every_shape_is_in_the_table(shape):
-    assert f"| `{shape}` |" in DOCUMENT
+    assert f"| `{re.sub('(?<=.)(?=[A-Z])', '-', shape).lower()}` |" in DOCUMENT
 
 
 def test_the_load_study_is_cited_in_one_place_and_the_others_refer_to_it():

@@ -1,82 +1,151 @@
-"""The shapes as plain functions of time."""
+"""The load shapes, with a stub of locust, which would replace parts of Python's standard library in this process."""
 
+import importlib.util
+import sys
 from types import SimpleNamespace
 
 import pytest
 
-from loadtests.shapes.plans import PLANS, Seen, Target
+from cdb.env import ROOT
 
-CALM = Seen(users=10, requests=100, failures=0, p95=20.0)
+NAMES = ("smoke", "steady", "ramp", "storm", "readers-and-writers", "endurance")
 
 
-def planned(name, **told):
-    """A plan that has read its options."""
-    options = SimpleNamespace(
-        num_users=None, run_time=None, scale=1.0, pause=0.0, iterations=0, jobs_per_user=0, start_together=False,
-        step_seconds=30.0, slow_milliseconds=1000.0, failing_percent=1.0,
-    )  # fmt: skip
-    vars(options).update(told)
-    plan = PLANS[name]()
-    plan.settle(options)
-    return plan, options
+class LoadTestShape:
+    def reset_time(self):
+        self.seconds_run = 0
+
+    def get_run_time(self):
+        return self.seconds_run
+
+
+class Statistics:
+    """The statistics of the runner of a shape; the shape sees them at its next tick."""
+
+    def __init__(self):
+        self.clear_all()
+
+    def clear_all(self):
+        self.total, self.num_requests, self.num_failures, self.p95 = self, 0, 0, None
+
+    def get_current_response_time_percentile(self, share):
+        return self.p95
+
+
+@pytest.fixture
+def shapes(monkeypatch):
+    monkeypatch.setitem(sys.modules, "locust", SimpleNamespace(LoadTestShape=LoadTestShape, User=object))
+    specification = importlib.util.spec_from_file_location("shapes", ROOT / "loadtests" / "shapes.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module.SHAPES
+
+
+@pytest.fixture
+def started(shapes):
+    """A function that starts a test with a shape and options, and returns the shape."""
+
+    def started(name, **told):
+        options = SimpleNamespace(
+            num_users=None, run_time=None, scale=1.0, pause=0.0, iterations=0, jobs_per_user=0, start_together=False,
+            step_seconds=30.0, slow_milliseconds=1000.0, failing_percent=1.0,
+        )  # fmt: skip
+        vars(options).update(told)
+        shape = shapes[name]()
+        writer, reader = (type(kind, (), {"fixed_count": 0}) for kind in ("Indecisive", "ReconstructionJob"))
+        environment = SimpleNamespace(parsed_options=options)
+        shape.runner = SimpleNamespace(
+            environment=environment, user_classes=[writer, reader], user_count=10, stats=Statistics()
+        )
+        shape.reset_time()
+        return shape
+
+    return started
+
+
+def tick(shape, seconds, *, requests=100, failures=0, p95=20.0):
+    """The result of a tick at a time, after some more requests."""
+    shape.seconds_run = seconds
+    shape.runner.stats.num_requests += requests
+    shape.runner.stats.num_failures += failures
+    shape.runner.stats.p95 = p95
+    return shape.tick()
+
+
+def test_names_of_all_shapes(shapes):
+    assert tuple(shapes) == NAMES
 
 
 @pytest.mark.parametrize(
     ("name", "users", "seconds"),
     [("smoke", 10, 20), ("steady", 50, 300), ("endurance", 50, 4 * 3600), ("readers-and-writers", 2500, 360)],
 )
-def test_shapes_end_after_their_duration(name, users, seconds):
-    plan, _ = planned(name)
-    assert plan.users == users and plan.target(seconds - 0.1, CALM) and plan.target(seconds, CALM) is None
-    assert planned(name, run_time=7)[0].target(7, CALM) is None
+def test_shapes_end_after_their_duration(started, name, users, seconds):
+    shape = started(name)
+    assert shape.users == users and tick(shape, seconds - 0.1) and tick(shape, seconds) is None
+    assert tick(started(name, run_time=7), 7) is None
 
 
-@pytest.mark.parametrize("name", [name for name in PLANS if name != "ramp"])
-def test_users_option_is_peak_of_shape(name):
-    plan, _ = planned(name, num_users=200)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "ramp"])
+def test_users_option_is_peak_of_shape(started, name):
+    shape = started(name, num_users=200)
     writers = 2 if name == "readers-and-writers" else 0
-    targets = [plan.target(second, CALM) for second in range(int(plan.seconds or 1000))]
-    assert max(target.users for target in targets) == 200 + writers
-    assert all(target.rate > 0 for target in targets)
-    half, _ = planned(name, scale=0.5)
-    assert half.users == planned(name)[0].users / 2
+    targets = [tick(shape, second) for second in range(int(shape.seconds or 1000))]
+    assert max(users for users, _ in targets) == 200 + writers
+    assert all(rate > 0 for _, rate in targets)
+    assert started(name, scale=0.5).users == started(name).users / 2
 
 
-def test_ramp_rises_in_ten_steps_and_ends_at_peak():
-    plan, _ = planned("ramp", num_users=50, step_seconds=10.0)
-    assert [plan.target(second, CALM).users for second in range(0, 100, 10)] == [5 * step for step in range(1, 11)]
-    assert plan.target(99.9, CALM) == Target(50, 50)
-    assert plan.target(100, CALM) is None and plan.over == "held 50 users"
+def test_ramp_rises_in_ten_steps_and_ends_at_peak(started, caplog):
+    caplog.set_level("INFO")
+    shape = started("ramp", num_users=50, step_seconds=10.0)
+    assert [tick(shape, second)[0] for second in range(0, 100, 10)] == [5 * step for step in range(1, 11)]
+    assert tick(shape, 99.9) == (50, 50)
+    assert tick(shape, 100) is None and caplog.messages == ["ramp: held 50 users"]
 
 
-def test_ramp_ends_when_service_breaks():
-    plan, options = planned("ramp", num_users=100)
-    slow = CALM._replace(p95=1001.0, users=20)
-    assert plan.target(31, CALM).users == 20 and plan.target(40, slow) is None
-    assert plan.over == "failed at 20 users: 95 % of the responses took up to 1001 ms"
-    plan.settle(options)
-    assert plan.over == "" and plan.target(0, CALM._replace(p95=None)).users == 10
-    # One failure among 300 requests of a step is none, four are.
-    assert plan.target(1, CALM._replace(failures=1)) and plan.target(2, CALM)
-    assert plan.target(3, CALM._replace(failures=4)) is None
-    assert "5 of 300 requests failed" in plan.over
+def test_ramp_ends_when_service_breaks(started, caplog):
+    caplog.set_level("INFO")
+    shape = started("ramp", num_users=100)
+    assert tick(shape, 31)[0] == 20
+    assert tick(shape, 40, p95=1001.0) is None
+    assert caplog.messages == ["ramp: failed at 10 users: 95 % of the responses took up to 1001 ms"]
+    shape.reset_time()
+    assert tick(shape, 0, requests=0, p95=None)[0] == 10
+    # Three failures among 300 requests of a step are not too many, four are.
+    assert tick(shape, 1, failures=3, requests=300) and tick(shape, 2, requests=0)
+    assert tick(shape, 3, failures=1, requests=0) is None
+    assert "4 of 300 requests failed" in caplog.messages[-1]
 
 
-def test_storm_starts_one_job_of_each_user_at_once():
-    plan, options = planned("storm")
-    assert plan.target(0, CALM) == plan.target(1e6, CALM) == Target(10_000, 10_000)
-    assert options.start_together and options.jobs_per_user == 1
-    assert planned("storm", jobs_per_user=3)[1].jobs_per_user == 3
+def test_ramp_counts_failures_of_each_step_alone(started):
+    shape = started("ramp", num_users=100)
+    assert tick(shape, 0, requests=10_000) and tick(shape, 30)
+    assert tick(shape, 31, requests=10, failures=2) is None
 
 
-def test_readers_and_writers_follow_numbers_of_study():
-    plan, options = planned("readers-and-writers")
-    assert (options.pause, options.iterations, plan.writers) == (120.0, 20, 20)
-    readers = [plan.target(second, CALM).users - 20 for second in (0, 60, 120, 180, 240, 300, 359.9)]
+def test_storm_starts_one_job_of_each_user_at_once(started):
+    shape = started("storm")
+    assert tick(shape, 0) == tick(shape, 1e6) == (10_000, 10_000)
+    assert shape.options.start_together and shape.options.jobs_per_user == 1
+    assert started("storm", jobs_per_user=3).options.jobs_per_user == 3
+
+
+def test_readers_and_writers_follow_numbers_of_study(started):
+    shape = started("readers-and-writers")
+    assert (shape.options.pause, shape.options.iterations, shape.writers) == (120.0, 20, 20)
+    readers = [tick(shape, second)[0] - 20 for second in (0, 60, 120, 180, 240, 300, 359.9)]
     assert readers == [0, 500, 1000, 1750, 2500, 1250, 2]
-    small, options = planned("readers-and-writers", scale=0.1, pause=5.0)
-    assert (options.pause, options.iterations, small.writers, small.users) == (5.0, 20, 2, 250)
+    small = started("readers-and-writers", scale=0.1, pause=5.0)
+    assert (small.options.pause, small.options.iterations, small.writers, small.users) == (5.0, 20, 2, 250)
     # The rate of each second suffices to reach the next target.
     for second in range(359):
-        before, after = (small.target(at, CALM) for at in (second, second + 1))
-        assert abs(after.users - before.users) <= after.rate + 1
+        (before, _), (after, rate) = (tick(small, at) for at in (second, second + 1))
+        assert abs(after - before) <= rate + 1
+
+
+def test_writers_have_a_fixed_number_until_the_test_ends(started):
+    shape = started("readers-and-writers")
+    assert [kind.fixed_count for kind in shape.runner.user_classes] == [20, 0]
+    shape.restore()
+    assert [kind.fixed_count for kind in shape.runner.user_classes] == [0, 0]

@@ -1,1 +1,0 @@
-"""Load shapes: the number of users as a function of time."""
