@@ -4,7 +4,7 @@ The docstring of a campaign begins with its question.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -23,7 +23,6 @@ from loadtests.service import manage
 
 # For each campaign the full size and that with --quick: threads, calls of each, repetitions, and so on.
 PATTERNS = ("first", "random", "last")
-QUICK_SCENARIOS = ("tiny", "tiny-moderate")
 SCENARIOS_SIZE, QUICK_SCENARIOS_SIZE = (50, 50, 3), (10, 5, 1)
 THREADS, QUICK_THREADS = (1, 2, 5, 10, 50, 100, 500), (1, 4, 16)
 CALLS, QUICK_CALLS = 10_000, 160
@@ -50,17 +49,18 @@ def _jobs(tag: str, threads: int, calls: int, pattern: str) -> Load:
 
 
 def _lookups(stage: Stage, tag: str, threads: int, seconds: float, **more: str | float) -> Load:
-    """A load of threads that send only lookups at random moments; `more` are options of the user."""
-    settings: dict[str, Any] = {"lookup-tag": tag, **more}
-    if stage.quick:
-        return Load({"StudyLookup": 1}, threads, options=settings | {"jobs-per-user": QUICK_LOOKUPS})
-    return Load({"StudyLookup": 1}, threads, seconds, options=settings)
+    """A load of threads that send only lookups, at random moments by default; `more` are options of the user."""
+    length = {"jobs-per-user": QUICK_LOOKUPS} if stage.quick else {}
+    return Load({"StudyLookup": 1}, threads, stage.size(seconds, None), options={"global-tag": tag, **more, **length})
 
 
 def scenarios_options(parser: argparse._ArgumentGroup) -> None:
     """Add the option for the tags."""
-    every = tuple(SCENARIOS)
-    options.add(parser, "--scenarios", "scenarios to measure", every, QUICK_SCENARIOS, nargs="+", choices=every)
+    _add_scenarios(parser, "--scenarios", tuple(SCENARIOS), ("tiny", "tiny-moderate"))
+
+
+def _add_scenarios(parser: argparse._ArgumentGroup, flag: str, full: Sequence[str], quick: Sequence[str]) -> None:
+    options.add(parser, flag, "scenarios to measure", full, quick, nargs="+", choices=tuple(SCENARIOS))
 
 
 def scenarios(stage: Stage) -> Findings:
@@ -71,11 +71,11 @@ def scenarios(stage: Stage) -> Findings:
     of global tags over a separate connection, which is part of the load here but is not counted.
     """
     names = stage.options.scenarios
-    threads, calls, repetitions = QUICK_SCENARIOS_SIZE if stage.quick else SCENARIOS_SIZE
+    threads, calls, repetitions = stage.size(SCENARIOS_SIZE, QUICK_SCENARIOS_SIZE)
     largest = (names[-1], "random")
     # The report has the details of one run only.
     points = [
-        Point((name, pattern), _jobs(name, threads, calls, pattern), name, pattern, detailed=(name, pattern) == largest)
+        Point((name, pattern), _jobs(name, threads, calls, pattern), detailed=(name, pattern) == largest)
         for name, pattern in product(names, PATTERNS)
     ]
     sweep = Sweep(("scenario", "moments"), "{}, {}")
@@ -91,7 +91,7 @@ def scenarios(stage: Stage) -> Findings:
     return sweep.findings(
         f"{largest[0]} at random moments: {number(sweep.median('rate', *largest))} lookups per second, p99 "
         f"{number(sweep.median('p99', *largest))} ms",
-        [sweep.table_of(f"{threads} threads × {calls} calls", **columns)],
+        sweep.table(f"{threads} threads × {calls} calls", **columns),
         [
             sweep.scaling("Mean frequency", "rate", y="lookups/s", **axes),
             sweep.scaling("Response time, p95", "p95", y="ms", **axes),
@@ -106,7 +106,7 @@ def scenarios(stage: Stage) -> Findings:
 
 def threads_options(parser: argparse._ArgumentGroup) -> None:
     """Add the option for the tag."""
-    options.add_scenario(parser, "worst-case", "tiny")
+    options.add(parser, "--scenario", "scenario of the tag", "worst-case", "tiny", choices=list(SCENARIOS))
 
 
 def threads(stage: Stage) -> Findings:
@@ -116,28 +116,21 @@ def threads(stage: Stage) -> Findings:
     requests the list of global tags.
     """
     name = stage.options.scenario
-    counts, calls = (QUICK_THREADS, QUICK_CALLS) if stage.quick else (THREADS, CALLS)
+    counts, calls = stage.size((THREADS, CALLS), (QUICK_THREADS, QUICK_CALLS))
     loads = {count: _jobs(name, count, min(calls // count, MOST_CALLS_EACH), "random") for count in counts}
-    points = [Point((count,), load, name, detailed=count == counts[-1]) for count, load in loads.items()]
     sweep = Sweep(("threads",), "{} threads")
-    sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
-
-    def scaling(title: str, lines: dict[str, str], unit: str, *, log_y: bool = True) -> plots.Plot:
-        """A plot of figures by the names of lines; short runs have no busiest second and no samples of the generator."""
-        series = {line: [(count, sweep.values(figure, count)) for count in counts] for line, figure in lines.items()}
-        shown = {line: points for line, points in series.items() if any(values for _, values in points)}
-        return plots.scaling(title, shown, x="threads", y=unit, log_y=log_y)
-
+    points = [Point((count,), load, detailed=count == counts[-1]) for count, load in loads.items()]
+    sweep.measure(stage, points, stage.size(REPETITIONS, 1))
     best = max(counts, key=lambda count: sweep.median("rate", count))
     busy = [str(count) for count in counts if (sweep.median("cores", count) or 0) > BUSY_GENERATOR]
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', best))} lookups per second, with {best} threads; p99 "
         f"with {counts[-1]}: {number(sweep.median('p99', counts[-1]))} ms",
-        [sweep.table_of(f"{name}, {calls:,} calls in all")],
+        sweep.table(f"{name}, {calls:,} calls in all"),
         [
-            scaling("Frequency", {"mean": "rate", "busiest second": "peak"}, "lookups/s"),
-            scaling("Response time", {share: share for share in ("p50", "p95", "p99")}, "ms"),
-            scaling("The generator's CPU: at most one core", {"generator": "cores"}, "cores", log_y=False),
+            sweep.scaling("Frequency", "rate", "peak", y="lookups/s"),
+            sweep.scaling("Response time", "p50", "p95", "p99", y="ms"),
+            sweep.scaling("The generator's CPU: at most one core", "cores", y="cores", log_y=False),
         ],
         notes("threads", busy=busy, limit=f"{BUSY_GENERATOR:.0%}", most=MOST_CALLS_EACH),
         figures=("rate", "p50", "p95", "p99"),
@@ -145,24 +138,21 @@ def threads(stage: Stage) -> Findings:
 
 
 def workers(stage: Stage) -> Findings:
-    """How do frequency and response time depend on the number of gunicorn processes and of clients?
+    """Which number of gunicorn processes and of clients gives the most responses, and how long do these take?
 
     The service is started for each number of processes, with `manage.py run`, where one gunicorn serves all
     requests. `serve` has two of them, and the number of processes of the second one would not grow in proportion.
     """
     name = stage.options.scenario
-    processes, clients = (QUICK_PROCESSES, QUICK_CLIENTS) if stage.quick else (PROCESSES, CLIENTS)
-    points = [
-        Point((count, client), _lookups(stage, name, client, seconds=4), name, workers=count)
-        for count, client in product(processes, clients)
-    ]
+    sizes = product(*stage.size((PROCESSES, CLIENTS), (QUICK_PROCESSES, QUICK_CLIENTS)))
+    points = [Point(size, _lookups(stage, name, size[1], seconds=4), workers=size[0]) for size in sizes]
     sweep = Sweep(("processes", "threads"), "{} processes, {} threads")
-    sweep.measure(stage, points, 1 if stage.quick else REPETITIONS, command="run")
-    best = max(sweep.runs, key=lambda point: sweep.median("rate", *point))
+    sweep.measure(stage, points, stage.size(REPETITIONS, 1), command="run")
+    best = max(sweep.measured, key=lambda point: sweep.median("rate", *point))
     return sweep.findings(
         f"{name} at random moments: at most {number(sweep.median('rate', *best))} lookups per second, with {best[0]} processes "
-        f"and {best[1]} threads",
-        [sweep.table_of(name)],
+        f"and {best[1]} threads; p95 {number(sweep.median('p95', *best))} ms",
+        sweep.table(name),
         [
             sweep.surface("Frequency", "rate", unit="lookups/s"),
             sweep.surface("Response time, p95", "p95", unit="ms"),
@@ -181,15 +171,15 @@ def types_iovs_options(parser: argparse._ArgumentGroup) -> None:
 
 def types_iovs(stage: Stage) -> Findings:
     """How does the time of a lookup depend on the number of payload types and of IOVs of each type?"""
-    types, iovs, clients = QUICK_TYPES if stage.quick else TYPES, stage.options.iovs, 4
-    names = {(count, each): sized_tag("sized", count, each) for count, each in product(types, iovs)}
-    points = [Point(point, _lookups(stage, name, clients, seconds=3), name) for point, name in names.items()]
+    types, iovs, clients = stage.size(TYPES, QUICK_TYPES), stage.options.iovs, 4
+    sizes = list(product(types, iovs))
+    points = [Point(size, _lookups(stage, sized_tag("sized", *size), clients, seconds=3)) for size in sizes]
     sweep = Sweep(("payload types", "IOVs of each"), "{} types × {} IOVs")
-    sweep.measure(stage, points, 1 if stage.quick else REPETITIONS)
+    sweep.measure(stage, points, stage.size(REPETITIONS, 1))
     return sweep.findings(
         f"{types[-1]} payload types with {iovs[-1]:,} IOVs of each: p50 {number(sweep.median('p50', types[-1], iovs[-1]))} ms; "
         f"with {iovs[0]} IOVs of each {number(sweep.median('p50', types[-1], iovs[0]))} ms",
-        [sweep.table_of(f"Lookups at random moments, {clients} threads", IOVs=lambda count, each: count * each)],
+        sweep.table(f"Lookups at random moments, {clients} threads", IOVs=lambda count, each: count * each),
         [
             sweep.surface("Response time, p50", "p50", unit="ms"),
             sweep.surface("Frequency", "rate", unit="lookups/s"),
@@ -198,49 +188,56 @@ def types_iovs(stage: Stage) -> Findings:
         notes("types-iovs", clients=clients),
         figures=("rate", "p50"),
         # A list of few IOVs often begins after a random moment, so that a single type may have no row on average.
-        empty=[point for point in names if point[0] == 1],
+        empty=[size for size in sizes if size[0] == 1],
     )
 
 
 def endpoints_options(parser: argparse._ArgumentGroup) -> None:
-    """Add the options for the tag and the strategies."""
-    options.add_scenario(parser, "heavy-usage", "moderate")
+    """Add the options for the tags, the moments and the strategies."""
+    _add_scenarios(parser, "--scenario", ("heavy-usage",), ("moderate",))
+    options.add(parser, "--pattern", "pattern of the moments", "random", choices=PATTERNS)
     text = "strategies to compare with the normal route (default: all)"
     parser.add_argument("--strategies", nargs="+", default=[], metavar="NAME", help=text)
 
 
 def endpoints(stage: Stage) -> Findings:
-    """Which lookup strategy is the fastest under the same load?
+    """What do the lookup strategies cost, by scenario and pattern of moments, under the same load?
 
     The campaign compares the normal route with those of all strategies, which exist with CDB_STRATEGIES.
     """
-    name, clients, seconds = stage.options.scenario, 8, 8
-    sweep = Sweep(("route",))
-    with stage.serving(scenarios=(name,), command="run"):
+    names, pattern, clients, seconds = stage.options.scenario, stage.options.pattern, 8, 8
+    with stage.serving(scenarios=names, command="run"):
         listed = stage.client().call("GET", "payloadiovs_strategies/").json
     strategies = stage.options.strategies or [entry["name"] for entry in listed]
-    points, routes = [], [OWN_ROUTE, *(f"payloadiovs_{strategy}" for strategy in strategies)]
-    for route in routes:
-        load = _lookups(stage, name, clients, seconds, route=f"{route}/", patience=PATIENCE_SECONDS)
-        points.append(Point((route,), load, name, route=f"{route}/"))
+    more = {"pattern": pattern, "patience": PATIENCE_SECONDS}
+    points = [
+        Point((name, route), _lookups(stage, name, clients, seconds, route=f"{route}/", **more))
+        for name, route in product(names, [OWN_ROUTE, *(f"payloadiovs_{strategy}" for strategy in strategies)])
+    ]
+    sweep = Sweep(("scenario", "route"), "{}, {}")
     try:
         if not stage.host:
             manage(stage.settings, "strategy_indexes", "create")
-        sweep.measure(stage, points, 1 if stage.quick else REPETITIONS, command="run")
+        sweep.measure(stage, points, stage.size(REPETITIONS, 1), command="run")
     finally:
         if not stage.host:
             manage(stage.settings, "strategy_indexes", "drop")
-    rates = sweep.spreads("rate")
-    slowest = min(rates, key=lambda route: rates[route].median)
-    shown = {route: tuple(sweep.median(share, route) for share in ("p50", "p95", "p99")) for route in routes}
+    rates, *times = (sweep.spreads(figure) for figure in ("rate", "p50", "p95", "p99"))
+    own, slowest = sweep.label.format(names[-1], OWN_ROUTE), min(rates, key=lambda label: rates[label].median)
+    axes = {"place": lambda name, route: (route, SCENARIOS[name].iovs), "x": "IOVs in the tag"}
     return sweep.findings(
-        f"{name} at random moments: {number(rates[OWN_ROUTE].median)} lookups per second by {OWN_ROUTE}, "
-        f"{number(rates[slowest].median)} by {slowest}",
-        [sweep.table_of(f"{name}, random moments, {clients} threads")],
+        f"moments {pattern}: {number(rates[own].median)} lookups per second by {own}, {number(rates[slowest].median)} by "
+        f"{slowest}",
+        sweep.table(f"Moments {pattern}, {clients} threads"),
         [
             plots.bars("Frequency", rates, x="lookups/s", log_x=True),
-            plots.percentiles("Response time", shown, x="ms"),
+            plots.percentiles(
+                "Response time", {label: tuple(one[label].median for one in times) for label in rates}, x="ms"
+            ),
+            *([sweep.scaling("Response time, p50", "p50", y="ms", **axes)] if len(names) > 1 else []),
         ],
         notes("endpoints", seconds=seconds),
         figures=("rate", "p50", "p99"),
+        # Random data have no row that is valid at the first moment.
+        empty=list(sweep.measured) if pattern == "first" else (),
     )

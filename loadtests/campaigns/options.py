@@ -4,7 +4,6 @@ import argparse
 from typing import Any, NamedTuple
 
 from cdb_rest.domain.moment import Mode
-from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
 
 
@@ -29,11 +28,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(map(_shown, value))
     return f"{value:,g}" if isinstance(value, int | float) and value < 1e6 else str(value)
-
-
-def add_scenario(parser: argparse._ArgumentGroup, full: str, quick: str) -> None:
-    """Add the option for the scenario of the tag."""
-    add(parser, "--scenario", "scenario of the tag", full, quick, choices=list(SCENARIOS))
 
 
 def add_content(parser: argparse._ArgumentGroup) -> None:

@@ -26,7 +26,7 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
 
 def run(stage: Stage) -> Findings:
     """Run a mix of all users."""
-    scenario, seconds = stage.options.scenario, QUICK_SECONDS if stage.quick else SECONDS
+    scenario, seconds = stage.options.scenario, stage.size(SECONDS, QUICK_SECONDS)
     settings = {"pause": 0.1, "scenario": scenario, **options.content(stage.options)}
     with stage.serving(scenarios=(scenario,)):
         run = stage.load("all users", Load(USERS, 20, seconds, fixed=WRITERS, options=settings))

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from loadtests import metrics
 from loadtests.campaigns import locusts
@@ -37,6 +38,10 @@ class Stage(Harness):
     def url(self) -> str:
         """The address of the service under load: that of a deployment or of the local service, which must be running."""
         return self.host or self.service.host
+
+    def size(self, full: Any, quick: Any) -> Any:
+        """The size of a measurement: `quick` with --quick, otherwise `full`."""
+        return quick if self.quick else full
 
     def client(self) -> Client:
         """A client of the service, for single requests that prepare and clean up data."""

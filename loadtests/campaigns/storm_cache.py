@@ -49,7 +49,7 @@ def run(stage: Stage) -> Findings:
     with stage.serving(scenarios=(scenario,), CDB_LOCKED_MAX_AGE_SECONDS=str(LOCKED_SECONDS)):
         stage.say(f"cloning {scenario}")
         clone_with_statuses(stage.client(), scenario, tags)
-        for number, status in in_turns(STATUSES, QUICK_ROUNDS if stage.quick else ROUNDS):
+        for number, status in in_turns(STATUSES, stage.size(ROUNDS, QUICK_ROUNDS)):
             # A new moment in each storm, which no earlier storm or run has put into the cache.
             given = {"jobs": jobs, "scenario": scenario, "global_tag": tags[status]}
             given |= {"major": MAJOR, "minor": int(time.time())}
@@ -89,7 +89,7 @@ def _findings(runs: list[Run], storms: Sweep, jobs: int) -> Findings:
             Target("correct responses in the worst storm on the frozen tag", least, LEAST_SUCCESS, False, unit="%"),
         ],
         tables=[
-            storms.table("Median (least–most) of the storms", MEASURED),
+            storms.table("Storms", MEASURED),
             Table.of("Each storm", rows, columns | MEASURED),
         ],
         plots=[plots.bars(f"Responses per second, {jobs:,} jobs at once", rates, x="responses/s")],

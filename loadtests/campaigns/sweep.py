@@ -4,7 +4,7 @@ import itertools
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +27,8 @@ COLUMNS = {"count": "lookups", "rate": "lookups/s", "peak": "busiest second", "p
 COLUMNS |= {"p99": "p99 ms", "rows": "rows per response", "failed": "failed requests", "cores": "generator, cores"}
 # The values of repetitions are added; those of other columns are shown with their spread.
 COUNTS = ("count", "failed")
+# The options of the lookups of a load, with their defaults.
+LOOKUP = {"pattern": "random", "route": "payloadiovs/"}
 
 Figures = Mapping[str, float | None]
 
@@ -35,17 +37,19 @@ Figures = Mapping[str, float | None]
 class Point:
     """A point of a sweep: the numbers or names that identify it, and its load.
 
-    `tag`, `pattern` and `route` are those of the lookups that warm up. `workers` is the number of gunicorn workers (None:
-    the usual one). The report has a section about the first run at a `detailed` point.
+    `workers` is the number of gunicorn workers (None: the usual one). The report has a section about the first run at a
+    `detailed` point.
     """
 
     parts: tuple
     load: Load
-    tag: str
-    pattern: str = "random"
-    route: str = "payloadiovs/"
     workers: int | None = None
     detailed: bool = False
+
+    @property
+    def tag(self) -> str:
+        """The global tag of the lookups."""
+        return self.load.options["global-tag"]
 
 
 @dataclass
@@ -59,7 +63,7 @@ class Sweep:
     columns: tuple[str, ...]
     label: str = "{}"
     measured: dict[tuple, list[Figures]] = field(default_factory=dict, init=False)
-    runs: dict[tuple, list[Run]] = field(default_factory=dict, init=False)
+    runs: list[Run] = field(default_factory=list, init=False)
 
     def measure(self, stage: Stage, points: Sequence[Point], repetitions: int, command: str = "serve") -> None:
         """Measure all points in turns of alternating order, each after a second of other lookups.
@@ -77,7 +81,7 @@ class Sweep:
 
     def add_run(self, parts: tuple, run: Run) -> None:
         """Add a repetition of a point."""
-        self.runs.setdefault(parts, []).append(run)
+        self.runs.append(run)
         self.add(parts, figures_of(run))
 
     def add(self, parts: tuple, figures: Figures) -> None:
@@ -97,25 +101,25 @@ class Sweep:
         """The spread of a figure at all points, by their labels. Raises `ValueError` if a point has no values."""
         return {self.label.format(*parts): Spread.of(self.values(name, *parts)) for parts in self.measured}
 
-    def table(
-        self,
-        title: str,
-        headings: Mapping[str, str],
-        *,
-        sums: Sequence[str] = (),
-        more: Mapping[str, Callable[..., Any]] | None = None,
-    ) -> Table:
-        """A table with a row for each point, and the spread of each figure, or its sum for those in `sums`.
+    def table(self, title: str, headings: Mapping[str, str] = COLUMNS, **more: Callable[..., Any]) -> Table:
+        """A table with a row for each point, and the spread of each figure, or its sum for those in `COUNTS`.
 
         `headings` are by the name of the figure. `more` are further columns before the figures, with functions of the parts.
         """
-        rows, more = [], more or {}
-        for parts in self.measured:
-            values = {name: self.values(name, *parts) for name in headings}
-            shown = {name: str(Spread.of(found)) if found else None for name, found in values.items()}
-            shown |= {name: int(sum(values[name])) for name in sums}
-            rows.append((*parts, *(cell(*parts) for cell in more.values()), *shown.values()))
-        return Table(title, (*self.columns, *more, *headings.values()), rows)
+
+        def shown(name: str, values: Sequence[float]) -> int | str | None:
+            return int(sum(values)) if name in COUNTS else str(Spread.of(values)) if values else None
+
+        rows = [
+            (
+                *parts,
+                *(cell(*parts) for cell in more.values()),
+                *(shown(name, self.values(name, *parts)) for name in headings),
+            )
+            for parts in self.measured
+        ]
+        columns = (*self.columns, *more, *headings.values())
+        return Table(f"{title}: median (least–most) of repetitions", columns, rows)
 
     def figures(self, headings: Mapping[str, str]) -> dict[str, list[float]]:
         """The values of some figures for `compare`, by the labels of points and the headings; those without are omitted."""
@@ -134,33 +138,31 @@ class Sweep:
             for number, one in enumerate(repetitions, 1)
         ]
 
-    def table_of(self, title: str, **more: Callable[..., Any]) -> Table:
-        """A table with a row for each point; `more` are further columns, with functions of the parts."""
-        return self.table(f"{title}: median (least–most) of repetitions", COLUMNS, sums=COUNTS, more=more)
-
     def surface(self, title: str, name: str, *, unit: str) -> Plot:
         """A heat map of the medians of a figure, for points that are (row, column)."""
         values = {parts: self.median(name, *parts) for parts in self.runs}
         return plots.surface(title, values, x=self.columns[1], y=self.columns[0], unit=unit)
 
     def scaling(
-        self, title: str, name: str, place: Callable[..., tuple[str, float]] | None = None, **axes: Any
+        self, title: str, *names: str, place: Callable[..., tuple[str, float]] | None = None, **axes: Any
     ) -> Plot:
-        """Lines of a figure with its spread; `place` gives the line and the x of a point's parts.
+        """Lines of figures with their spread; `place` gives the line and the x of a point's parts.
 
-        By default, points are (line, x). `axes` are those of `plots.scaling`.
+        By default, points are (line, x), or (x,) with a line for each figure. `axes` are those of `plots.scaling`.
         """
         series: dict[str, list[tuple[float, list[float]]]] = {}
-        for parts in self.runs:
-            line, x = place(*parts) if place else (f"{parts[0]} {self.columns[0]}", parts[1])
-            series.setdefault(line, []).append((x, self.values(name, *parts)))
+        for parts, name in itertools.product(self.measured, names):
+            default = f"{parts[0]} {self.columns[0]}" if len(parts) > 1 else COLUMNS[name]
+            line, x = place(*parts) if place else (default, parts[-1])
+            if values := self.values(name, *parts):
+                series.setdefault(line, []).append((x, values))
         return plots.scaling(title, series, **({"x": self.columns[-1]} | axes))
 
     def findings(
         self,
         summary: str,
-        tables: list[Table],
-        plots: Iterable[Plot],
+        table: Table,
+        plots: Sequence[Plot],
         notes: Sequence[str],
         *,
         figures: Sequence[str],
@@ -170,17 +172,16 @@ class Sweep:
 
         `figures` are those that `compare` compares. Lookups must return rows except at the points `empty`.
         """
-        runs = [run for repetitions in self.runs.values() for run in repetitions]
-        fewest = min((min(self.values("rows", *point)) for point in self.runs if point not in empty), default=None)
+        targets, full = [all_correct(self.runs)], [point for point in self.measured if point not in empty]
+        if full:
+            fewest = min(min(self.values("rows", *point)) for point in full)
+            targets.append(Target("fewest rows per response, where rows are expected", fewest, 1, at_most=False))
         return Findings(
             summary=summary,
-            targets=[
-                all_correct(runs),
-                Target("fewest rows per response, where rows are expected", fewest, 1, at_most=False),
-            ],
-            tables=tables,
+            targets=targets,
+            tables=[table],
             plots=list(plots),
-            runs=runs,
+            runs=self.runs,
             notes=list(notes),
             figures=self.figures({name: COLUMNS[name] for name in figures}),
             raw=self.rows(),
@@ -212,14 +213,16 @@ def warm_up(stage: Stage, point: Point) -> None:
     `ServiceError` if a lookup fails.
     """
     Starts(scenario_of(point.tag), "random", seed=1)
-    end = time.monotonic() + (QUICK_WARM_UP_SECONDS if stage.quick else WARM_UP_SECONDS)
+    end = time.monotonic() + stage.size(WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS)
+    pattern, route = (point.load.options.get(name, default) for name, default in LOOKUP.items())
 
     def send(number: int) -> None:
-        draw = drawing(point.pattern, source=random.Random(1000 + number))
+        draw = drawing(pattern, source=random.Random(1000 + number))
         client = Client(stage.url, timeout=WARM_UP_TIMEOUT_SECONDS)
-        client.call("GET", lookup_path(point.tag, draw(), point.route))
-        while time.monotonic() < end:
-            client.call("GET", lookup_path(point.tag, draw(), point.route))
+        while True:
+            client.call("GET", lookup_path(point.tag, draw(), route))
+            if time.monotonic() > end:
+                break
 
     with ThreadPoolExecutor(WARM_UP_THREADS) as pool:
         list(pool.map(send, range(WARM_UP_THREADS)))

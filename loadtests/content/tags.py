@@ -4,6 +4,7 @@ import re
 
 from cdb_rest.scenarios.definitions import HOUR, SCENARIOS, Scenario
 
+# A prefix, the number of payload types and that of the IOVs of each.
 SIZED = re.compile(r"[a-z]+-(\d+)x(\d+)")
 
 

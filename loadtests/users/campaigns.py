@@ -13,8 +13,6 @@ from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from loadtests import schedule
 from loadtests.client import lookup_path
 from loadtests.content.blocks import Content, row_to_insert, start_of
-from loadtests.content.expected import Expected
-from loadtests.content.moments import drawing
 from loadtests.recording.rows import now
 from loadtests.users.base import CheckedUser
 from loadtests.users.calls import Calls, Check, Reply, lists
@@ -30,7 +28,6 @@ def add_options(parser: LocustArgumentParser) -> None:
     """Add the options of these users, which --help shows and the web UI does not."""
     for flag, default, text in (
         ("--numbers-from", 0, "Inserter, ReadBack: number of the first IOV"),
-        ("--lookup-tag", "", "StudyLookup: the global tag"),
         ("--route", "payloadiovs/", "StudyLookup: the route of the lookup"),
         ("--schedule", "", "Scheduled: file with the waves of requests"),
     ):
@@ -85,30 +82,17 @@ class ReadBack(_Numbered):
         calls.request("GET", lookup_path(self._tag, moment), name="lookup", check=same)
 
 
-class StudyLookup(CheckedUser):
+class StudyLookup(Reader):
     """The client of the load study (docs/load-tests.md): single lookups, each over a new connection.
 
     The route is an option, so that strategies can be measured.
     """
 
-    expected: Expected | None = None
-
-    def __init__(self, environment: Any) -> None:
-        super().__init__(environment)
-        if type(self).expected is None:
-            type(self).expected = Expected(self.options.lookup_tag, "random", seed=1)
-        self._draw = drawing(self.options.pattern)
-
     def job(self, calls: Calls) -> None:
         """Send one lookup."""
-        options, moment = self.options, self._draw()
-
-        def check(reply: Reply) -> str | None:
-            reply.rows = len(reply.json)
-            return self.expected.fault(moment, reply.body)
-
-        path = lookup_path(options.lookup_tag, moment, options.route)
-        calls.request("GET", path, name="lookup", check=check)
+        subject, moment = self.subject, self.subject.draw()
+        path = lookup_path(subject.tag, moment, self.options.route)
+        calls.request("GET", path, name="lookup", check=subject.check(moment))
 
 
 class Scheduled(Reader):

@@ -12,6 +12,7 @@ from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests.client import lookup_path
 from loadtests.content.expected import Expected
 from loadtests.content.moments import drawing
+from loadtests.content.tags import SIZED
 from loadtests.users.calls import Check, Reply
 from loadtests.users.options import UNKNOWN
 
@@ -24,14 +25,13 @@ class Subject:
 
         `subject_of` does it in a thread.
         """
-        seeded = options.scenario != UNKNOWN
         self.tag: str = options.global_tag or options.scenario
-        mode = Mode(options.iov_mode)
-        self._expected = (
-            Expected(options.scenario, options.layout, options.seed, mode, tag=self.tag) if seeded else None
-        )
-        layout, last_major = ("random", RANDOM_MOMENTS - 1)
-        if self._expected:
+        # The name of a sized tag gives its content, which is not that of a scenario.
+        scenario = self.tag if SIZED.fullmatch(self.tag) else options.scenario
+        self._expected: Expected | None = None
+        layout, last_major = "random", RANDOM_MOMENTS - 1
+        if scenario != UNKNOWN:
+            self._expected = Expected(scenario, options.layout, options.seed, Mode(options.iov_mode), tag=self.tag)
             layout, last_major = options.layout, self._expected.starts.last_major
         fixed = Moment(options.major, options.minor)
         self.draw: Callable[[], Moment] = drawing(options.pattern, layout, last_major, fixed=fixed, seed=options.seed)

@@ -29,7 +29,7 @@ def stage(open_directory):
     stage = Stage(open_directory / "data", quick=True)
     stage.data.mkdir()
     with stage.running_database():
-        stage.seed("tiny", *(sized_tag("sized", types, 10) for types in closed.QUICK_TYPES))
+        stage.seed("tiny", "tiny-moderate", *(sized_tag("sized", types, 10) for types in closed.QUICK_TYPES))
         yield stage
 
 
@@ -99,10 +99,21 @@ def test_types_iovs_campaign_plots_surface(on_service):
 
 
 def test_endpoints_campaign_gets_correct_responses_from_each_route(on_service):
-    findings = closed.endpoints(on_service("endpoints", "--scenario", "tiny", "--strategies", "orm_max"))
+    findings = closed.endpoints(
+        on_service("endpoints", "--scenario", "tiny", "tiny-moderate", "--strategies", "orm_max")
+    )
     assert findings.passed, findings.targets
-    assert shown(findings, "route") == ["payloadiovs", "payloadiovs_orm_max"]
-    assert findings.figures["payloadiovs_orm_max: lookups/s"][0] > 0
+    assert shown(findings, "scenario") == ["tiny", "tiny", "tiny-moderate", "tiny-moderate"]
+    assert shown(findings, "route") == ["payloadiovs", "payloadiovs_orm_max"] * 2
+    assert findings.figures["tiny, payloadiovs_orm_max: lookups/s"][0] > 0
+
+
+def test_endpoints_campaign_looks_up_the_given_pattern(on_service):
+    given = ("--scenario", "tiny", "--pattern", "first", "--strategies", "orm_max")
+    findings = closed.endpoints(on_service("endpoints", *given))
+    # Nothing is valid at the first moment.
+    assert [target.name for target in findings.targets] == ["correct responses"] and findings.passed
+    assert shown(findings, "rows per response") == ["0 (0–0)"] * 2
 
 
 def test_growth_campaign_reads_its_inserts_and_deletes_its_tag(on_service):
@@ -135,7 +146,7 @@ def test_read_back_user_detects_missing_inserts(on_service):
     assert list(run.recording.requests.outcomes) == [WRONG] * 6
     sweep = Sweep(("name",))
     sweep.add_run(("point",), run)
-    findings = sweep.findings("", [], [], [], figures=())
+    findings = sweep.findings("", sweep.table(""), [], [], figures=())
     assert not any(target.met for target in findings.targets if target.name == "correct responses")
 
 

@@ -61,13 +61,13 @@ def test_sweep_table_shows_spread_of_repetitions():
     found = Sweep(("point",))
     found.add_run(("a",), Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
     found.add_run(("a",), Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
-    [row] = found.table_of("Title").rows
+    [row] = found.table("Title").rows
     cells = dict(zip(("point", *COLUMNS.values()), row, strict=True))
     assert (cells["point"], cells["lookups"]) == ("a", 4)
     assert cells["lookups/s"] == "7.50 (5.00–10.0)"
     assert cells["p50 ms"] == "150 (100–200)"
     assert cells["generator, cores"] is None
-    findings = found.findings("", [], [], [], figures=("rate",))
+    findings = found.findings("", found.table(""), [], [], figures=("rate",))
     assert [(one["point"], one["repetition"], one["count"]) for one in findings.raw] == [("a", 1, 2), ("a", 2, 2)]
     assert findings.figures == {"a: lookups/s": [pytest.approx(10.0), pytest.approx(5.0)]}
     right, rows = findings.targets
@@ -79,7 +79,7 @@ def test_sweep_table_shows_spread_of_repetitions():
 def test_sweep_without_rows_misses_target():
     found = Sweep(("point",))
     found.add_run(("a",), Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
-    assert not found.findings("", [], [], [], figures=()).targets[1].met
+    assert not found.findings("", found.table(""), [], [], figures=()).targets[1].met
 
 
 class Silent(Stage):
