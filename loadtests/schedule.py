@@ -1,40 +1,28 @@
-"""The schedule of the user `Scheduled`: waves of requests, in a file that the campaign hammer writes and locust reads."""
+"""The waves of requests that the campaign hammer plans and the user `Scheduled` sends."""
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from itertools import product
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Wave:
-    """`count` requests to a route, one every `offset` seconds, whatever the outcome of earlier ones.
+class Wave(NamedTuple):
+    """`count` requests to a route, one every `offset_ms` milliseconds, whatever the outcome of earlier ones.
 
-    `offset_ms` is the time between two requests before it is multiplied by `scale`. A wave begins when all requests of
-    the previous one have ended.
+    A wave begins when all requests of the previous one have ended.
     """
 
     route: str
     count: int
     offset_ms: int
-    scale: float = 1.0
 
     @property
     def name(self) -> str:
         """The name of the requests in the recording."""
         return f"{self.route}: {self.count} × {self.offset_ms} ms"
 
-    @property
-    def offset(self) -> float:
-        """The seconds between two requests."""
-        return self.offset_ms / 1000 * self.scale
 
-
-def write(path: Path, waves: Sequence[Wave]) -> None:
-    """Write the file; its directory must exist."""
-    path.write_text(json.dumps([asdict(wave) for wave in waves], indent=1) + "\n")
-
-
-def read(path: Path) -> list[Wave]:
-    """Read the waves from the file."""
-    return [Wave(**wave) for wave in json.loads(path.read_text())]
+def waves(routes: str, counts: str, offsets: str) -> list[Wave]:
+    """A wave for each combination of comma-separated routes, numbers of requests and milliseconds."""
+    return [
+        Wave(route, int(count), int(ms))
+        for route, count, ms in product(*(text.split(",") for text in (routes, counts, offsets)))
+    ]

@@ -7,13 +7,12 @@ earlier ones. The cells run one after the other.
 
 import argparse
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 import numpy
 
 from cdb_rest.management.quantities import Number
-from loadtests import metrics, schedule
+from loadtests import metrics
 from loadtests.campaigns import options
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
@@ -22,8 +21,8 @@ from loadtests.recording.reading import Recording
 from loadtests.reporting import plots, summaries
 from loadtests.reporting.figures import curves
 from loadtests.reporting.report import notes
-from loadtests.reporting.result import Findings, Plot, Run, Table, Target
-from loadtests.schedule import Wave
+from loadtests.reporting.result import Findings, Run, Table, Target
+from loadtests.schedule import Wave, waves
 
 COUNTS, QUICK_COUNTS = (100, 200, 500), (10, 20, 50)
 OFFSETS_MS = (50, 100, 200, 1000, 2000)
@@ -50,14 +49,16 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
 def run(stage: Stage) -> Findings:
     """Run all cells in one run of locust."""
     scale, scenario = stage.options.scale, stage.options.scenario
-    sizes = product(ROUTES, QUICK_COUNTS if stage.quick else COUNTS, OFFSETS_MS)
-    cells, file = [Wave(*size, scale) for size in sizes], stage.output / "schedule.json"
-    schedule.write(file, cells)
-    settings = {"schedule": file, "scenario": scenario, **options.content(stage.options)}
+    values = {"routes": ROUTES, "counts": stage.size(COUNTS, QUICK_COUNTS), "offsets": OFFSETS_MS}
+    matrix = {name: ",".join(map(str, found)) for name, found in values.items()}
+    cells = waves(**matrix)
+    # Without a number of jobs, locust would not end by itself.
+    settings = {"start-jobs": "at a constant rate", "jobs-per-user": sum(cell.count for cell in cells)}
+    settings |= {"scenario": scenario, **options.content(stage.options), **matrix, "offset-scale": scale}
     with stage.serving(scenarios=(scenario,)):
-        minutes = sum(cell.count * cell.offset for cell in cells) / 60
+        minutes = sum(cell.count * cell.offset_ms for cell in cells) * scale / 60_000
         stage.say(f"{len(cells)} cells will take {minutes:.1f} minutes")
-        run = stage.load("all cells", Load.scheduled(cells, settings))
+        run = stage.load("all cells", Load({"Scheduled": 1}, 1, options=settings))
     return _findings(run, cells, scale)
 
 
@@ -81,11 +82,16 @@ def _findings(run: Run, cells: list[Wave], scale: float) -> Findings:
         groups: dict[str, list[Wave]] = {}
         for cell in cells:
             groups.setdefault(form.format(cell), []).append(cell)
-        return [{"name": name, **vars(group[0]), **outcomes_of(requests, group)} for name, group in groups.items()]
+        return [{"name": name, **outcomes_of(requests, group)} for name, group in groups.items()]
 
     [total], routes, each = rows_by("all cells"), rows_by("{0.route}"), rows_by("{0.name}")
     worst = min(each, key=lambda row: row[outcome.OK])
-    scaled = [f"{offset * scale:g}" for offset in OFFSETS_MS]
+    raw = [cell._asdict() | requests.where(requests.names == cell.name).counts for cell in cells]
+    slowest = [
+        {"series": f"{cell.route}, {cell.count} requests", "offset": cell.offset_ms, **row}
+        for cell, row in zip(cells, each, strict=True)
+    ]
+    axes = {"x": "offset of the study, ms", "y": "ms", "log_x": True, "log_y": True}
     return Findings(
         summary=f"{total[outcome.OK]:.2f} % of {total['requests']:,} requests got the correct response and "
         f"{total[outcome.NO_RESPONSE]:.2f} % none; the worst of {len(cells)} cells has {worst[outcome.OK]:.2f} % success",
@@ -98,20 +104,23 @@ def _findings(run: Run, cells: list[Wave], scale: float) -> Findings:
             _table("By offset", "offset", rows_by("{0.offset_ms} ms")),
             _table("By number of requests", "requests of a cell", rows_by("{0.count}")),
             _table("By route", "route", routes),
-            _progress(run, routes),
+            _progress(run),
             _table("Each cell", "cell", each),
         ],
-        plots=[_plot(each)],
+        plots=[plots.lines("99th percentile of each cell", curves(slowest, "series", "offset", "p99_ms"), **axes)],
         runs=[run],
-        notes=notes("hammer", offsets=OFFSETS_MS, scale=f"{scale:g}", scaled=scaled, factor=f"{1 / scale:g}"),
+        notes=notes(
+            "hammer",
+            offsets=OFFSETS_MS,
+            scale=f"{scale:g}",
+            scaled=[f"{offset * scale:g}" for offset in OFFSETS_MS],
+            factor=f"{1 / scale:g}",
+        ),
         figures={"success: %": [total[outcome.OK]]}
         | {
-            f"{row['name']}: p{share} ms": [row[f"p{share}_ms"]]
-            for row in routes
-            for share in (50, 99)
-            if row["p50_ms"]
+            f"{row['name']}: {name[:3]} ms": [row[name]] for row in routes for name in ("p50_ms", "p99_ms") if row[name]
         },
-        raw=[vars(cell) | requests.where(requests.names == cell.name).counts for cell in cells],
+        raw=raw,
     )
 
 
@@ -121,25 +130,16 @@ def _table(title: str, what: str, rows: list[dict[str, Any]]) -> Table:
     return Table.of(title, shown, {"name": what, **COLUMNS})
 
 
-def _plot(each: list[dict[str, Any]]) -> Plot:
-    rows = [{"series": f"{row['route']}, {row['count']} requests", **row} for row in each]
-    axes = {"x": "offset of the study, ms", "y": "ms", "log_x": True, "log_y": True}
-    return plots.lines("99th percentile of each cell", curves(rows, "series", "offset_ms", "p99_ms"), **axes)
-
-
-def _progress(run: Run, routes: list[dict[str, Any]]) -> Table:
-    """How far requests got: to the view, to the query and back.
-
-    Without /metrics only the number of sent requests is known.
-    """
-    rows, names, counters = [], run.recording.requests.names.tolist(), run.counters
-    for route in (row["route"] for row in routes):
-        sent, counts = sum(name.startswith(f"{route}: ") for name in names), [None, None, None]
-        if counters:
-            counts[0] = round(metrics.total(counters, "cdb_requests_total", of=f"/{SERVED.get(route, route)}"))
-        if counters and route == "lookup":
-            counts[1:] = (round(metrics.total(counters, f"cdb_lookups_{how}_total")) for how in ("started", "finished"))
-        rows.append((route, sent, *counts))
+def _progress(run: Run) -> Table:
+    """How far requests got: to the view, to the query and back; unknown without /metrics, except for sent requests."""
+    names, counters = run.recording.requests.names.tolist(), run.counters
+    rows: list[tuple] = []
+    for route in ROUTES:
+        found = [metrics.total(counters, "cdb_requests_total", of=f"/{SERVED.get(route, route)}")]
+        if route == "lookup":
+            found += [metrics.total(counters, f"cdb_lookups_{how}_total") for how in ("started", "finished")]
+        known = [round(count) for count in found] if counters else []
+        rows.append((route, sum(name.startswith(f"{route}: ") for name in names), *known, *[None] * (3 - len(known))))
     columns = ("route", "sent", "reached the view", "query started", "query finished")
     title = "On the way (the last three as /metrics counts; responses from nginx's cache reach no view)"
     return Table(title, columns, rows)

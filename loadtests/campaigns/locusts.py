@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from cdb.env import ROOT
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
-from loadtests.schedule import Wave
 from loadtests.service import ServiceError, Settings, free_port, last_line, started
 
 FILES = ("locustfile.py", "locustfile_campaigns.py")
@@ -42,12 +41,6 @@ class Load:
     shape: str | None = None
     processes: int = 1
     fixed: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def scheduled(cls, waves: Sequence[Wave], options: Mapping[str, Any]) -> "Load":
-        """A load of one user that plays these waves; the option `schedule` must be the path of their file."""
-        given = {"start-jobs": "at a constant rate", "jobs-per-user": sum(wave.count for wave in waves)}
-        return cls({"Scheduled": 1}, 1, options=given | {"layout": "random", **options})
 
     def settings(self) -> dict[str, str]:
         """The settings as text by name, for reports; those that are None are omitted."""

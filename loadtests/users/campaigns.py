@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -10,10 +9,10 @@ from locust import events
 from locust.argument_parser import LocustArgumentParser
 
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
-from loadtests import schedule
 from loadtests.client import lookup_path
 from loadtests.content.blocks import Content, row_to_insert, start_of
 from loadtests.recording.rows import now
+from loadtests.schedule import waves
 from loadtests.users.base import CheckedUser
 from loadtests.users.calls import Calls, Check, Reply, lists
 from loadtests.users.readers import Reader
@@ -29,7 +28,10 @@ def add_options(parser: LocustArgumentParser) -> None:
     for flag, default, text in (
         ("--numbers-from", 0, "Inserter, ReadBack: number of the first IOV"),
         ("--route", "payloadiovs/", "StudyLookup: the route of the lookup"),
-        ("--schedule", "", "Scheduled: file with the waves of requests"),
+        ("--routes", "", "Scheduled: routes, separated by commas"),
+        ("--counts", "", "Scheduled: numbers of requests of a wave"),
+        ("--offsets", "", "Scheduled: milliseconds between two requests"),
+        ("--offset-scale", 1.0, "Scheduled: factor of the offsets"),
     ):
         parser.add_argument(flag, type=type(default), default=default, help=text, include_in_web_ui=False)
 
@@ -98,11 +100,6 @@ class StudyLookup(Reader):
 class Scheduled(Reader):
     """Sends one request per job at the scheduled time, each over a new connection."""
 
-    def __init__(self, environment: Any) -> None:
-        super().__init__(environment)
-        self._waves = schedule.read(Path(self.options.schedule))
-        self._wave = self._waves[0]
-
     def job(self, calls: Calls) -> None:
         """Send one request to the route of the current wave."""
         subject, moment = self.subject, self.subject.draw()
@@ -123,9 +120,9 @@ class Scheduled(Reader):
         return None if are_same else f"not the {len(expected)} payload types of the scenario"
 
     def _moments(self) -> Iterator[float]:
-        for wave in self._waves:
+        options = self.options
+        for wave in waves(options.routes, options.counts, options.offsets):
             self._progress.join()
             self._wave = wave
-            begin = now() + LEAD_SECONDS
-            for number in range(wave.count):
-                yield begin + number * wave.offset
+            begin, offset = now() + LEAD_SECONDS, wave.offset_ms / 1000 * options.offset_scale
+            yield from (begin + number * offset for number in range(wave.count))
