@@ -227,14 +227,12 @@ class Service:
 
 
 @contextlib.contextmanager
-def running(
-    settings: Settings, *, workers: int | None = 3, command: str = "run", port: int | None = None, **extra: str
-) -> Iterator[Service]:
+def running(settings: Settings, *, workers: int | None = 3, command: str = "run", **extra: str) -> Iterator[Service]:
     """Serve inside the block with `manage.py run` or another command.
 
     Without `workers`, their number is the default of the service. Raises `ServiceError` if the service does not start.
     """
-    port = port or free_port()
+    port = free_port()
     environment = settings.environment(PORT=str(port), CDB_WORKERS=str(workers or ""), **extra)
     program = [sys.executable, "manage.py", command]
     with tempfile.NamedTemporaryFile("w") as output, started(program, environment, output) as process:

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cdb import env
-from cdb_rest.management.quantities import IN_SECONDS, Number
+from cdb_rest.management.quantities import IN_SECONDS
 from loadtests import metrics, usage
 from loadtests.chaos import clients, faults, hostile_faults  # noqa: F401 -- they define the faults
 from loadtests.chaos.clients import PROCESSES, ClientProcesses, Scene
 from loadtests.chaos.log import Log
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.report import FREEZE_SECONDS, Played, text_of, write
+from loadtests.chaos.report import FREEZE_SECONDS, Played, table_of, too_short, write
 from loadtests.chaos.stage import FAULTS, Fault, SkippedError, Stage
-from loadtests.client import Client, DroppedError, Response
-from loadtests.reporting.report import notes
+from loadtests.client import Client, Response
+from loadtests.reporting.report import markdown_table, notes
 from loadtests.service import INTERRUPTED, Service, ServiceError, Settings, kill, manage, prepare_process, running
 from loadtests.standby import Standby
 
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
             group = [fault for fault in chosen if fault.with_replica == with_replica]
             if group:
                 data = Path(tempfile.mkdtemp(prefix="service-", dir=directory))
-                _play_all(group, data, options.port, seconds, played)
+                _play_all(group, data, seconds, played)
     except ServiceError as error:
         print(f"chaos: {error}", file=sys.stderr)
         return 1
@@ -60,18 +60,18 @@ def main(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     finally:
         write(directory, played, seconds)
-    print(f"\n{text_of(played, seconds)}\nWritten to {directory}")
+    print(f"\n{markdown_table(table_of(played))}\n{' '.join(too_short(seconds))}\nWritten to {directory}")
     return 0 if all(one.is_good for one in played) else 1
 
 
-def _play_all(group: list[Fault], data: Path, port: int | None, seconds: float, played: list[Played]) -> None:
+def _play_all(group: list[Fault], data: Path, seconds: float, played: list[Played]) -> None:
     """Inject faults into one service, with a replica if the faults need it, and append the results to `played`."""
     data.chmod(0o711)
     standby = Standby(data, data / "standby") if group[0].with_replica else None
     settings = AS_IN_PRODUCTION | ({"DATABASE_REPLICA_URLS": standby.url} if standby else {})
     try:
         with (
-            running(Settings(data, settings), workers=None, command="serve", port=port) as service,
+            running(Settings(data, settings), workers=None, command="serve") as service,
             standby.running() if standby else contextlib.nullcontext(),
         ):
             frozen = prepare(service)
@@ -98,7 +98,7 @@ def play(
     fault: Fault, service: Service, frozen: FrozenTag, number: int, seconds: float, standby: Standby | None = None
 ) -> Played:
     """Inject and remove the fault while clients send requests, and check all their responses and the stored rows."""
-    skipped, reads_before = "", _replica_reads(service)
+    reads_before = _replica_reads(service)
     scene, log = Scene(service.host, frozen, _written_tag(service, f"written{number:03d}"), None), Log()
     writers = [(clients.write, writer, WRITE_PAUSE_SECONDS) for writer in range(WRITERS)]
     processes = ClientProcesses(
@@ -109,17 +109,16 @@ def play(
         ],
     )
     time.sleep(BEFORE_SECONDS)
-    began = returned = time.monotonic()
+    began = time.monotonic()
     try:
         returned = fault.cause(Stage(service, scene, seconds, log, standby)) or time.monotonic()
-        time.sleep(AFTER_SECONDS)
     except SkippedError as error:
-        skipped = str(error)
+        processes.finish()
+        return Played(fault, log, skipped=str(error))
+    time.sleep(AFTER_SECONDS)
     log.join(processes.finish())
     lost = scene.written.lost(_request_until_ok(service, "GET", f"globalTag/{scene.written.name}").json)
     reads = _replica_reads(service) - reads_before
-    if skipped:
-        return Played(fault, Log(), skipped=skipped)
     return Played(fault, log, began, returned, lost, reads)
 
 
@@ -141,19 +140,15 @@ def _written_tag(service: Service, name: str) -> WrittenTag:
 def _request_until_ok(service: Service, method: str, path: str, body: object = None) -> Response:
     """Retry a request until it succeeds, since the service may still be recovering.
 
-    "Already exists" counts as success of an earlier try. Raises `RuntimeError` after `SETTLE_SECONDS`.
+    400 is "already exists", and counts as success of an earlier try. Raises `ServiceError` after `SETTLE_SECONDS`.
     """
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         try:
-            response = Client(service.host, keep_alive=False, timeout=SETTLE_SECONDS).request(method, path, body)
-            problem = response.body[:200].decode(errors="replace")
-            if response.status == 200 or "already exists" in problem:
-                return response
-        except DroppedError as error:
-            problem = str(error)
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{method} {path}: {problem}")
+            return Client(service.host, timeout=SETTLE_SECONDS).call(method, path, body, also=(400,))
+        except ServiceError:
+            if time.monotonic() > deadline:
+                raise
         time.sleep(0.5)
 
 
@@ -164,8 +159,6 @@ def _parser() -> argparse.ArgumentParser:
     text = f"duration of faults that do not end by themselves (default: {FREEZE_SECONDS:.0f}s)"
     parser.add_argument("--seconds", **IN_SECONDS, help=text)
     parser.add_argument("--quick", action="store_true", help=f"the same as --seconds {QUICK_SECONDS:.0f}s")
-    text = "TCP port of the service (default: a free one)"
-    parser.add_argument("--port", action=Number, kind=int, least=1, most=65535, help=text)
     return parser
 
 

@@ -3,12 +3,13 @@
 When the clients are stopped, each process sends its `Log` to the main process.
 """
 
+import contextlib
 import multiprocessing
 import random
 import socket
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,23 +38,35 @@ class Scene:
     written: WrittenTag
     over: Any
 
+    def client(self, *, keep_alive: bool = False) -> Client:
+        """An HTTP client of the service."""
+        return Client(self.host, keep_alive=keep_alive, timeout=TIMEOUT_SECONDS)
+
     def connect(self, timeout: float = 10) -> socket.socket:
         """A TCP connection to the service."""
         address = urlsplit(self.host)
         return socket.create_connection((address.hostname, address.port), timeout=timeout)
 
 
-Loop = Callable[[Scene, Log, int, float], None]
+# A client: it sends a request before each `yield`.
+Loop = Callable[[Scene, Log, int], Iterator[None]]
 
 
-def read(scene: Scene, log: Log, number: int, pause: float) -> None:
-    """Send lookups and requests for the list of tags; every second reader uses one connection for all."""
-    client = Client(scene.host, keep_alive=bool(number % 2), timeout=TIMEOUT_SECONDS)
-    while not scene.over.is_set():
-        path, check = _random_request(scene)
-        log.add(partial(client.request, "GET", path), check)
+def run(loop: Loop, scene: Scene, log: Log, number: int, pause: float) -> None:
+    """Run a client until the clients are stopped; `pause` is the mean pause after each request in seconds."""
+    for _ in loop(scene, log, number):
+        if scene.over.is_set():
+            break
         time.sleep(random.uniform(0, 2 * pause))
-    log.reconnected += client.reconnected
+
+
+def read(scene: Scene, log: Log, number: int) -> Iterator[None]:
+    """Send lookups and requests for the list of tags; every second reader uses one connection for all."""
+    client = scene.client(keep_alive=bool(number % 2))
+    while True:
+        path, check = _random_request(scene)
+        log.add(client, "GET", path, check=check)
+        yield
 
 
 def _random_request(scene: Scene) -> tuple[str, Callable[[Response], str | None]]:
@@ -64,7 +77,7 @@ def _random_request(scene: Scene) -> tuple[str, Callable[[Response], str | None]
         return "globalTags", partial(_check_list, scene, oldest)
     if kind < 0.5:
         path, moment = scene.frozen.random_lookup()
-        return path, partial(scene.frozen.check, path, moment)
+        return path, partial(scene.frozen.check, moment)
     # The latest rows, or earlier ones, which do not change any more.
     major = random.choice([2**31, random.randint(0, max(0, *oldest))])
     return scene.written.path(major), partial(scene.written.check, major, oldest)
@@ -75,75 +88,61 @@ def _check_list(scene: Scene, oldest: Sequence[int], response: Response) -> str 
     items = {item["name"]: item for item in response.json}
     frozen = items[scene.frozen.name]
     if any(frozen[key] != value for key, value in scene.frozen.items.items()):
-        return f"globalTags: {frozen}"
+        return str(frozen)
     count = items[scene.written.name]["payload_iov_count"]
     least = sum(number + 1 for number in oldest)
-    return None if least <= count <= newest else f"globalTags: {count} rows, not from {least} to {newest}"
+    return None if least <= count <= newest else f"{count} rows, not from {least} to {newest}"
 
 
-def write(scene: Scene, log: Log, number: int, pause: float) -> None:
+def write(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Insert one row after the other; each is retried with its idempotency key until it is acknowledged."""
-    written, client = scene.written, Client(scene.host, keep_alive=bool(number % 2), timeout=TIMEOUT_SECONDS)
-    while not scene.over.is_set():
-        row = written.row(number, written.acknowledged[number] + 1)
-        if _insert(scene, log, client, number, row):
-            written.acknowledged[number] = row["size"]
-        time.sleep(random.uniform(0, 2 * pause))
-    log.reconnected += client.reconnected
+    written, client = scene.written, scene.client(keep_alive=bool(number % 2))
+    while True:
+        row, key = written.row(number, written.acknowledged[number] + 1), str(uuid.uuid4())
+        written.attempted[number] = row["size"]
+
+        def check(response: Response, url: str = row["payload_url"]) -> str | None:
+            [change] = response.json["rows"]
+            return None if change["added"]["payload_url"] == url else str(change)
+
+        while not log.add(client, "POST", "payload-iovs/insert", row, check, **{"Idempotency-Key": key}):
+            time.sleep(random.uniform(*RETRY_SECONDS))
+            yield
+        written.acknowledged[number] = row["size"]
+        yield
 
 
-def _insert(scene: Scene, log: Log, client: Client, number: int, row: dict[str, Any]) -> bool:
-    """Insert a row; returns whether it was acknowledged before the clients were stopped."""
-    key = str(uuid.uuid4())
-
-    def check(response: Response) -> str | None:
-        [change] = response.json["rows"]
-        return None if change["added"]["payload_url"] == row["payload_url"] else f"insert: {change}"
-
-    scene.written.attempted[number] = row["size"]
-    send = partial(client.request, "POST", "payload-iovs/insert", row, **{"Idempotency-Key": key})
-    while not log.add(send, check):
-        if scene.over.is_set():
-            return False
-        time.sleep(random.uniform(*RETRY_SECONDS))
-    return True
-
-
-def read_nested(scene: Scene, log: Log, number: int, pause: float) -> None:
+def read_nested(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Read the whole frozen tag again and again."""
-    client = Client(scene.host, keep_alive=False, timeout=TIMEOUT_SECONDS)
-    path = f"globalTag/{scene.frozen.name}"
+    client = scene.client()
 
     def check(response: Response) -> str | None:
         count = sum(len(one["payload_iov"]) for one in response.json["payload_lists"])
-        return None if count == scene.frozen.items["payload_iov_count"] else f"{path}: {count} rows"
+        return None if count == scene.frozen.items["payload_iov_count"] else f"{count} rows"
 
-    while not scene.over.is_set():
-        log.add(partial(client.request, "GET", path), check)
-        time.sleep(random.uniform(0, 2 * pause))
+    while True:
+        log.add(client, "GET", f"globalTag/{scene.frozen.name}", check=check)
+        yield
 
 
-def leave(scene: Scene, log: Log, number: int, pause: float) -> None:
+def leave(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Close connections before the response, or before the end of the request. These requests are not counted."""
     whole = f"GET {PREFIX}globalTag/{scene.frozen.name} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     cut = f"POST {PREFIX}pt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{{".encode()
-    while not scene.over.is_set():
-        try:
-            with scene.connect() as connection:
-                connection.sendall(random.choice([whole, cut, whole[:20]]))
-                if random.random() < 0.5:
-                    connection.settimeout(0.02)
-                    connection.recv(100)
-        except OSError:
-            pass
-        time.sleep(random.uniform(0, 2 * pause))
+    while True:
+        with contextlib.suppress(OSError), scene.connect() as connection:
+            connection.sendall(random.choice([whole, cut, whole[:20]]))
+            if random.random() < 0.5:
+                connection.settimeout(0.02)
+                connection.recv(100)
+        yield
 
 
 def _work(loops: Sequence[tuple[Loop, int, float]], scene: Scene, home: Connection) -> None:
     """The main function of a client process: run each loop in a thread, and send the results to the main process."""
     results, logs = Log(), [Log() for _ in loops]
     with ThreadPoolExecutor(len(loops)) as pool:
-        done = [pool.submit(loop, scene, log, *rest) for (loop, *rest), log in zip(loops, logs, strict=True)]
+        done = [pool.submit(run, loop, scene, log, *rest) for (loop, *rest), log in zip(loops, logs, strict=True)]
     for log, future in zip(logs, done, strict=True):
         future.result()
         results.join(log)
@@ -158,15 +157,14 @@ class ClientProcesses:
 
     def __init__(self, scene: Scene, processes: Sequence[Sequence[tuple[Loop, int, float]]]) -> None:
         self._scene = replace(scene, over=PROCESSES.Event())
-        self._processes = []
-        self._homes = []
+        self._started = []
         for loops in processes:
             home, theirs = PROCESSES.Pipe(duplex=False)
             process = PROCESSES.Process(target=_work, args=(loops, self._scene, theirs), daemon=True)
             process.start()
+            # With its last copy in the child, the end of that process is noticed.
             theirs.close()
-            self._processes.append(process)
-            self._homes.append(home)
+            self._started.append((process, home))
 
     def finish(self) -> Log:
         """Stop all clients after their current requests, and return their results.
@@ -175,7 +173,7 @@ class ClientProcesses:
         """
         self._scene.over.set()
         results = Log()
-        for home, process in zip(self._homes, self._processes, strict=True):
+        for process, home in self._started:
             try:
                 results.join(home.recv())
             except EOFError as error:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import psutil
 
-from loadtests import wrk
+from loadtests import usage, wrk
 from loadtests.chaos.clients import ClientProcesses, Loop, leave, read_nested
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG
 from loadtests.chaos.stage import SkippedError, Stage, fault
@@ -24,6 +24,7 @@ STORM_CLIENTS = 40
 LEAVERS = 20
 # How long a stopped replica is down.
 DOWN_SECONDS = 3
+BACKEND = "SELECT min(pid) FROM pg_stat_activity WHERE usename = 'cdb' AND pid <> pg_backend_pid()"
 LATER = ("--settings", "loadtests.chaos.later.settings")
 POSTGRESQLS_RETURN = "PostgreSQL executes a statement on a new connection"
 PRIMARYS_RETURN = "the primary executes a statement on a new connection"
@@ -40,7 +41,7 @@ def nothing(stage: Stage) -> None:
 @fault("postgresql-restart", "PostgreSQL shut down (fast) and started again", POSTGRESQLS_RETURN)
 def restart_postgresql(stage: Stage) -> None:
     """Shut PostgreSQL down; the service starts it again."""
-    first = stage.databases()[0]
+    first = usage.postmaster(stage.data / "postgres" / "data")
     first.send_signal(signal.SIGINT)
     psutil.wait_procs([first], timeout=30)
     _wait_for_database(stage)
@@ -57,13 +58,9 @@ def kill_postgresql(stage: Stage) -> None:
 @fault("backend-kill", "one PostgreSQL backend killed (SIGKILL)", POSTGRESQLS_RETURN)
 def kill_backend(stage: Stage) -> None:
     """Kill one backend: PostgreSQL ends all other backends and recovers by itself."""
-    backends = []
-    for process in stage.databases():
-        with contextlib.suppress(psutil.Error):
-            backends += [process] if "cdb cdb" in " ".join(process.cmdline()) else []
-    if not backends:
+    if (backend := stage.database.value(BACKEND)) is None:
         raise ServiceError("PostgreSQL has no backend")
-    backends[0].kill()
+    psutil.Process(backend).kill()
     time.sleep(0.1)
     _wait_for_database(stage)
 

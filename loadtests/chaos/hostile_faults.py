@@ -8,14 +8,12 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
 
-from loadtests.chaos.clients import TIMEOUT_SECONDS, Scene
+from loadtests.chaos.clients import Scene
 from loadtests.chaos.faults import crowd, kill_workers
 from loadtests.chaos.log import ANSWERED, WRONG, Log
 from loadtests.chaos.stage import fault
-from loadtests.client import Client, lookup_path
+from loadtests.client import lookup_path
 from loadtests.service import PREFIX
 
 ATTACKERS = 4
@@ -35,53 +33,48 @@ CONDITIONS += [
 ]
 
 
-def attack_by_conditions(scene: Scene, log: Log, number: int, pause: float) -> None:
+def attack_by_conditions(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Send conditional reads of cached responses, some 50 per second each, beside incomplete writes."""
-    name = scene.written.name if number % 2 else scene.frozen.name
-    paths = [lookup_path(name, (1, 0)), f"globalTag/{name}", f"gtPayloadLists/{name}"]
+    name, client = scene.written.name if number % 2 else scene.frozen.name, scene.client()
+    paths = [lookup_path(name, (1, 0)), f"globalTag/{name}", f"gtPayloadLists/{name}", "globalTags"]
     with _opened(scene, OPEN_WRITES, lambda _: _write("Content-Length: 1000\r\n") + b"{"):
-        while not scene.over.is_set():
-            path, condition = random.choice([*paths, "globalTags"]), random.choice(CONDITIONS)
+        while True:
+            condition = random.choice(CONDITIONS)
             # nginx itself responds to an empty condition.
-            expected = {"expected": (200, 304, 412), "may_be_html": "" in condition.values()}
-            _request(scene, log, "GET", path, None, condition, **expected)
-            time.sleep(random.uniform(0, 2 * pause))
+            is_empty = "" in condition.values()
+            path, expected = random.choice(paths), (200, 304, 412)
+            log.add(client, "GET", path, expected=expected, may_be_html=is_empty, **condition)
+            yield
 
 
-def attack_by_pages(scene: Scene, log: Log, number: int, pause: float) -> None:
+def attack_by_pages(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Send writes as a browser does for a page of another site."""
+    client = scene.client()
     attacks = [
         ("POST", "payload-iovs/insert", scene.written.row(0, 10**9) | {"until": "open"}),
         ("POST", f"cloneGlobalTag/{scene.frozen.name}/evil", None),
         ("PUT", f"gt_change_status/{scene.written.name}/frozen", None),
         ("DELETE", f"deleteGlobalTag/{scene.written.name}", None),
     ]
-    while not scene.over.is_set():
-        _request(scene, log, *random.choice(attacks), random.choice(ORIGINS), expected=(403,))
-        time.sleep(random.uniform(0, 2 * pause))
+    while True:
+        log.add(client, *random.choice(attacks), expected=(403,), **random.choice(ORIGINS))
+        yield
 
 
-def _request(
-    scene: Scene, log: Log, method: str, path: str, body: Any, headers: dict[str, str], **expected: Any
-) -> None:
-    """Send a request over a new connection; `expected` are options of `Log.add` about its response."""
-    client = Client(scene.host, keep_alive=False, timeout=TIMEOUT_SECONDS)
-    send = partial(client.request, method, path, body, **headers)
-    log.add(send, what=f"{method} {path} with {headers}: ", **expected)
-
-
-def attack_by_slowness(scene: Scene, log: Log, number: int, pause: float) -> None:
+def attack_by_slowness(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Send request heads and bodies byte by byte, and do not read large responses. These requests are not counted."""
     whole = f"GET {PREFIX}gt HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     kinds = [_write("Content-Length: 9000000\r\n") + b"{", whole[:-2], whole, b""]
     with _opened(scene, len(kinds) * SLOW_CONNECTIONS, lambda place: kinds[place // SLOW_CONNECTIONS]) as connections:
-        while not scene.over.wait(1):
+        while True:
             # Connections that the service has closed are opened again.
             for place, connection in enumerate(connections[: 2 * SLOW_CONNECTIONS]):
                 if not _send_byte(connection):
                     connection.close()
                     with contextlib.suppress(OSError):
                         connections[place] = _open(scene, kinds[place // SLOW_CONNECTIONS])
+            scene.over.wait(1)
+            yield
 
 
 def _send_byte(connection: socket.socket) -> bool:
@@ -96,9 +89,9 @@ def _send_byte(connection: socket.socket) -> bool:
         return False
 
 
-def attack_by_old_http(scene: Scene, log: Log, number: int, pause: float) -> None:
+def attack_by_old_http(scene: Scene, log: Log, number: int) -> Iterator[None]:
     """Request large responses over HTTP/1.0, with which a client cannot detect that a response was cut."""
-    while not scene.over.is_set():
+    while True:
         for path in (f"global-tags/{scene.frozen.name}/export", f"globalTag/{scene.frozen.name}"):
             begin, fault = time.monotonic(), None
             head, _, body = _request_http_1_0(scene, path).partition(b"\r\n\r\n")
@@ -107,7 +100,7 @@ def attack_by_old_http(scene: Scene, log: Log, number: int, pause: float) -> Non
             elif b"\netag" in head.lower():
                 fault = f"{path} over HTTP/1.0 has an ETag"
             log.record(begin, WRONG if fault else ANSWERED, fault)
-        time.sleep(random.uniform(0, 2 * pause))
+        yield
 
 
 def _request_http_1_0(scene: Scene, path: str) -> bytes:

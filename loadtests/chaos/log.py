@@ -4,9 +4,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from loadtests.client import DroppedError, Response
+from loadtests.client import Client, DroppedError, Response
+from loadtests.recording.outcome import OK, OVERLOADED, judged
 
 ANSWERED, REFUSED, DROPPED, WRONG = "answered", "504", "dropped", "wrong"
 MOST_MESSAGES = 20
@@ -36,39 +37,38 @@ class Log:
 
     def add(
         self,
-        send: Callable[[], Response],
+        client: Client,
+        method: str,
+        path: str,
+        body: Any = None,
         check: Callable[[Response], str | None] = lambda _: None,
         *,
         expected: Collection[int] = (200,),
         may_be_html: bool = False,
-        what: str = "",
+        **headers: str,
     ) -> bool:
         """Send a request once and record its outcome. Returns whether it got the correct response.
 
-        That is one with an expected status whose content passes the check; `what` describes the request in messages.
+        That is one with an expected status whose content passes the check.
         """
-        begin = time.monotonic()
+        begin, before = time.monotonic(), client.reconnected
         try:
-            response = send()
+            response = client.request(method, path, body, **headers)
             # A response that is not JSON comes from a proxy, or was cut.
             if not may_be_html and (response.body or response.status == 200):
                 _ = response.json
+            found, fault = judged(response.status, response.body, expected, lambda: check(response))
+            is_refusal = found == OVERLOADED and response.is_refusal
+            outcome = ANSWERED if found == OK else REFUSED if is_refusal else WRONG
         except (DroppedError, ValueError) as error:
-            self.record(begin, DROPPED, f"{what}{error}")
-            return False
-        outcome, fault = WRONG, f"{what}status {response.status}: {response.body[:200]!r}"
-        try:
-            if response.status in expected:
-                fault = check(response)
-                outcome = WRONG if fault else ANSWERED
-            elif response.is_refusal:
-                outcome, fault = REFUSED, None
-        except (KeyError, TypeError, IndexError, ValueError) as error:
-            fault = f"not of the expected form: {error!r}"
-        self.record(begin, outcome, fault)
+            outcome, fault = DROPPED, str(error)
+        self.reconnected += client.reconnected - before
+        self.record(
+            begin, outcome, "" if outcome in (ANSWERED, REFUSED) else f"{method} {path} {headers or ''}: {fault}"
+        )
         return outcome is ANSWERED
 
-    def record(self, begin: float, outcome: str, fault: str | None = None) -> None:
+    def record(self, begin: float, outcome: str, fault: str | None) -> None:
         """Record a request that ends now; `fault` describes what is wrong with it."""
         self.records.append(Record(begin, time.monotonic(), outcome))
         if fault and len(self.messages) < MOST_MESSAGES:

@@ -34,10 +34,9 @@ class FrozenTag:
         moment = unpacked(random.choice(random.choice(self._expected.starts.starts)))
         return lookup_path(self.name, moment), moment
 
-    def check(self, path: str, moment: Moment, response: Response) -> str | None:
+    def check(self, moment: Moment, response: Response) -> str | None:
         """Compare a response with the expected bytes."""
-        is_right = response.body == self._expected.body(moment, False)
-        return None if is_right else f"{path}: {response.body[:200]!r}"
+        return None if response.body == self._expected.body(moment, False) else str(response.body[:200])
 
 
 class WrittenTag:
@@ -76,7 +75,7 @@ class WrittenTag:
         newest = list(self.attempted)
         found = {row[0]: row for row in response.json}
         if len(found) != len(response.json) or not set(found) <= {self.payload_type(w) for w in range(len(newest))}:
-            return f"{self.path(major)}: unknown or repeated payload types: {str(response.json)[:200]}"
+            return f"unknown or repeated payload types: {str(response.json)[:200]}"
         for writer, (least, most) in enumerate(zip(oldest, newest, strict=True)):
             least, most = min(least, major), min(most, major)
             row = found.get(self.payload_type(writer))
@@ -84,7 +83,7 @@ class WrittenTag:
             if row is None and least < 0:
                 continue
             if row not in possible:
-                return f"{self.path(major)}: {row}, but number {least} was acknowledged before and {most} is the last"
+                return f"{row}, but number {least} was acknowledged before and {most} is the last"
         return None
 
     def lost(self, document: dict[str, Any]) -> list[str]:

@@ -1,8 +1,6 @@
 """The report of `make chaos`: one row for each fault, computed from the logs of the clients, and a plot."""
 
-import json
 import math
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,14 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log
 from loadtests.chaos.stage import Fault
-from loadtests.reporting.plots import COLOURS
-from loadtests.reporting.report import markdown_table, notes, write_csv
-from loadtests.reporting.result import Plot, Table
+from loadtests.reporting import machine
+from loadtests.reporting.plots import COLOURS, drawn
+from loadtests.reporting.report import Report, notes
+from loadtests.reporting.result import Result, Table
 
 RECOVERY_SECONDS = 2.0
 # The duration of faults that do not end by themselves, from which on a run allows a verdict.
@@ -84,54 +83,52 @@ class Played:
         return "\n    ".join([f"  {text}", *filter(None, [self.replica_text]), *messages[:10]])
 
 
-def text_of(played: Sequence[Played], seconds: float) -> str:
-    """The table as Markdown, with times in seconds, and a remark if the faults were shorter than the default."""
+def table_of(played: Sequence[Played]) -> Table:
+    """The table of the faults."""
     titles = tuple(f"{name} (s)" if name in ("slowest", "recovery") else name for name in COLUMNS)
     rows = [
         (one.fault.name, f"skipped: {one.skipped}") if one.skipped else tuple(one.cells[name] for name in COLUMNS)
         for one in played
     ]
-    too_short = [] if seconds >= FREEZE_SECONDS else notes("chaos-short", seconds=seconds, least=FREEZE_SECONDS)
-    return "\n\n".join([markdown_table(Table("", titles, rows)), *too_short])
+    return Table("Effects on clients", titles, rows)
+
+
+def too_short(seconds: float) -> list[str]:
+    """A remark if the faults were shorter than the default."""
+    return [] if seconds >= FREEZE_SECONDS else notes("chaos-short", seconds=seconds, least=FREEZE_SECONDS)
 
 
 def write(directory: Path, played: Sequence[Played], seconds: float) -> None:
-    """Write the report of the faults as CSV, JSON, Markdown and SVG; nothing without faults."""
+    """Write the report of the faults, `chaos.html`; nothing without faults."""
     if not played:
         return
-    rows = [one.cells for one in played]
-    write_csv(directory / "chaos.csv", rows)
-    (directory / "chaos.json").write_text(json.dumps(rows, indent=2) + "\n")
-    title = f"# Faults under load, {time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())}"
-    faults = notes("chaos-faults", played=played)
-    (directory / "chaos.md").write_text("\n\n".join([title, text_of(played, seconds), *notes("chaos"), *faults]) + "\n")
-    (directory / "chaos.svg").write_text(Plot("Faults", _figure(played)).svg)
+    texts = [*too_short(seconds), *notes("chaos"), *notes("chaos-faults", played=played)]
+    result = Result("chaos", "Faults", notes=texts, tables=[table_of(played)], raw=[one.cells for one in played])
+    result.plots.append(drawn("Requests per second", lambda: _figure(played)))
+    facts = machine.facts(None, {"seconds of a fault": f"{seconds:g}"})
+    Report("Faults under load", facts, [result], name="chaos").write(directory)
 
 
-def _figure(played: list[Played]) -> Figure:
-    """Successful and failed requests per second against time, with one panel for each fault."""
+def _figure(played: Sequence[Played]) -> Figure:
+    """Successful and failed requests per second against time, with one panel for each fault; the fault is shaded."""
     shown = [one for one in played if one.log.records]
     rows = max(1, math.ceil(len(shown) / PANELS))
-    figure = Figure(figsize=(12, 2.4 * rows), layout="constrained")
-    grid = figure.subplots(rows, PANELS, squeeze=False)
+    figure, grid = pyplot.subplots(rows, PANELS, figsize=(12, 2.4 * rows), squeeze=False, layout="constrained")
     for one, axes in zip(shown, grid.flat, strict=False):
-        _panel(axes, one)
+        first = min(record.begin for record in one.log.records)
+        ends = {True: Counter(), False: Counter()}
+        for record in one.log.records:
+            ends[record.outcome == ANSWERED][int(record.end - first)] += 1
+        seconds = range(max(max(counts, default=0) for counts in ends.values()) + 1)
+        for (is_answered, counts), colour in zip(ends.items(), COLOURS, strict=False):
+            label = "200" if is_answered else "504 and others"
+            axes.step(seconds, [counts[at] for at in seconds], where="post", label=label, color=colour, linewidth=1.2)
+        axes.axvspan(
+            one.began - first, max(one.returned, one.began + 0.1) - first, color="black", alpha=0.1, linewidth=0
+        )
+        axes.set_title(one.fault.name, loc="left", fontsize=9, fontweight="bold")
+        axes.set(xlabel="s", ylabel="requests/s", ylim=(0, None))
+        axes.legend(fontsize=7, frameon=False)
     for axes in grid.flat[len(shown) :]:
         axes.set_visible(False)
     return figure
-
-
-def _panel(axes: Axes, one: Played) -> None:
-    records = one.log.records
-    first = min(record.begin for record in records)
-    seconds = range(int(max(record.end for record in records) - first) + 1)
-    for label, colour, is_counted in (("200", COLOURS[0], True), ("504 and others", COLOURS[1], False)):
-        ended = Counter(int(record.end - first) for record in records if (record.outcome == ANSWERED) is is_counted)
-        counts = [ended[second] for second in seconds]
-        axes.step(seconds, counts, where="post", label=label, color=colour, linewidth=1.2)
-    axes.axvspan(one.began - first, max(one.returned, one.began + 0.1) - first, color="#000000", alpha=0.1, linewidth=0)
-    axes.set_title(one.fault.name, loc="left", fontsize=9, fontweight="bold")
-    axes.set_xlabel("s", fontsize=8)
-    axes.set_ylabel("requests/s", fontsize=8)
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=7, frameon=False)

@@ -50,10 +50,8 @@ class Stage:
         return start(command, self.service.settings.environment(), subprocess.PIPE)
 
     def databases(self) -> list[psutil.Process]:
-        """All processes of PostgreSQL, beginning with its main process."""
-        directory = self.data / "postgres" / "data"
-        first = usage.postmaster_id(directory)
-        return sorted(usage.processes_in(directory), key=lambda process: process.pid != first)
+        """All processes of PostgreSQL."""
+        return usage.processes_in(self.data / "postgres" / "data")
 
     @property
     def database(self) -> Database:

@@ -1,5 +1,6 @@
 """`make chaos`: its clients detect wrong responses, and the service survives some faults."""
 
+import csv
 import json
 import os
 import shutil
@@ -15,12 +16,13 @@ import psutil
 import pytest
 
 from cdb.env import ROOT
-from loadtests.chaos.clients import Scene, read, write
+from loadtests.chaos.clients import Scene, read, run, write
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log, Record
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.report import Played, text_of
+from loadtests.chaos.report import Played, table_of
 from loadtests.chaos.stage import Fault
 from loadtests.client import Client, DroppedError, Response
+from loadtests.reporting.report import markdown_table
 from tests.loadtests.small_service import SCENARIO, SmallService
 from tests.programs import needs
 
@@ -41,7 +43,7 @@ def play(fault, seconds=1.5):
         )
         log = Log()
         loops = [(read, 0), (read, 1), (write, 0)]
-        threads = [threading.Thread(target=loop, args=(scene, log, number, 0.005)) for loop, number in loops]
+        threads = [threading.Thread(target=run, args=(loop, scene, log, number, 0.005)) for loop, number in loops]
         for thread in threads:
             thread.start()
         time.sleep(seconds)
@@ -123,7 +125,7 @@ def test_chaos_row_has_outcomes_and_times_of_requests():
         Record(11.5, 90, DROPPED), Record(3, 3.1, WRONG),
     ]  # fmt: skip
     played = Played(FAULT, Log(records, reconnected=7), returned=10.0, lost=["a/1 is lost"])
-    assert "| a | 6 | 2 | 2 | 1 | 1 | 1 | 7 | 3.00 | 1.50 |" in text_of([played], 30)
+    assert "| a | 6 | 2 | 2 | 1 | 1 | 1 | 7 | 3.00 | 1.50 |" in markdown_table(table_of([played]))
     assert not played.is_good
     assert Played(FAULT, Log(records[:2]), returned=10.0).is_good
     assert not Played(FAULT, Log(records[:3]), returned=8.9).is_good
@@ -140,8 +142,11 @@ def test_service_survives_some_faults():
             [sys.executable, "-m", "loadtests.chaos", "--seconds", "2", *chosen],
             cwd=ROOT, env=os.environ | {"CDB_DATA_DIR": str(directory)}, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
-        rows = json.loads((directory / "chaos" / "chaos.json").read_text())
-        assert [row["fault"] for row in rows] == names
+        with (directory / "chaos" / "chaos.csv").open(newline="") as file:
+            found = list(csv.DictReader(file))
+        assert [row["fault"] for row in found] == names
+        numbers = ("answered", "504", "dropped", "wrong", "lost", "recovery")
+        rows = [{name: float(row[name]) for name in numbers} for row in found]
         for row in rows:
             assert row["answered"] > 100, row
             # Times are not tested, because other tests run at the same time.
@@ -149,7 +154,9 @@ def test_service_survives_some_faults():
             assert row["recovery"] < 20, row
         assert rows[0]["504"] > 0
         assert "Too short for a verdict: the faults lasted 2 s instead of 30 s." in played.stdout
-        assert {"chaos.csv", "chaos.md", "chaos.svg"} <= {path.name for path in (directory / "chaos").iterdir()}
+        assert {"chaos.csv", "chaos.md", "chaos.html", "plots"} <= {
+            path.name for path in (directory / "chaos").iterdir()
+        }
         assert not [process for process in psutil.process_iter(["cwd"]) if str(directory) in str(process.info["cwd"])]
     finally:
         shutil.rmtree(directory, ignore_errors=True)
