@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from cdb_rest.domain.moment import END_OF_TIME, Moment
+from cdb_rest.domain.moment import Moment
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.client import Response, lookup_path
+from loadtests.content.blocks import insert_body, row_of
 from loadtests.content.expected import Expected
 from loadtests.content.starts import unpacked
 
@@ -57,14 +58,7 @@ class WrittenTag:
 
     def row(self, writer: int, number: int) -> dict[str, Any]:
         """The row as the body of an insert."""
-        kind = self.payload_type(writer)
-        place = {"global_tag": self.name, "payload_type": kind, "since": [number, 0], "until": "next"}
-        return place | {"payload_url": f"{kind}/{number}", "checksum": f"{number:x}", "size": number}
-
-    def expected_row(self, writer: int, number: int) -> list[Any]:
-        """The row as a lookup returns it."""
-        kind = self.payload_type(writer)
-        return [kind, f"{kind}/{number}", f"{number:x}", number, number, 0, *END_OF_TIME, None]
+        return insert_body(self.name, self.payload_type(writer), number, (number, 0))
 
     def path(self, major: int) -> str:
         """The path of the lookup at (major, 0)."""
@@ -79,7 +73,7 @@ class WrittenTag:
         for writer, (least, most) in enumerate(zip(oldest, newest, strict=True)):
             least, most = min(least, major), min(most, major)
             row = found.get(self.payload_type(writer))
-            possible = [self.expected_row(writer, number) for number in range(max(least, 0), most + 1)]
+            possible = [row_of(self.row(writer, number)) for number in range(max(least, 0), most + 1)]
             if row is None and least < 0:
                 continue
             if row not in possible:

@@ -1,8 +1,8 @@
-"""The IOVs that the campaign growth inserts, and the expected lookup responses.
+"""The IOVs that users of load tests insert, the rows of lookups that return them, and the content of the campaign growth.
 
-Both depend on the number of an IOV only. IOVs are numbered from 0. Each has its own start, far from that of the
-previous number, so that most are inserted between others. It is valid until the next start in its list; the
-stored end is open. The responses depend on the number of inserted IOVs, not on their order.
+In that campaign, all depends on the number of an IOV only. IOVs are numbered from 0. Each has its own start, far from
+that of the previous number, so that most are inserted between others. It is valid until the next start in its list;
+the stored end is open. The responses depend on the number of inserted IOVs, not on their order.
 """
 
 from bisect import bisect_right, insort
@@ -29,15 +29,22 @@ def start_of(number: int) -> tuple[int, int]:
     return number * STEP % MOMENTS, number
 
 
+def insert_body(tag: str, payload_type: str, number: int, since: tuple[int, int]) -> dict[str, Any]:
+    """The body of `payload-iovs/insert` for an IOV with a number, valid from `since` until the next one."""
+    place = {"global_tag": tag, "payload_type": payload_type, "since": list(since), "until": "next"}
+    url = f"{payload_type}/{number}"
+    return place | {"payload_url": url, "checksum": f"{number:032x}", "size": number, "revision": REVISION}
+
+
+def row_of(body: dict[str, Any]) -> list[Any]:
+    """The row of a lookup that returns an inserted IOV; its stored end is open, whatever follows it."""
+    payload = [body[name] for name in ("payload_type", "payload_url", "checksum", "size")]
+    return [*payload, *body["since"], *END_OF_TIME, body["revision"]]
+
+
 def row_to_insert(tag: str, number: int) -> dict[str, Any]:
-    """The body of `payload-iovs/insert` for an IOV."""
-    place = {"global_tag": tag, "payload_type": type_of(number), "since": start_of(number), "until": "next"}
-    return place | _payload(number)
-
-
-def _payload(number: int) -> dict[str, Any]:
-    url = f"{type_of(number)}/{number:08d}.root"
-    return {"payload_url": url, "checksum": f"{number:032x}", "size": number, "revision": REVISION}
+    """The body of `payload-iovs/insert` for an IOV of the campaign growth."""
+    return insert_body(tag, type_of(number), number, start_of(number))
 
 
 class Content:
@@ -51,9 +58,7 @@ class Content:
     def at(self, major: int, minor: int) -> list[list[Any]]:
         """The expected response to a lookup."""
         response = []
-        for payload_type, rows in sorted(self._lists.items()):
+        for _, rows in sorted(self._lists.items()):
             if after := bisect_right(rows, (major, minor), key=lambda row: row[0]):
-                start, number = rows[after - 1]
-                url, checksum = (_payload(number)[name] for name in ("payload_url", "checksum"))
-                response.append([payload_type, url, checksum, number, *start, *END_OF_TIME, REVISION])
+                response.append(row_of(row_to_insert("", rows[after - 1][1])))
         return response

@@ -3,8 +3,6 @@
 import fcntl
 import hashlib
 import inspect
-import mmap
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -45,18 +43,14 @@ class Starts:
         Raises `OSError` if it cannot be written.
         """
         stem = f"{scenario.name}-{layout}-{seed}-"
-        path = directory / f"{stem}{_fingerprint()}.bin"
+        path = directory / f"{stem}{_fingerprint()}.npy"
         if not path.exists():
             _write(path, scenario, layout, seed)
             for old in set(directory.glob(f"{stem}*")) - {path, path.with_suffix(".lock")}:
                 old.unlink(missing_ok=True)
-        with path.open("rb") as file:
-            # All processes that map a file share its pages.
-            numbers = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("q")
-        count = scenario.iovs_per_type
-        slices: list[Sequence[int]] = [numbers[place : place + count] for place in range(0, len(numbers), count)]
-        self.starts = slices[0::2]
-        self.ends = slices[1::2]
+        # All processes that map a file share its pages. Views of memory are faster to search than arrays.
+        numbers = numpy.load(path, mmap_mode="r")
+        self.starts, self.ends = ([memoryview(part) for part in numbers[:, place]] for place in (0, 1))
         self.last_major = max(starts[-1] for starts in self.starts) >> MINOR_BITS
 
 
@@ -67,13 +61,12 @@ def _write(path: Path, scenario: Scenario, layout: str, seed: int) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if path.exists():
             return
-        unfinished = path.with_suffix(".part")
-        with unfinished.open("wb") as file:
-            for payload_type in payload_type_names(scenario.payload_types):
-                intervals = intervals_of_type(scenario, payload_type, layout=layout, seed=seed)
-                pairs = [(packed(start), packed(end)) for start, end in intervals]
-                # All starts, and then all ends.
-                numpy.array(pairs, dtype=numpy.int64).T.tofile(file)
+        numbers = numpy.empty((scenario.payload_types, 2, scenario.iovs_per_type), dtype=numpy.int64)
+        for rows, payload_type in zip(numbers, payload_type_names(scenario.payload_types), strict=True):
+            intervals = intervals_of_type(scenario, payload_type, layout=layout, seed=seed)
+            rows[:] = numpy.array([(packed(start), packed(end)) for start, end in intervals]).T
+        unfinished = path.with_suffix(".part.npy")
+        numpy.save(unfinished, numbers)
         unfinished.rename(path)
 
 

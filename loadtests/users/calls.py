@@ -73,10 +73,6 @@ class Calls:
         self._due: float | None = due
         self._begin = self._end = 0.0
 
-    def close_connection(self) -> None:
-        """Close the connection, so that the next request uses a new one."""
-        self._session.client.close()
-
     def request(
         self,
         method: str,

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
 from urllib.parse import quote
 
 from locust import events
@@ -36,44 +36,34 @@ def add_options(parser: LocustArgumentParser) -> None:
         parser.add_argument(flag, type=type(default), default=default, help=text, include_in_web_ui=False)
 
 
-class _Numbered(CheckedUser):
-    """A user whose class has one counter for all its users, so that each number is used once."""
-
-    abstract = True
-    numbers: Iterator[int] | None = None
-
-    def __init__(self, environment: Any) -> None:
-        super().__init__(environment)
-        self._tag = self.options.global_tag
-        if type(self).numbers is None:
-            type(self).numbers = itertools.count(self.options.numbers_from)
+@cache
+def _numbers(kind: type[CheckedUser], first: int) -> Iterator[int]:
+    """The numbers of the IOVs of all users of a class, so that each is used once."""
+    return itertools.count(first)
 
 
-class Inserter(_Numbered):
+@cache
+def _content(count: int) -> Content:
+    return Content(count)
+
+
+class Inserter(CheckedUser):
     """An expert's client that creates an IOV and adds it to its payload list with one request."""
 
     def job(self, calls: Calls) -> None:
         """Insert one IOV."""
-        row = row_to_insert(self._tag, next(self.numbers))
+        row = row_to_insert(self.options.global_tag, next(_numbers(Inserter, self.options.numbers_from)))
         calls.request("POST", INSERT, name="insert", json=row, check=inserted(row))
 
 
-class ReadBack(_Numbered):
+class ReadBack(CheckedUser):
     """A user that looks up the start of an inserted IOV and knows the whole expected response."""
-
-    content: Content | None = None
-
-    def __init__(self, environment: Any) -> None:
-        super().__init__(environment)
-        if type(self).content is None:
-            options = environment.parsed_options
-            count = options.numbers_from + options.jobs_per_user * options.num_users
-            type(self).content = Content(count)
 
     def job(self, calls: Calls) -> None:
         """Look up one IOV."""
-        moment = start_of(next(self.numbers))
-        expected = self.content.at(*moment)
+        options = self.options
+        moment = start_of(next(_numbers(ReadBack, options.numbers_from)))
+        expected = _content(options.numbers_from + options.jobs_per_user * options.num_users).at(*moment)
 
         def same(reply: Reply) -> str | None:
             if reply.json == expected:
@@ -81,7 +71,7 @@ class ReadBack(_Numbered):
             unexpected = [row for row in reply.json if row not in expected]
             return f"at {moment} not the inserted rows: {unexpected[:1]}"
 
-        calls.request("GET", lookup_path(self._tag, moment), name="lookup", check=same)
+        calls.request("GET", lookup_path(options.global_tag, moment), name="lookup", check=same)
 
 
 class StudyLookup(Reader):

@@ -45,10 +45,12 @@ class KeepAliveJob(Reader):
     """Repeats the lookup of a moment in several jobs, over one connection, with the ETag of its last response."""
 
     weight = 5
-    keeps_connections = True
 
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)
+        # Servers close idle connections after some seconds. Real clients check that; here the connection is closed
+        # beforehand.
+        self.keeps_connections = self.options.pause <= FRESH_SECONDS
         self._moment = Moment(0, 0)
         self._etag = ""
         self._uses = 0
@@ -58,10 +60,6 @@ class KeepAliveJob(Reader):
         if self._uses % LOOKUPS_OF_A_RUN == 0:
             self._moment, self._etag = self.subject.draw(), ""
         self._uses += 1
-        # Servers close idle connections after some seconds. Real clients check that; here the connection is
-        # closed beforehand.
-        if self.options.pause > FRESH_SECONDS:
-            calls.close_connection()
         moment, etag = self._moment, self._etag
         reply = calls.request(
             "GET",

@@ -10,8 +10,8 @@ from typing import Any
 import gevent
 from gevent.lock import Semaphore
 
-from cdb_rest.domain.moment import END_OF_TIME
 from loadtests.client import lookup_path
+from loadtests.content.blocks import insert_body, row_of
 from loadtests.users.base import CheckedUser
 from loadtests.users.calls import Calls, Check, JobEndedError, Reply, lists
 
@@ -70,7 +70,7 @@ class Expert(WritingUser):
                 self._prepare(calls)
             tag, self._tag = self._tag, ""
             self._number += 1
-            attached, single = (self._row(tag, kind) for kind in self._types)
+            attached, single = self._rows(tag, self._number)
             # A dry run must change nothing; `_read_back` would detect a change.
             dry = attached | {"dry_run": True}
             calls.request("POST", INSERT, name="insert, dry run", json=dry, check=lambda reply: _planned(reply, dry))
@@ -94,11 +94,9 @@ class Expert(WritingUser):
         self._number = -1
         self._tag = tag
 
-    def _row(self, tag: str, kind: str) -> dict[str, Any]:
-        """The row with the current number as the body of an insert."""
-        number = self._number
-        payload = {"payload_url": f"{kind}/{number:06d}", "checksum": f"{number:032x}", "size": number, "revision": "1"}
-        return {"global_tag": tag, "payload_type": kind, **payload, "since": [number, 0], "until": "next"}
+    def _rows(self, tag: str, number: int) -> list[dict[str, Any]]:
+        """The rows of both types with a number, as bodies of inserts."""
+        return [insert_body(tag, kind, number, (number, 0)) for kind in self._types]
 
     def _attach(self, calls: Calls, tag: str, row: dict[str, Any]) -> None:
         """Insert a row as the C++ client does, with several requests."""
@@ -127,12 +125,8 @@ class Expert(WritingUser):
     def _read_back(self, calls: Calls, tag: str) -> None:
         """Look up the rows just written, and an earlier one, compared by URL because its end depends on the mode."""
         number, earlier = self._number, self._number // 2
-        written = [self._row(tag, kind) for kind in self._types]
-        rows = [
-            [row["payload_type"], row["payload_url"], row["checksum"], number, number, 0, *END_OF_TIME, "1"]
-            for row in written
-        ]
-        urls = [f"{kind}/{earlier:06d}" for kind in self._types]
+        rows = [row_of(row) for row in self._rows(tag, number)]
+        urls = [row["payload_url"] for row in self._rows(tag, earlier)]
 
         def read(major: int, check: Check) -> None:
             calls.request("GET", lookup_path(tag, (major, 5)), name="read back", check=check)

@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cdb_rest.domain.moment import Moment
 from loadtests.chaos.oracle import WrittenTag
+from loadtests.content.blocks import row_of
 from loadtests.content.expected import Expected
 
 SCENARIO = "tiny"
@@ -79,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
                 for name, numbers in sorted(self.server.rows.items())
             ]
             old = 3 if kind == "is_stale" else 0
-            self.respond([tag.expected_row(writer, number - old) for writer, number in latest if number - old >= 0])
+            self.respond([row_of(tag.row(writer, number - old)) for writer, number in latest if number - old >= 0])
 
     def respond(self, said, status="200 OK", more=b""):
         body = said if isinstance(said, bytes) else json.dumps(said).encode()

@@ -119,13 +119,13 @@ def test_kind_of_failure_is_shortened_with_ellipsis(body, kind):
 
 def test_file_of_starts_is_used_until_generator_code_changes(expect, tmp_path, monkeypatch):
     body = expect("tiny", "random", 1).body(Moment(2**30, 0), False)
-    [old] = tmp_path.glob("*.bin")
+    [old] = tmp_path.glob("*.npy")
     written = old.stat().st_mtime_ns
     assert expect("tiny", "random", 1).body(Moment(2**30, 0), False) == body
     assert old.stat().st_mtime_ns == written
     monkeypatch.setattr(starts, "DRAWN_BY", (*starts.DRAWN_BY, importlib.import_module("cdb_rest.domain.moment")))
     expect("tiny", "random", 1)
-    [new] = tmp_path.glob("*.bin")
+    [new] = tmp_path.glob("*.npy")
     assert new != old
 
 
@@ -139,7 +139,7 @@ def test_concurrent_processes_generate_starts_once(tmp_path):
         subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
     assert [process.communicate()[0] for process in processes] == ["False\n"] * 3
-    assert len(list(tmp_path.glob("*.bin"))) == 1
+    assert len(list(tmp_path.glob("*.npy"))) == 1
     # The other file is the lock; no unfinished file is left.
     assert len(list(tmp_path.iterdir())) == 2
 
