@@ -19,7 +19,7 @@ from loadtests.shapes import SHAPES, Endurance, Ramp, ReadersAndWriters, Smoke, 
 from loadtests.users.base import CheckedUser
 from loadtests.users.misbehaving import Misbehaving  # noqa: F401
 from loadtests.users.readers import BelleJob, KeepAliveJob, ReconstructionJob  # noqa: F401
-from loadtests.users.subject import subject_of
+from loadtests.users.subject import Subject
 from loadtests.users.writers import Expert, Indecisive  # noqa: F401
 
 CHECK_INTERVAL_SECONDS = 0.1
@@ -59,9 +59,9 @@ def prepare(environment: Environment, web_ui: WebUI | None, **_: Any) -> None:
         # Otherwise locust's default of one user would be the peak.
         options.num_users = environment.shape_class.users
     if options.headless and not isinstance(environment.runner, WorkerRunner):
-        # Generating the expected rows takes time once, and must not be part of the run. In the UI the options
+        # Generating the file of expected rows takes time once, and must not be part of the run. In the UI the options
         # are not known yet.
-        subject_of(options)
+        Subject(options)
 
 
 @events.test_start.add_listener
@@ -69,8 +69,8 @@ def begin(environment: Environment, **_: Any) -> None:
     """Open the recording, and end the test when all users are done, if their jobs are limited."""
     options, runner = environment.parsed_options, environment.runner
     CheckedUser.all_there.clear()
-    # Before users are spawned: they would be late otherwise.
-    subject_of(options)
+    # Before users are spawned, which would be late otherwise, and in a thread, so that heartbeats continue.
+    environment.subject = gevent.get_hub().threadpool.apply(Subject, (options,))
     if options.record and not isinstance(runner, MasterRunner):
         CheckedUser.writer = Writer(Path(options.record))
     if (options.jobs_per_user or options.iterations) and not isinstance(runner, WorkerRunner):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from cdb_rest.domain.moment import Moment
 from loadtests.users.base import CheckedUser
 from loadtests.users.calls import Calls, Reply, lists
-from loadtests.users.subject import subject_of
+from loadtests.users.subject import Subject
 
 # A Python job repeats the lookup of a run for each of its files.
 LOOKUPS_OF_A_RUN = 10
@@ -19,13 +19,13 @@ STATUS = re.compile(rb'"status"\s*:\s*\{[^{}]*"name"\s*:\s*"[^"]+"')
 
 
 class Reader(CheckedUser):
-    """A user that reads the tag of the options."""
+    """A user that reads the tag of the options; the locustfile prepares the subject."""
 
     abstract = True
 
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)
-        self.subject = subject_of(self.options)
+        self.subject: Subject = environment.subject
 
 
 class ReconstructionJob(Reader):

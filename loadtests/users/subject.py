@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import gevent
-from gevent.lock import Semaphore
-
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.lookup.model import COLUMNS
 from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
@@ -21,10 +18,7 @@ class Subject:
     """A tag, a generator of moments, and the checks of its responses."""
 
     def __init__(self, options: Any) -> None:
-        """Load or generate the expected rows, which takes long for a large scenario.
-
-        `subject_of` does it in a thread.
-        """
+        """Load or generate the expected rows, which takes long for a large scenario."""
         self.tag: str = options.global_tag or options.scenario
         # The name of a sized tag gives its content, which is not that of a scenario.
         scenario = self.tag if SIZED.fullmatch(self.tag) else options.scenario
@@ -68,20 +62,3 @@ def _fault_of_form(moment: Moment, reply: Reply, *, as_objects: bool) -> str | N
         if not isinstance(row[3], int) or not isinstance(row[7], int):
             return f"at {moment}: {row} is not of the expected form"
     return None
-
-
-_subjects: dict[tuple[Any, ...], Subject] = {}
-_creating = Semaphore()
-
-
-def subject_of(options: Any) -> Subject:
-    """The subject of these options, created once, in a thread, so that other greenlets are not blocked."""
-    key = tuple(
-        getattr(options, name)
-        for name in ("scenario", "layout", "seed", "global_tag", "iov_mode", "pattern", "major", "minor")
-    )
-    with _creating:
-        if key not in _subjects:
-            _subjects.clear()
-            _subjects[key] = gevent.get_hub().threadpool.apply(Subject, (options,))
-        return _subjects[key]
