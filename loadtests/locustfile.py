@@ -72,7 +72,7 @@ def begin(environment: Environment, **_: Any) -> None:
     # Before users are spawned, which would be late otherwise, and in a thread, so that heartbeats continue.
     environment.subject = gevent.get_hub().threadpool.apply(Subject, (options,))
     if options.record and not isinstance(runner, MasterRunner):
-        CheckedUser.writer = Writer(Path(options.record))
+        CheckedUser.writer = Writer(Path(options.record), lambda: (runner.user_count, CheckedUser.in_progress))
     if (options.jobs_per_user or options.iterations) and not isinstance(runner, WorkerRunner):
         gevent.spawn(_end_when_idle, environment)
 

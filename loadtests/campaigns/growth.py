@@ -83,10 +83,11 @@ def _prepare(stage: Stage) -> list[str]:
 def _findings(runs: list[Run], rows: list[dict[str, Any]]) -> Findings:
     blocks = grouped(rows, "what")
     insert, lookup = blocks[INSERTS][-1], blocks[LOOKUPS][-1]
+    fewest = min(row["rows_per_response"] or 0 for row in blocks[LOOKUPS])
     return Findings(
         summary=f"with {insert['iovs']:,} IOVs in the tag: p95 of an insert {number(insert['p95_ms'])} ms, of a lookup "
         f"{number(lookup['p95_ms'])} ms",
-        targets=[all_correct(runs), *_targets(blocks)],
+        targets=[all_correct(runs), Target("fewest rows per lookup", fewest, 1, at_most=False), *_growth(blocks)],
         tables=[Table.of(f"Blocks, {CONCURRENCY} requests at a time", rows, KEYS, iovs="IOVs at its end")],
         plots=[_plot(what, found) for what, found in blocks.items()],
         runs=runs,
@@ -100,24 +101,17 @@ def _findings(runs: list[Run], rows: list[dict[str, Any]]) -> Findings:
     )
 
 
-def _targets(blocks: dict[str, list[dict[str, Any]]]) -> Iterator[Target]:
-    fewest = min(row["rows_per_response"] or 0 for row in blocks[LOOKUPS])
-    yield Target("fewest rows per lookup", fewest, 1, at_most=False)
+def _growth(blocks: dict[str, list[dict[str, Any]]]) -> Iterator[Target]:
+    """The medians of the last quarter of the blocks ÷ those of the first; none with too few blocks."""
     for what, found in blocks.items():
-        grown = _growth([row["p50_ms"] for row in found])
-        if grown is not None:
+        medians, part = [row["p50_ms"] for row in found], len(found) // 4
+        if len(found) >= COMPARED_FROM and (grown := ratio(_late(medians), percentile(medians[:part], 50))) is not None:
             yield Target(f"{what}: p50 in the last quarter of the blocks ÷ the first", grown, MOST_GROWTH, at_most=True)
 
 
 def _plot(what: str, found: list[dict[str, Any]]) -> Plot:
     series = {f"p{share}": curves(found, "what", "iovs", f"p{share}_ms")[what] for share in (90, 95, 99)}
     return plots.lines(f"Response time of {what}, each block", series, x="IOVs in the tag", y="ms")
-
-
-def _growth(medians: list[float]) -> float | None:
-    """The median of the last quarter of the blocks ÷ that of the first; None with too few blocks."""
-    part = len(medians) // 4
-    return None if len(medians) < COMPARED_FROM else ratio(_late(medians), percentile(medians[:part], 50))
 
 
 def _late(values: list[float]) -> float:

@@ -49,12 +49,6 @@ class Load:
         words |= {"users a second at the start": self.spawn_rate, "processes": self.processes}
         return {name: str(value) for name, value in (words | dict(self.options)).items() if value is not None}
 
-    @property
-    def longest_seconds(self) -> float | None:
-        """The time after which locust must have ended; None without a run time."""
-        patience = float(self.options.get("patience", PATIENCE_SECONDS))
-        return None if self.seconds is None else self.seconds + patience + END_SECONDS
-
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
         weights = [{"user_class_name": name, "weight": weight} for name, weight in self.users.items()]
@@ -98,9 +92,11 @@ def run(host: str, load: Load, directory: Path) -> Recording:
     with log.open("w") as output:
         environment = Settings(directory, {}).environment()
         command = [sys.executable, "-m", "locust", *load.arguments(host, directory)]
+        patience = float(load.options.get("patience", PATIENCE_SECONDS))
+        longest = None if load.seconds is None else load.seconds + patience + END_SECONDS
         with started(command, environment, output, STOP_SECONDS) as process:
             try:
-                code = process.wait(load.longest_seconds)
+                code = process.wait(longest)
             except subprocess.TimeoutExpired as error:
                 raise ServiceError(f"locust did not end within {error.timeout:.0f} s") from error
     if code:

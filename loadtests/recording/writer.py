@@ -1,6 +1,7 @@
 """Writing a recording: one row for each request, and one row per second about the load generator process itself."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import gevent
@@ -15,14 +16,12 @@ TICK_SECONDS = 0.05
 
 
 class Writer(Files):
-    """The files of this process, into which it also writes samples about itself until `close` is called.
+    """The files of this process, into which it also writes samples about itself until `close` is called."""
 
-    The caller keeps `users` and `in_progress` up to date: the numbers of users and of jobs in progress for the samples.
-    """
-
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, counts: Callable[[], tuple[int, int]]) -> None:
+        """Begin a recording; `counts` returns the numbers of users and of jobs in progress."""
         super().__init__(directory)
-        self.users = self.in_progress = 0
+        self._counts = counts
         self._sampling = gevent.spawn(self._sample)
 
     def close(self) -> None:
@@ -42,6 +41,6 @@ class Writer(Files):
                 continue
             before, times = times, process.cpu_times()
             cpu = (times.user + times.system - before.user - before.system) / (end - begin)
-            row = Sample(now(), round(cpu, 4), round(longest * 1000, 3), self.users, self.in_progress)
+            row = Sample(now(), round(cpu, 4), round(longest * 1000, 3), *self._counts())
             self.samples.writerow(row)
             begin, longest = end, 0.0

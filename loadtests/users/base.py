@@ -30,6 +30,8 @@ class CheckedUser(FastHttpUser):
     # False: each request uses a new connection, which is closed after the response.
     keeps_connections = False
     writer: Writer | None = None
+    # The number of jobs in progress of all users of this process.
+    in_progress = 0
     # Set when the users of all processes are spawned, and when that was, so that a storm begins at one moment.
     all_there = Event()
     all_since = 0.0
@@ -49,19 +51,12 @@ class CheckedUser(FastHttpUser):
         raise NotImplementedError
 
     def on_start(self) -> None:
-        """Count this user in the recording, and wait for the others if all begin together."""
-        if CheckedUser.writer:
-            CheckedUser.writer.users += 1
+        """Wait for the other users if all begin together."""
         if self.options.start_together:
             # The event is polled: of thousands of greenlets that wait for it with a timeout, gevent wakes only some.
             while self._state != LOCUST_STATE_STOPPING and not self.all_there.is_set():
                 gevent.sleep(CHECK_INTERVAL_SECONDS)
             self._due = CheckedUser.all_since or now()
-
-    def on_stop(self) -> None:
-        """Remove this user from the count in the recording."""
-        if CheckedUser.writer:
-            CheckedUser.writer.users -= 1
 
     def record(self, request: Request) -> None:
         """Add a request to the recording, if there is one."""
@@ -110,16 +105,13 @@ class CheckedUser(FastHttpUser):
             due += mean if self.options.start_jobs == OPEN else random.expovariate(1 / mean)
 
     def _start(self, due: float) -> None:
-        writer = CheckedUser.writer
-        if writer and writer.in_progress >= self.options.most_in_progress:
+        if CheckedUser.in_progress >= self.options.most_in_progress:
             self._record_job(due, now(), outcome.NOT_SENT, -1, "too many in progress")
             return
         self._progress.spawn(self._run, due)
 
     def _run(self, due: float) -> None:
-        writer = CheckedUser.writer
-        if writer:
-            writer.in_progress += 1
+        CheckedUser.in_progress += 1
         session = self._idle.pop() if self._idle else self._new_session()
         calls, begin, found, detail = Calls(self, session, due), now(), outcome.OK, ""
         try:
@@ -135,8 +127,7 @@ class CheckedUser(FastHttpUser):
             logger.exception("a job of %s", type(self).__name__)
         finally:
             self._idle.append(session)
-            if writer:
-                writer.in_progress -= 1
+            CheckedUser.in_progress -= 1
             self._record_job(due, begin, found, calls.count, detail)
 
     def _new_session(self) -> FastHttpSession:

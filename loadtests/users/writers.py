@@ -48,7 +48,6 @@ class WritingUser(CheckedUser):
                 self.delete(calls, path, name="clean up", status=(200, 404))
             except JobEndedError:
                 continue
-        super().on_stop()
 
 
 class Expert(WritingUser):
