@@ -28,8 +28,6 @@ COUNTS, QUICK_COUNTS = (100, 200, 500), (10, 20, 50)
 OFFSETS_MS = (50, 100, 200, 1000, 2000)
 # The hot path; the request of a job before it; a request of an expert around an insert.
 ROUTES = ("lookup", "globalTags", "gtPayloadLists")
-# Names of routes in the service's metrics, where they differ.
-SERVED = {"lookup": "payloadiovs"}
 SCALE, QUICK_SCALE = 0.1, 0.02
 LEAST_SUCCESS = 99.0
 # The columns of the study; its 500 is 5xx here. The rest is wrong responses, other 4xx, and requests that were not sent.
@@ -131,15 +129,9 @@ def _table(title: str, what: str, rows: list[dict[str, Any]]) -> Table:
 
 
 def _progress(run: Run) -> Table:
-    """How far requests got: to the view, to the query and back; unknown without /metrics, except for sent requests."""
-    names, counters = run.recording.requests.names.tolist(), run.counters
-    rows: list[tuple] = []
-    for route in ROUTES:
-        found = [metrics.total(counters, "cdb_requests_total", of=f"/{SERVED.get(route, route)}")]
-        if route == "lookup":
-            found += [metrics.total(counters, f"cdb_lookups_{how}_total") for how in ("started", "finished")]
-        known = [round(count) for count in found] if counters else []
-        rows.append((route, sum(name.startswith(f"{route}: ") for name in names), *known, *[None] * (3 - len(known))))
-    columns = ("route", "sent", "reached the view", "query started", "query finished")
-    title = "On the way (the last three as /metrics counts; responses from nginx's cache reach no view)"
-    return Table(title, columns, rows)
+    """How far the lookups got: to the view, to the query and back; unknown without /metrics, except for sent ones."""
+    sent = sum(name.startswith("lookup: ") for name in run.recording.requests.names.tolist())
+    counts = [metrics.total(run.counters, f"cdb_lookups_{step}_total") for step in ("received", "started", "finished")]
+    row = (sent, *(round(count) if run.counters else None for count in counts))
+    columns = ("sent", "reached the view", "query started", "query finished")
+    return Table("Lookups on the way (by /metrics; responses from nginx's cache reach no view)", columns, [row])

@@ -13,7 +13,7 @@ from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.recording.reading import Recording
 from loadtests.service import ServiceError, Settings, free_port, last_line, started
 
-FILES = ("locustfile.py", "locustfile_campaigns.py")
+FILES = ("locustfile.py", "users/campaigns.py")
 # locust must end within this time after the end of the test and the timeout of its last requests.
 END_SECONDS = 60
 PATIENCE_SECONDS = 60

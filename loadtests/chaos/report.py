@@ -1,6 +1,5 @@
 """The report of `make chaos`: one row for each fault, computed from the logs of the clients, and a plot."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,21 +7,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from matplotlib import pyplot
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log
 from loadtests.chaos.stage import Fault
 from loadtests.reporting import machine
-from loadtests.reporting.plots import COLOURS, drawn
+from loadtests.reporting.plots import COLOURS, plot
 from loadtests.reporting.report import Report, notes
-from loadtests.reporting.result import Result, Table
+from loadtests.reporting.result import Plot, Result, Table
 
 RECOVERY_SECONDS = 2.0
 # The duration of faults that do not end by themselves, from which on a run allows a verdict.
 FREEZE_SECONDS = 30.0
 COLUMNS = ("fault", "requests", "answered", "504", "dropped", "wrong", "lost", "reconnected", "slowest", "recovery")
-PANELS = 3
 
 
 @dataclass(frozen=True)
@@ -104,31 +101,24 @@ def write(directory: Path, played: Sequence[Played], seconds: float) -> None:
         return
     texts = [*too_short(seconds), *notes("chaos"), *notes("chaos-faults", played=played)]
     result = Result("chaos", "Faults", notes=texts, tables=[table_of(played)], raw=[one.cells for one in played])
-    result.plots.append(drawn("Requests per second", lambda: _figure(played)))
+    result.plots += [_plot(one) for one in played if one.log.records]
     facts = machine.facts(None, {"seconds of a fault": f"{seconds:g}"})
     Report("Faults under load", facts, [result], name="chaos").write(directory)
 
 
-def _figure(played: Sequence[Played]) -> Figure:
-    """Successful and failed requests per second against time, with one panel for each fault; the fault is shaded."""
-    shown = [one for one in played if one.log.records]
-    rows = max(1, math.ceil(len(shown) / PANELS))
-    figure, grid = pyplot.subplots(rows, PANELS, figsize=(12, 2.4 * rows), squeeze=False, layout="constrained")
-    for one, axes in zip(shown, grid.flat, strict=False):
-        first = min(record.begin for record in one.log.records)
-        ends = {True: Counter(), False: Counter()}
-        for record in one.log.records:
-            ends[record.outcome == ANSWERED][int(record.end - first)] += 1
-        seconds = range(max(max(counts, default=0) for counts in ends.values()) + 1)
-        for (is_answered, counts), colour in zip(ends.items(), COLOURS, strict=False):
-            label = "200" if is_answered else "504 and others"
-            axes.step(seconds, [counts[at] for at in seconds], where="post", label=label, color=colour, linewidth=1.2)
-        axes.axvspan(
-            one.began - first, max(one.returned, one.began + 0.1) - first, color="black", alpha=0.1, linewidth=0
-        )
-        axes.set_title(one.fault.name, loc="left", fontsize=9, fontweight="bold")
+def _plot(one: Played) -> Plot:
+    """Successful and failed requests per second against time; the fault is shaded."""
+    first = min(record.begin for record in one.log.records)
+
+    def draw(axes: Axes) -> None:
+        for label, colour, is_answered in (("200", COLOURS[0], True), ("504 and others", COLOURS[1], False)):
+            records = [record for record in one.log.records if (record.outcome == ANSWERED) is is_answered]
+            ends = Counter(int(record.end - first) for record in records)
+            seconds = range(max(ends, default=0) + 1)
+            axes.step(seconds, [ends[at] for at in seconds], where="post", label=label, color=colour)
+        end = max(one.returned, one.began + 0.1)
+        axes.axvspan(one.began - first, end - first, color="black", alpha=0.1, linewidth=0)
         axes.set(xlabel="s", ylabel="requests/s", ylim=(0, None))
-        axes.legend(fontsize=7, frameon=False)
-    for axes in grid.flat[len(shown) :]:
-        axes.set_visible(False)
-    return figure
+        axes.legend()
+
+    return plot(f"{one.fault.name}: requests per second", draw, height=2.4)

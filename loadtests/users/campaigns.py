@@ -1,4 +1,4 @@
-"""Users that only campaigns need, with their options; the web UI does not offer them."""
+"""The second locustfile: users that only campaigns need, with their options; the web UI does not offer them."""
 
 import itertools
 from collections.abc import Iterator
