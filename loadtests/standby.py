@@ -39,9 +39,10 @@ class Standby:
             "port": postgres_binaries.PORT,
             "max_connections": CONNECTIONS,
             "jit": "off",
-        }
-        # Long reads are cancelled, so that they do not delay replay.
-        settings |= {"max_standby_streaming_delay": "2s", "hot_standby_feedback": "on"} | (options or {})
+            # Long reads are cancelled, so that they do not delay replay.
+            "max_standby_streaming_delay": "2s",
+            "hot_standby_feedback": "on",
+        } | (options or {})
         self._process = PostgresProcess(data=self.data, log=self.log, socket_directory=self._sockets, options=settings)
 
         self._database, self._source = (

@@ -29,8 +29,7 @@ class Load:
     until each user has done its `jobs-per-user`), `spawn_rate` the users started per second (None: all at
     once). `options` are those of our locustfile by name, with True for flags. Options that are not given have
     the defaults of the locustfile, except for the scenario of the global tag and its layout, which are those of
-    `Harness.seed`. `shape` and `processes` are those of locust. `fixed` has the number of users of some classes; the rest of
-    `count` is shared by weight.
+    `Harness.seed`. `shape` and `processes` are those of locust.
     """
 
     users: Mapping[str, int]
@@ -40,7 +39,6 @@ class Load:
     options: Mapping[str, Any] = field(default_factory=dict)
     shape: str | None = None
     processes: int = 1
-    fixed: Mapping[str, int] = field(default_factory=dict)
 
     def settings(self) -> dict[str, str]:
         """The settings as text by name, for reports; those that are None are omitted."""
@@ -52,7 +50,6 @@ class Load:
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""
         weights = [{"user_class_name": name, "weight": weight} for name, weight in self.users.items()]
-        fixed = [{"user_class_name": name, "fixed_count": count} for name, count in self.fixed.items()]
         tag = str(self.options.get("global-tag", ""))
         given: dict[str, Any] = {
             "host": host,
@@ -75,10 +72,10 @@ class Load:
         given |= ({"shape": self.shape} if self.shape else {}) | dict(self.options)
         words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in FILES), "--headless", "--only-summary"]
         # One option with all values, because a repeated option would replace the first.
-        words += ["--config-users", *(json.dumps(config) for config in [*weights, *fixed])]
+        words += ["--config-users", *(json.dumps(config) for config in weights)]
         for name, value in given.items():
             words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-        return [*words, *self.users, *(name for name in self.fixed if name not in self.users)]
+        return [*words, *self.users]
 
 
 def run(host: str, load: Load, directory: Path) -> Recording:

@@ -28,7 +28,7 @@ CREATE TRIGGER spoil BEFORE INSERT ON "PayloadIOV" FOR EACH ROW EXECUTE FUNCTION
 def run(load_service, tmp_path):
     """A function that puts load on the service and returns the recording."""
 
-    def run(users, count, seconds=None, *, fixed=None, shape=None, spawn_rate=None, processes=1, **options):
+    def run(users, count, seconds=None, *, shape=None, spawn_rate=None, processes=1, **options):
         told = TINY | {name.replace("_", "-"): value for name, value in options.items()}
         load = Load(
             users,
@@ -38,7 +38,6 @@ def run(load_service, tmp_path):
             options=told,
             shape=shape,
             processes=processes,
-            fixed=fixed or {},
         )
         return locusts.run(f"http://127.0.0.1:{load_service.port}", load, tmp_path / "recording")
 
@@ -62,7 +61,7 @@ def database(service):
 
 
 def test_all_users_get_correct_responses_and_delete_their_data(load_service, run):
-    recording = run({}, 8, fixed=dict.fromkeys(ALL, 1) | {"Misbehaving": 3}, indecision=0.1, jobs_per_user=12)
+    recording = run(dict.fromkeys(ALL, 1) | {"Misbehaving": 3}, 8, indecision=0.1, jobs_per_user=12)
     found = outcomes(recording)
     assert recording.examples == {} and set.union(*found.values()) == {OK}
     assert {user for user, _ in found} == set(ALL)
@@ -125,7 +124,7 @@ def test_each_user_detects_wrong_response(load_service, run):
     try:
         users = ["ReconstructionJob", "KeepAliveJob", "BelleJob", "Expert", "Misbehaving"]
         told = {"pattern": "last", "jobs_per_user": 8}
-        found = outcomes(run({}, 20, fixed=dict.fromkeys(users, 1) | {"Misbehaving": 16}, **told))
+        found = outcomes(run(dict.fromkeys(users, 1) | {"Misbehaving": 16}, 20, **told))
     finally:
         with database(load_service) as cursor:
             cursor.execute("DROP FUNCTION spoil CASCADE")
@@ -156,7 +155,7 @@ def test_start_together_releases_all_users_at_once(run):
 
 def test_iterations_limit_tags_of_each_indecisive_user_of_two_processes(run):
     told = {"jobs_per_user": 4, "iterations": 3, "indecision": 0.1, "pattern": "run-storm"}
-    recording = run({"ReconstructionJob": 1}, 44, fixed={"Indecisive": 4}, shape="storm", processes=2, **told)
+    recording = run({"ReconstructionJob": 10, "Indecisive": 1}, 44, shape="storm", processes=2, **told)
     assert recording.examples == {}
     assert (recording.names == "create tag").sum() == (recording.names == "delete tag").sum() == 4 * 3
     assert (recording.jobs.users == "ReconstructionJob").sum() == 40 * 4
