@@ -154,9 +154,8 @@ def workers(stage: Stage) -> Findings:
         f"and {best[1]} threads; p95 {number(sweep.median('p95', *best))} ms",
         sweep.table(name),
         [
-            sweep.surface("Frequency", "rate", unit="lookups/s"),
-            sweep.surface("Response time, p95", "p95", unit="ms"),
-            sweep.scaling("Frequency, with its spread", "rate", y="lookups/s", log_y=False),
+            sweep.scaling("Frequency", "rate", y="lookups/s", log_y=False),
+            sweep.scaling("Response time, p95", "p95", y="ms"),
         ],
         notes("workers"),
         figures=("rate", "p95"),
@@ -181,9 +180,8 @@ def types_iovs(stage: Stage) -> Findings:
         f"with {iovs[0]} IOVs of each {number(sweep.median('p50', types[-1], iovs[0]))} ms",
         sweep.table(f"Lookups at random moments, {clients} threads", IOVs=lambda count, each: count * each),
         [
-            sweep.surface("Response time, p50", "p50", unit="ms"),
-            sweep.surface("Frequency", "rate", unit="lookups/s"),
             sweep.scaling("Response time, p50", "p50", y="ms"),
+            sweep.scaling("Frequency", "rate", y="lookups/s"),
         ],
         notes("types-iovs", clients=clients),
         figures=("rate", "p50"),

@@ -138,11 +138,6 @@ class Sweep:
             for number, one in enumerate(repetitions, 1)
         ]
 
-    def surface(self, title: str, name: str, *, unit: str) -> Plot:
-        """A heat map of the medians of a figure, for points that are (row, column)."""
-        values = {parts: self.median(name, *parts) for parts in self.runs}
-        return plots.surface(title, values, x=self.columns[1], y=self.columns[0], unit=unit)
-
     def scaling(
         self, title: str, *names: str, place: Callable[..., tuple[str, float]] | None = None, **axes: Any
     ) -> Plot:

@@ -65,10 +65,6 @@ class Expected:
         self._types = sorted(rows, key=itemgetter(0))
         self.body: Callable[[Moment, bool], bytes] = lru_cache(CACHED_RESPONSES)(self._body)
 
-    def rows(self, moment: Moment) -> list[list[Any]]:
-        """The rows of a response in their positional form."""
-        return orjson.loads(self.body(moment, False))
-
     def fault(self, moment: Moment, body: bytes, *, as_objects: bool = False) -> str | None:
         """A description of what is wrong with the response to a lookup at `moment`, or None.
 

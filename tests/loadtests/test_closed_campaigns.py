@@ -90,11 +90,11 @@ def test_workers_campaign_refuses_remote_deployment(on_service):
         closed.workers(on_service("workers"))
 
 
-def test_types_iovs_campaign_plots_surface(on_service):
+def test_types_iovs_campaign_measures_each_size(on_service):
     findings = closed.types_iovs(on_service("types-iovs", "--iovs", "10"))
     assert findings.passed, findings.targets
     assert shown(findings, "IOVs") == [10, 100]
-    assert [plot.title for plot in findings.plots][:2] == ["Response time, p50, ms", "Frequency, lookups/s"]
+    assert [plot.title for plot in findings.plots] == ["Response time, p50", "Frequency"]
     assert 8 < float(shown(findings, "rows per response")[1].split()[0]) <= 10
 
 

@@ -32,6 +32,10 @@ def expect(tmp_path):
     return lambda *told, **more: Expected(*told, **more, directory=tmp_path)
 
 
+def rows_of(expected, moment):
+    return json.loads(expected.body(moment, False))
+
+
 def moments(expected, layout):
     """Moments at the edges, at starts and ends, one before them, and at random places."""
     rows = [
@@ -57,14 +61,14 @@ def test_expected_response_equals_response_of_service(expect, settings, layout, 
             body = own.run(query).encode()
             assert body == expected.body(moment, as_objects)
             assert expected.fault(moment, body, as_objects=as_objects) is None
-        rows += len(expected.rows(moment))
+        rows += len(rows_of(expected, moment))
     assert rows > 100
 
 
 def test_expected_describes_first_difference(expect):
     expected = expect("tiny", "realistic", 1)
     moment = Moment(30, 0)
-    rows = expected.rows(moment)
+    rows = rows_of(expected, moment)
     assert len(rows) == 10
     # Another format of the same JSON is no difference.
     assert expected.fault(moment, json.dumps(rows, indent=1).encode()) is None
@@ -151,7 +155,7 @@ def test_patterns_draw_moments_with_data(expect, pattern, layout):
     expected = expect("tiny", layout, 1)
     draw = drawing(pattern, layout, expected.starts.last_major, fixed=Moment(7, 3), seed=1)
     drawn = [draw() for _ in range(500)]
-    rows = [len(expected.rows(moment)) for moment in drawn]
+    rows = [len(rows_of(expected, moment)) for moment in drawn]
     assert all(0 <= part < 2**31 for moment in drawn for part in moment)
     if pattern in ("first", "last", "fixed"):
         only = {"first": Moment(0, 0), "last": Moment(2**31 - 1, 2**31 - 1), "fixed": Moment(7, 3)}[pattern]
