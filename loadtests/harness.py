@@ -86,7 +86,7 @@ class Harness:
 
 def write_tags(settings: Settings, *tags: str) -> None:
     """Write tags by their names, and replace existing ones. Raises `ServiceError` if that fails."""
-    checked(run_command(settings, "-m", "loadtests.content.write_sized", *tags), "writing the tags")
+    checked(run_command(settings, "-m", "loadtests.content.tags", *tags), "writing the tags")
 
 
 def clone_with_statuses(client: Client, source: str, tags: Mapping[str, str]) -> None:

@@ -1,7 +1,9 @@
 """The expected responses. Each check returns a description of what is wrong with a response, or None."""
 
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import MutableSequence, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +42,7 @@ class FrozenTag:
         return None if response.body == self._expected.body(moment, False) else str(response.body[:200])
 
 
+@dataclass(frozen=True)
 class WrittenTag:
     """A tag with a list for each writer, which appends rows 0, 1, 2…; row n is valid from the moment (n, 0).
 
@@ -47,10 +50,9 @@ class WrittenTag:
     processes share. Writers set `attempted` before they send a row, and `acknowledged` after its response.
     """
 
-    def __init__(self, name: str, attempted: Sequence[int], acknowledged: Sequence[int]) -> None:
-        self.name = name
-        self.attempted = attempted
-        self.acknowledged = acknowledged
+    name: str
+    attempted: MutableSequence[int]
+    acknowledged: MutableSequence[int]
 
     def payload_type(self, writer: int) -> str:
         """The payload type of a writer's rows."""
@@ -82,16 +84,17 @@ class WrittenTag:
 
     def lost(self, document: dict[str, Any]) -> list[str]:
         """The faults in a nested document: missing acknowledged rows, and rows that occur twice or were never sent."""
-        found: dict[str, list[str]] = {}
-        for payload_list in document["payload_lists"]:
-            urls = [row["payload_url"] for row in payload_list["payload_iov"]]
-            found[payload_list["payload_type"]] = urls
+        found = {
+            payload_list["payload_type"]: Counter(row["payload_url"] for row in payload_list["payload_iov"])
+            for payload_list in document["payload_lists"]
+        }
         faults = []
         for writer, (least, most) in enumerate(zip(self.acknowledged, self.attempted, strict=True)):
             kind = self.payload_type(writer)
-            urls = found.pop(kind, [])
+            urls = found.pop(kind, Counter())
             faults += [f"{kind}/{number} is lost" for number in range(least + 1) if f"{kind}/{number}" not in urls]
-            faults += [f"{url} is there {urls.count(url)} times" for url in set(urls) if urls.count(url) > 1]
-            sent = {f"{kind}/{number}" for number in range(most + 1)}
-            faults += [f"{url} was never sent" for url in set(urls) - sent]
+            faults += [f"{url} is there {count} times" for url, count in urls.items() if count > 1]
+            faults += [
+                f"{url} was never sent" for url in set(urls) - {f"{kind}/{number}" for number in range(most + 1)}
+            ]
         return faults + [f"{kind} is unknown" for kind in found]

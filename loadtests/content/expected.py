@@ -34,7 +34,7 @@ CACHED_RESPONSES = 256
 
 
 class Expected:
-    """The expected responses for a tag that `seed_scenario` or `write_sized` wrote."""
+    """The expected responses for a tag that `seed_scenario` or `loadtests.content.tags` wrote."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ def kind_of(detail: str) -> str:
 def _seeding(scenario: str, layout: str, seed: int, tag: str) -> str:
     """The command that writes the tag again."""
     if scenario not in SCENARIOS:
-        return f"python -m loadtests.content.write_sized {scenario}"
+        return f"python -m loadtests.content.tags {scenario}"
     option = "" if tag == scenario else f" --global-tag {tag}"
     return f"manage.py seed_scenario {scenario}{option} --layout {layout} --seed {seed} --reset"
 
