@@ -224,8 +224,8 @@ def endpoints(stage: Stage) -> Findings:
     own, slowest = sweep.label.format(names[-1], OWN_ROUTE), min(rates, key=lambda label: rates[label].median)
     axes = {"place": lambda name, route: (route, SCENARIOS[name].iovs), "x": "IOVs in the tag"}
     return sweep.findings(
-        f"moments {pattern}: {number(rates[own].median)} lookups per second by {own}, {number(rates[slowest].median)} by "
-        f"{slowest}",
+        f"moments {pattern}: {number(rates[own].median)} lookups per second by {own}, "
+        f"{number(rates[slowest].median)} by {slowest}",
         sweep.table(f"Moments {pattern}, {clients} threads"),
         [
             plots.bars("Frequency", rates, x="lookups/s", log_x=True),

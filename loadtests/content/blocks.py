@@ -1,4 +1,4 @@
-"""The IOVs that users of load tests insert, the rows of lookups that return them, and the content of the campaign growth.
+"""The IOVs that users of load tests insert, the rows of lookups that return them, and the campaign growth.
 
 In that campaign, all depends on the number of an IOV only. IOVs are numbered from 0. Each has its own start, far from
 that of the previous number, so that most are inserted between others. It is valid until the next start in its list;
