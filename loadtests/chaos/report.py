@@ -7,12 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
-
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG, Log
 from loadtests.chaos.stage import Fault
 from loadtests.reporting import machine
-from loadtests.reporting.plots import COLOURS, plot
+from loadtests.reporting.plots import COLOURS, blank, scales
 from loadtests.reporting.report import Report, notes
 from loadtests.reporting.result import Plot, Result, Table
 
@@ -83,10 +81,10 @@ class Played:
 def table_of(played: Sequence[Played]) -> Table:
     """The table of the faults."""
     titles = tuple(f"{name} (s)" if name in ("slowest", "recovery") else name for name in COLUMNS)
-    rows = [
-        (one.fault.name, f"skipped: {one.skipped}") if one.skipped else tuple(one.cells[name] for name in COLUMNS)
-        for one in played
-    ]
+    rows = []
+    for one in played:
+        cells = [one.cells[name] for name in COLUMNS]
+        rows.append((cells[0], f"skipped: {one.skipped}", *[""] * (len(cells) - 2)) if one.skipped else tuple(cells))
     return Table("Effects on clients", titles, rows)
 
 
@@ -109,16 +107,13 @@ def write(directory: Path, played: Sequence[Played], seconds: float) -> None:
 def _plot(one: Played) -> Plot:
     """Successful and failed requests per second against time; the fault is shaded."""
     first = min(record.begin for record in one.log.records)
-
-    def draw(axes: Axes) -> None:
-        for label, colour, is_answered in (("200", COLOURS[0], True), ("504 and others", COLOURS[1], False)):
-            records = [record for record in one.log.records if (record.outcome == ANSWERED) is is_answered]
-            ends = Counter(int(record.end - first) for record in records)
-            seconds = range(max(ends, default=0) + 1)
-            axes.step(seconds, [ends[at] for at in seconds], where="post", label=label, color=colour)
-        end = max(one.returned, one.began + 0.1)
-        axes.axvspan(one.began - first, end - first, color="black", alpha=0.1, linewidth=0)
-        axes.set(xlabel="s", ylabel="requests/s", ylim=(0, None))
-        axes.legend()
-
-    return plot(f"{one.fault.name}: requests per second", draw, height=2.4)
+    plot, axes = blank(f"{one.fault.name}: requests per second", height=2.4)
+    for label, colour, is_answered in (("200", COLOURS[0], True), ("504 and others", COLOURS[1], False)):
+        records = [record for record in one.log.records if (record.outcome == ANSWERED) is is_answered]
+        ends = Counter(int(record.end - first) for record in records)
+        seconds = range(max(ends, default=0) + 1)
+        axes.step(seconds, [ends[at] for at in seconds], where="post", label=label, color=colour)
+    end = max(one.returned, one.began + 0.1)
+    axes.axvspan(one.began - first, end - first, color="black", alpha=0.1, linewidth=0)
+    scales(axes, "s", "requests/s")
+    return plot

@@ -1,12 +1,10 @@
 """The kinds of plot of the reports."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib.style
-import numpy
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -131,23 +129,3 @@ def percentiles(title: str, values: Mapping[str, tuple[float, float, float]], *,
     """For each name, (p50, p95, p99) as a dot at p95 with whiskers from p50 to p99, on a logarithmic axis."""
     spreads = {name: Spread(high, middle, highest) for name, (middle, high, highest) in values.items()}
     return bars(title, spreads, x=f"{x}: p95, from p50 to p99", log_x=True)
-
-
-def surface(title: str, values: Mapping[tuple[float, float], float | None], *, x: str, y: str, unit: str) -> Plot:
-    """A table as a heat map with the number in each cell.
-
-    `values` are by row and column, None for a missing one; the first row is at the top. `x` is the label of the columns,
-    `y` that of the rows, `unit` that of the numbers.
-    """
-    row_names, columns = (list(dict.fromkeys(part)) for part in zip(*values, strict=True))
-    cells = numpy.array([[values.get((row, column)) for column in columns] for row in row_names], dtype=float)
-    plot, axes = blank(f"{title}, {unit}", height=1.6 + 0.42 * len(row_names))
-    axes.imshow(cells, cmap="cividis", norm="log" if (cells > 0).any() else "linear", aspect="auto")
-    for (row, column), value in numpy.ndenumerate(cells):
-        shown = number(float(value)) if math.isfinite(value) else "–"
-        axes.text(column, row, shown, ha="center", va="center", path_effects=OUTLINE)
-    axes.set_xticks(range(len(columns)), [f"{name:,}" for name in columns])
-    axes.set_yticks(range(len(row_names)), [f"{name:,}" for name in row_names])
-    axes.set(xlabel=x, ylabel=y)
-    axes.grid(visible=False)
-    return plot

@@ -58,7 +58,6 @@ def written_report(tmp_path_factory):
         tables=[Table("Own table", ("threads", "rate"), [(1, 100.0), (50, 700.5)])],
         plots=[
             plots.scaling("Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="responses/s"),
-            plots.surface("Surface", {(10, 1): 1, (10, 2): None, (100, 1): 30, (100, 2): 400.0}, x="IOVs", y="types", unit="ms"),
         ],
         runs=[whole, short],
         notes=["A note."],
@@ -105,7 +104,7 @@ def test_campaign_page_is_complete_and_self_contained(written_report):
     assert checker.open == []
     assert [address for address in checker.fetched if not address.startswith("data:")] == []
     assert not re.search(r"url\((?!#)|@import|<script|<link", page)
-    assert checker.seen.count("svg") == 2 + 4
+    assert checker.seen.count("svg") == 1 + 4
     text = " ".join(checker.text)
     for expected in (
         "99.20 % right, at 9.91 requests a second. Failed.", "Is <this> a question?", "details of <504>",
@@ -132,7 +131,7 @@ def test_campaign_markdown_has_same_content_as_page(written_report):
 def test_campaign_report_writes_plots_and_tables_to_files(written_report):
     directory = written_report.parent
     kinds = [file.suffix for file in (directory / "plots").iterdir()]
-    assert (kinds.count(".png"), kinds.count(".svg"), len(kinds)) == (6, 6, 12)
+    assert (kinds.count(".png"), kinds.count(".svg"), len(kinds)) == (5, 5, 10)
     with (directory / "tables" / "threads-1-own-table.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [["threads", "rate"], ["1", "100.0"], ["50", "700.5"]]
     with (directory / "figures.csv").open(newline="") as file:
