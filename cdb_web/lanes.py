@@ -1,7 +1,7 @@
 """Lanes of a timeline: what is valid where in a payload list, in pixels.
 
-Only the rows of the window are read. A browser gets one character for each pixel. A gap is never lost: a pixel that contains
-any part of one says so.
+Only the rows of the window are read. For each pixel, a browser gets a character for the state and one for the changes. A gap is
+never lost: a pixel that contains any part of one says so.
 """
 
 import io

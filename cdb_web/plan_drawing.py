@@ -23,9 +23,10 @@ MAX_LANES = 20
 def draw_plan(name: str, placements: Sequence[Placement]) -> dict[str, Any]:
     """The values for the drawing of a preview, in one lane for each of the first `MAX_LANES` payload types.
 
-    `drawn` has the payload type, the present `Lane`, and where IOVs are added and removed, as `marked`. `labels` are those of
-    the axis as JSON, `undrawn` is the number of further payload types, and `width` the number of pixels. The placements are
-    those of a dry run, at least one. Must be called in a snapshot. Raises `django.db.Error`.
+    `drawn` is a list of tuples: the payload type, the present `Lane`, and two strings with a 1 for each pixel in which IOVs
+    are added or removed. `labels` are those of the axis as JSON, `undrawn` is the number of further payload types, and `width`
+    the number of pixels. The placements are those of a dry run, at least one. Must be called in a snapshot. Raises
+    `GlobalTagNotFoundError`, or `django.db.Error`.
     """
     contents = read_contents([(name, None)])
     by_type: dict[str, list[Placement]] = defaultdict(list)
@@ -67,13 +68,13 @@ def _valid(placements: Sequence[Placement]) -> list[Interval]:
 
 
 def _without(was: Interval, rest: Sequence[Interval]) -> list[Interval]:
-    """The parts of an interval that are not in the rest, whose intervals are in order and inside of it."""
+    """The interval `was` without the intervals in `rest`, which are sorted and inside of it."""
     edges = [was.start, *(edge for one in rest for edge in (one.start, one.end)), was.end]
     return [Interval(*pair) for pair in list(pairwise(edges))[::2] if pair[0] < pair[1]]
 
 
 def _axis(intervals: Sequence[Interval]) -> Axis:
-    """An axis with all edges of the intervals, and some space at both sides."""
+    """An axis with all edges of the intervals except open ends, and some space at both sides."""
     edges = sorted(edge for one in intervals for edge in (one.start, one.end) if edge != AFTER_ALL)
     first, last = edges[0], edges[-1]
     if first.major == last.major and all(one.end != AFTER_ALL for one in intervals):

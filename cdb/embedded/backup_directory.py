@@ -1,4 +1,4 @@
-"""The directory for the backups of one server: which there are, how they belong together, and deleting old ones.
+"""A directory with the backups of one server: list them, find the chain of an incremental backup, delete old ones.
 
 A backup directory contains:
 
@@ -10,8 +10,8 @@ A backup directory contains:
 - ``backup.lock``: the file that a backup in progress locks.
 
 Functions and methods raise `ConfigurationError`, with a message of one line, if a backup is missing or damaged, or if a
-program of PostgreSQL fails. Of the errors of the file system (`OSError`), only those in `create` and
-`read_manifest` are translated.
+program of PostgreSQL fails. Errors of the file system (`OSError`) are translated only in `create`, `read_manifest`
+and `newest_before`.
 """
 
 import gzip
@@ -50,7 +50,7 @@ class Backup:
 
     @property
     def first_segment(self) -> str:
-        """The name of the WAL file with which recovery begins."""
+        """The name of the WAL file with which recovery begins. Raises `ValueError` if `backup_label` is damaged."""
         label = (self.path / "backup_label").read_text()
         [name] = re.findall(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)", label, re.MULTILINE)
         return str(name)
@@ -65,7 +65,7 @@ class BackupDirectory:
         self.wal = self.path / "wal"
 
     def create(self) -> None:
-        """Create the directories, for the account that runs the server, if they do not exist.
+        """Create `base/` and `wal/`, for the account that runs the server, if they do not exist.
 
         If this process is root, also permit all accounts to traverse the directories above them. Raises
         `ConfigurationError` if they can't be created, or if existing ones belong to another account or permit access to
@@ -89,7 +89,8 @@ class BackupDirectory:
     def chain(self, backup: Backup) -> list[Backup]:
         """The backups that make up `backup`, in order: a full one, then the incremental ones up to `backup`.
 
-        Raises `ConfigurationError` if the full one is missing.
+        The full one is the newest that is not later than `backup`. Raises `ConfigurationError` if there is none.
+        pg_combinebackup checks that none in between is missing.
         """
         earlier = [one for one in self.backups() if one.finished <= backup.finished]
         full = [number for number, one in enumerate(earlier) if not one.is_incremental]

@@ -101,8 +101,8 @@ class EmbeddedPostgres:
     def release(self) -> None:
         """Unregister this process as a user, and stop the server if no other process uses it.
 
-        Does nothing if this object has not registered the process. Raises `ConfigurationError` if the server does not
-        stop in time; the process is unregistered nevertheless.
+        Waits some seconds for the end of the guard process. Does nothing if this object has not registered the process.
+        Raises `ConfigurationError` if the server does not stop in time; the process is unregistered nevertheless.
         """
         if self._use_lock is None:
             return
@@ -137,7 +137,7 @@ class EmbeddedPostgres:
             yield
 
     def process(self, data: Path, options: dict[str, str]) -> PostgresProcess:
-        """A server on the data in `data`, which is not started. It has the socket of this one, so only one may run.
+        """A server on the data in `data`, which is not started. It has the same socket as this one: only one may run.
 
         `options` override the default settings; those that were given to this object are not used.
         """

@@ -77,8 +77,9 @@ def read_contents(
 ) -> Contents:
     """The contents of tags in the present or in the past; only the lists of `payload_type`, unless it is None.
 
-    Raises `GlobalTagNotFoundError`; for a payload type `PayloadTypeNotFoundError`, or, unless `may_lack_list`,
-    `PayloadListNotFoundError` if no tag has such a list; for the past also the other errors of `find_past`.
+    Raises `GlobalTagNotFoundError`, and for the past the other errors of `find_past`. If no tag has a list of
+    `payload_type`, raises `PayloadTypeNotFoundError` if the type does not exist, otherwise `PayloadListNotFoundError`, unless
+    `may_lack_list`.
     """
     found = [_read_lists(tag, as_of) for tag, as_of in tags]
     states = tuple(state for state, _ in found)
@@ -112,11 +113,11 @@ def _read_lists(tag: str, as_of: AsOf | None) -> tuple[State, dict[str, ListVers
 
 
 def in_batches(items: Sequence[tuple[Depths, int, Item]]) -> Generator[tuple[Depths, list[Item]]]:
-    """The items in batches of about `ROWS_AT_ONCE` rows; each item comes with its numbers of lists, which are equal in a
-    batch, and of rows.
+    """The items in batches of about `ROWS_AT_ONCE` rows, each batch with the numbers of lists that its items have.
 
-    If there are more rows, one of the `CDB_MAX_EXPORTS` slots is taken first; raises `OverloadedError` if there is none.
-    The settings of the transaction are changed to those of `analysis_settings.sql`.
+    `items` are (numbers of lists, number of rows, item), sorted by the numbers of lists. If all together have more rows than
+    a batch, one of the `CDB_MAX_EXPORTS` slots is taken first; raises `OverloadedError` if there is none. The settings of the
+    transaction are changed to those of `analysis_settings.sql`.
     """
     if sum(rows for _, rows, _ in items) > ROWS_AT_ONCE:
         take_slot()
@@ -136,7 +137,7 @@ def in_batches(items: Sequence[tuple[Depths, int, Item]]) -> Generator[tuple[Dep
 
 
 def lists_of(sides: Mapping[str, int]) -> str:
-    """The table `list` of a statement, for {lists}: payload types, and for each side its lists and their versions.
+    """SQL text of a table `list`, for the placeholder {lists}: payload types, and for each side its lists and versions.
 
     `sides` has the number of lists of each side by the side's name. The parameters are those of `list_parameters`.
     """
@@ -159,7 +160,7 @@ def list_parameters(payload_types: Sequence[str], sides: Mapping[str, Sequence[L
 
 
 def parts_of(side: str, depth: int) -> str:
-    """The statement for the parts in which the lists of a side in `lists_of` have a valid row, the first list first.
+    """SQL text of a query for the parts in which the lists of a side in `lists_of` have a valid row, the first list first.
 
     Its other parameters are those of `cdb_rest.services.export.window_values`.
     """
@@ -171,7 +172,7 @@ def parts_of(side: str, depth: int) -> str:
 
 
 def window_rows(payload_list: str, version: str, columns: str) -> str:
-    """The statement for the rows of a payload list that may be valid in a window, with these columns.
+    """SQL text of a query for the rows of a payload list that may be valid in a window, with these columns.
 
     `payload_list` and `version` are SQL expressions. The parameters are those of `cdb_rest.services.export.window_values`.
     """

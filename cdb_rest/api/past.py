@@ -1,7 +1,7 @@
-"""Responses for a global tag in the past: the documents of the present, made from the rows of then.
+"""Responses about a global tag at an earlier revision or time, in the same format as for the present.
 
-All rows of a response come from one snapshot, so that a response does not mix in rows that are pruned meanwhile. The functions
-raise the errors of `find_past`.
+All rows of a response come from one snapshot, so that a response does not mix in rows that are pruned meanwhile. `digest` is
+the digest of the query, for the ETag (`cdb_rest.http.caching`). The functions raise the errors of `find_past`.
 """
 
 from collections.abc import Generator, Iterable, Iterator

@@ -87,10 +87,11 @@ def respond_to_write(request: Request, make: Callable[[], Any]) -> HttpResponse:
     `CDB_IDEMPOTENCY_HOURS`, a repeated request of the same actor with this key gets that response, and `make` is not
     called. All unknown clients count as one actor. If `make` raises, nothing is stored.
 
-    After a conflict, `make` is called again, so its only effects must be changes of the database.
+    With a key, `make` is called again after a conflict, so its only effects must be changes of the database.
 
     Raises `InvalidInputError` for an invalid key, `KeyReusedError` if the key was used with another request,
-    `ConcurrentChangeError` if the record expires during the call, and the errors of `make`.
+    `DatabaseUnavailableError` if another request with this key does not end in time, `ConcurrentChangeError` if the record
+    expires during the call, and the errors of `make`.
     """
     key = request.headers.get(KEY_HEADER)
     if key is None:

@@ -1,9 +1,9 @@
 """Timeouts on connections to PostgreSQL, which also hold when PostgreSQL does not respond.
 
 PostgreSQL enforces the statement timeout as long as it runs. If it is frozen, or the network drops packets, the driver
-would wait forever. So a thread of each serving process checks a deadline for each connection, slightly later than
-PostgreSQL's timeout, and shuts down the socket of a connection that is overdue. The driver then fails as it does when a
-connection breaks.
+would wait forever. So each connection has a deadline, slightly later than PostgreSQL's timeout. A thread of each serving
+process checks the deadlines, and shuts down the socket of a connection that is overdue. The driver then fails as it does
+when a connection breaks.
 
 Only serving processes have such connections (`cdb/wsgi.py`); commands have no deadlines and no timeouts
 of statements.
@@ -92,8 +92,8 @@ class WatchedConnection(psycopg2.extensions.connection):
     """A connection for requests, whose statements have timeouts and deadlines.
 
     The constructor connects and executes a first statement, because PgBouncer accepts connections while the database is
-    down. It raises `psycopg2.Error`: an `OperationalError` at once while the circuit breaker is open, and one if the
-    database has another IOV mode.
+    down. It raises `psycopg2.Error`: an `OperationalError` at once while the circuit breaker is open, unless this is its
+    next attempt, and one if the database has another IOV mode.
 
     When a deadline passes, the connection is closed and the circuit breaker is opened.
     """
@@ -211,8 +211,9 @@ def database_timeout(seconds: int) -> Iterator[None]:
     """Limit connecting, and each statement of this thread inside the block, to so many seconds (at least 2).
 
     It replaces the deadline of statements, not PostgreSQL's timeout. So a statement that takes longer closes its
-    connection and opens the circuit breaker. COPY, COMMIT and ROLLBACK are not limited. The limit has an effect only in
-    serving processes. Blocks must not be nested, because the end of the inner one ends the limit of the outer one.
+    connection and opens the circuit breaker. COPY is not limited; COMMIT and ROLLBACK have the usual deadline. The limit
+    has an effect only in serving processes. Blocks must not be nested, because the end of the inner one ends the limit of
+    the outer one.
     """
     _thread_timeout.seconds = seconds
     try:

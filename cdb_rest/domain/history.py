@@ -1,6 +1,6 @@
 """What a change of a payload list means for its history: which rows and areas of rows are superseded.
 
-The area of a row are the moments from its start up to the next start in the list.
+The area of a row is the interval from its start up to the next start in the list.
 """
 
 from collections.abc import Hashable, Sequence
@@ -31,10 +31,11 @@ def superseded_areas(
 ) -> tuple[list[Superseded[Key]], list[Key]]:
     """The areas that a change ends, and the keys of unchanged rows whose area grows.
 
-    `before` and `after` are the rows of a list, or of each part of it that changes with the nearest row on either side:
-    start and key, ordered by start. A row that does not change has the same key in both, and the same start.
+    `before` and `after` are either all rows of a list, or only the changed ones and their nearest neighbours: start and key,
+    ordered by start. A row that does not change has the same key in both, and the same start.
 
-    A row whose area grows is superseded by itself: it is in both results.
+    If the next row is removed, the area of an unchanged row grows. Then its old area is in the first result, and its key in
+    the second.
     """
     next_start = dict(zip((key for _, key in after), _following(after), strict=True))
     areas, grown = [], []

@@ -26,9 +26,9 @@ _names = Cache[str](rules.REFRESH_SECONDS)
 def verify(token: str) -> Principal:
     """The principal of a token. Raises `InvalidTokenError`, or `django.db.Error`.
 
-    The name is found by the digest of the token, so the time that this takes says nothing about other tokens. It is
-    remembered for `REFRESH_SECONDS`, within which a revocation or the expiry takes effect. Also records the time of use
-    (`last_used`), except on a replica.
+    The name is found by the digest of the token, so the time that this takes says nothing about other tokens. The process
+    remembers the name for `REFRESH_SECONDS`, so a revocation or the expiry takes effect within that time. The time of use
+    (`last_used`) is recorded at most once a minute, and not on a replica.
     """
     if not is_token(token):
         raise InvalidTokenError("The token is damaged: its checksum is wrong.")

@@ -2,7 +2,7 @@
 
 A lookup in the present asks the database in one round trip whether the tag has changed since it was compiled, and for the
 rows of the lists that have changed. Frozen tags and past revisions do not change. For them each process asks the database
-only once, so that it does not use files that were made from another database.
+until it has confirmed that the files were not made from another database.
 """
 
 import json
@@ -34,9 +34,10 @@ def look_up_compiled(
 ) -> LookupResult | None:
     """The result of a lookup in a compiled tag; None if its files cannot be used, so that the database has to answer.
 
-    They cannot be used if nearly all lists have changed since, if they were made from another database, or if the database,
-    which is asked for that once, does not respond. `compiled` must be of the present state for a query of the present, and of
-    the revision for a query of a revision. Raises the errors of `look_up_here`.
+    They cannot be used if an earlier lookup found that nearly all lists have changed; if the revision belongs to another
+    database; or if the tag is frozen, the files are not confirmed yet, and the database does not respond. `compiled` must be
+    of the present state for a query of the present, and of the revision for a query of a revision. Raises the errors of
+    `look_up_here`, and `django.db.Error` if the database does not respond for a tag that is not frozen.
     """
     past = query.as_of
     if past is None and compiled.is_outdated:
@@ -54,7 +55,7 @@ def look_up_compiled(
 
 
 def unchanged_state(compiled: CompiledTag, query: LookupQuery) -> State | None:
-    """The state of the tag, if the tag has not changed since it was compiled; otherwise None.
+    """The state of the tag or revision, if the files alone can answer lookups in it; otherwise None.
 
     `compiled` is as for `look_up_compiled`. In a snapshot, lookups in this state need not ask the database again. Raises the
     errors of `look_up_here`.
@@ -147,7 +148,7 @@ def _with_database(
 def _ask(compiled: CompiledTag, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
     """The row that `call_lookup_since.sql` returns, or None if the database is down and the tag is frozen.
 
-    A replica may answer for a frozen tag then.
+    After None, the caller can use a replica.
     """
     try:
         [row] = fetch_all(CALL, parameters, count_started)

@@ -51,10 +51,11 @@ class Reversion:
 def revert_global_tag(*, name: str, revision: int, dry_run: bool = False, origin: Origin = UNKNOWN) -> Reversion:
     """Give a tag the payload lists and IOVs that it had at a revision, as one change. A dry run stores nothing.
 
-    The status of the tag does not change. If it has the contents of then already, nothing changes, whatever its status
-    is. Lists that are detached come back into the tag. A list that is deleted, or attached to another tag, is replaced by
-    a new one, unless the tag's list of that type has its rows of then already. Lists and IOVs that the tag did not have
-    then are detached. Missing payload types are created.
+    The status of the tag does not change. If the tag already has the contents of that revision, nothing changes, even if
+    the tag is locked or frozen. A list of that revision that is attached to no tag now is attached again. One that was
+    deleted, or is attached to another tag now, is replaced by a new list, unless the tag's present list of this type already
+    has the same rows. Lists and IOVs that are not in that revision are detached, not deleted. Missing payload types are
+    created.
 
     Raises `GlobalTagNotFoundError` (also if the tag was deleted by that revision), `RevisionNotFoundError`,
     `RevisionPrunedError`, `TagLockedError`, `TagFrozenError`, `ConcurrentChangeError`, or the errors of missing

@@ -26,7 +26,7 @@ from cdb_web.plan_drawing import draw_plan
 from cdb_web.writes import as_previewed, dry_run_origin, find_tag, newest_revision, origin_of
 
 FIELDS = ("payload_type", "payload_url", "checksum", "size", "since", "until")
-# Columns of a CSV file that may not be missing.
+# The required columns of a CSV file.
 COLUMNS = ("payload_type", "payload_url", "major_iov", "minor_iov")
 # Rows of a preview.
 MAX_SHOWN = 100
@@ -129,7 +129,7 @@ def _row(values: dict[str, str]) -> dict[str, Any]:
 
 
 def _read_file(request: HttpRequest) -> list[Any]:
-    """The rows of the file, in the form of the API. Raises `InvalidInputError`."""
+    """The rows of the file, in the form of the API. Raises `InvalidInputError`, or `TooManyRowsError` for CSV."""
     file = request.FILES.get("file")
     if file is None:
         raise InvalidInputError("Choose a file.")
