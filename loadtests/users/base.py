@@ -58,6 +58,11 @@ class CheckedUser(FastHttpUser):
                 gevent.sleep(CHECK_INTERVAL_SECONDS)
             self._due = CheckedUser.all_since or now()
 
+    @property
+    def pause(self) -> float:
+        """The seconds between two jobs in a closed loop."""
+        return self.options.pause
+
     def record(self, request: Request) -> None:
         """Add a request to the recording, if there is one."""
         if CheckedUser.writer:
@@ -77,7 +82,7 @@ class CheckedUser(FastHttpUser):
             due, self._due = self._due, None
             self._run(now() if due is None else due)
             self._left = self._left and self._left - 1
-            self._stopping.wait(self.options.pause)
+            self._stopping.wait(self.pause)
             return
         try:
             for due in self._moments():

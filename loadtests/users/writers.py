@@ -148,6 +148,9 @@ class Expert(WritingUser):
 class Indecisive(WritingUser):
     """Creates a tag, waits, and deletes it; `--iterations` is the number of tags of each user."""
 
+    # It waits inside its jobs.
+    pause = 0.0
+
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)
         self._left = self.options.iterations or self._left

@@ -162,7 +162,8 @@ def test_iterations_limit_tags_of_each_indecisive_user_of_two_processes(run):
 
 
 def test_readers_and_writers_do_not_replace_writers_after_their_iterations(run):
-    told = {"iterations": 2, "indecision": 0.1, "pause": 0.1}
+    # Only readers pause.
+    told = {"iterations": 2, "indecision": 0.1, "pause": 60}
     users = {"ReconstructionJob": 1, "Indecisive": 1}
     recording = run(users, 250, 12, shape="readers-and-writers", **told)
     assert recording.examples == {}
