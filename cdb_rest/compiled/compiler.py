@@ -12,8 +12,8 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.compiled import directory
-from cdb_rest.compiled.manifest import ROWS, CompiledList, Manifest, UnusableError
-from cdb_rest.compiled.writer import Pace, Rows, write_arrays
+from cdb_rest.compiled.manifest import CompiledList, Manifest, UnusableError
+from cdb_rest.compiled.writer import Pace, Rows, write_files
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
@@ -73,9 +73,9 @@ def _write(path: Path, tag: str, revision: int | None, share: float, progress: P
             cursor.execute(SETTINGS, {"milliseconds": "0"})
             statement = cursor.cursor.mogrify(source.statement, source.values).decode()
             cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", rows)
-            files = {ROWS: rows.finish()}
+            rows.finish()
     sizes = [*rows.counts.tolist(), *[0] * (len(source.lists) - len(rows.counts))]
-    block, arrays = write_arrays(path, sizes)
+    block, files = write_files(path, sizes, pace.pause)
     lists = tuple(CompiledList(*one, size) for one, size in zip(source.lists, sizes, strict=True))
     return Manifest(
         **source.fields,
@@ -83,7 +83,7 @@ def _write(path: Path, tag: str, revision: int | None, share: float, progress: P
         seconds=round(time.monotonic() - begin, 3),
         block=block,
         lists=lists,
-        files=files | arrays,
+        files=files,
     )
 
 

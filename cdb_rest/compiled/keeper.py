@@ -36,7 +36,7 @@ ASKING_LISTS = 15
 LIST_SECONDS = 10e-6
 LEAST_SECONDS, ROW_SECONDS = 1.0, 4e-6
 # A row takes about so many bytes.
-ROW_BYTES = 250
+ROW_BYTES = 290
 # A tag is compiled again when PostgreSQL has spent as much time on its changed lists as compiling takes. So both together take at
 # most twice the time of the best choice, whatever changes and whatever is asked. The first time it is compiled much sooner,
 # because it is likely that a tag that is asked will be asked again.

@@ -2,16 +2,18 @@
 
 The files of a compiled tag:
 
-- `rows.copy`: its rows in PostgreSQL's binary COPY format, list by list in the order of a lookup's answer, each list by start.
-  A record has the number of the list, start and end of the IOV, and the row as a JSON array, as in the answer.
+- `rows.copy`: the rows of all lists together in PostgreSQL's binary COPY format, by start. A record has the number of the list,
+  start and end of the IOV, and the row as a JSON array, as in the answer of a lookup.
 - `offsets.npy`: where the JSON array of each record begins, and, after the last one, where that of another record would begin.
-- `majors.npy`, `minors.npy`: the starts of all rows of all lists together, in order.
-- `lists.npy`: the numbers of the lists of these starts.
-- `counts.npy`: for every `block`-th of these starts, how many starts before it each list has: an array with one row for each
-  block and one column for each list.
+- `majors.npy`, `minors.npy`: the starts of these rows.
+- `lists.npy`: the numbers of the lists of these rows, in the order of an answer.
+- `counts.npy`: for every `block`-th of these rows, how many rows before it each list has: an array with one row for each block
+  and one column for each list.
+- `places.npy`: the places of the rows of each list among all rows, list by list.
 
-So the number of starts up to a moment in every list takes one binary search, one row of `counts`, and a count of the list
-numbers in a part of a block.
+So the number of rows up to a moment in every list takes one binary search, one row of `counts`, and a count of the list numbers
+in a part of a block. The rows of an answer are near each other, because their starts are: reading rows that are spread over the
+whole file would take most of the time of a lookup.
 """
 
 import hashlib
@@ -22,16 +24,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 # It changes when other code would read the files in another way; then they are made again.
-FORMAT = 1
-ROWS, OFFSETS, MAJORS, MINORS, LISTS, COUNTS = (
+FORMAT = 2
+ROWS, OFFSETS, MAJORS, MINORS, LISTS, COUNTS, PLACES = (
     "rows.copy",
     "offsets.npy",
     "majors.npy",
     "minors.npy",
     "lists.npy",
     "counts.npy",
+    "places.npy",
 )
-FILES = (ROWS, OFFSETS, MAJORS, MINORS, LISTS, COUNTS)
+FILES = (ROWS, OFFSETS, MAJORS, MINORS, LISTS, COUNTS, PLACES)
 MANIFEST = "manifest.json"
 
 

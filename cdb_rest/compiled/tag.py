@@ -14,7 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments, joined
-from cdb_rest.compiled.manifest import COUNTS, LISTS, MAJORS, MINORS, OFFSETS, ROWS, Manifest, UnusableError
+from cdb_rest.compiled.manifest import (
+    COUNTS,
+    LISTS,
+    MAJORS,
+    MINORS,
+    OFFSETS,
+    PLACES,
+    ROWS,
+    Manifest,
+    UnusableError,
+)
 from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE, as_object
 from cdb_rest.domain.moment import Mode, Moment
 
@@ -91,14 +101,16 @@ class CompiledTag:
         self._minors = minors if len(minors) else None
         self._lists = self._array(self.path / LISTS)
         self._counts = self._array(self.path / COUNTS)
+        self._places = self._array(self.path / PLACES)
         with (self.path / ROWS).open("rb") as rows:
             self._rows = mmap.mmap(rows.fileno(), 0, prot=mmap.PROT_READ)
         self._maps.append(self._rows)
         self._view = memoryview(self._rows)
         self._bytes = np.frombuffer(self._rows, np.uint8)
         for one in self._maps:
-            # A lookup reads single rows. Reading ahead would fill the memory with others.
-            one.madvise(mmap.MADV_RANDOM)
+            # A lookup reads single numbers of the arrays. Reading ahead would fill the memory with others.
+            if one is not self._rows:
+                one.madvise(mmap.MADV_RANDOM)
 
     def _array(self, path: Path) -> npt.NDArray[Any]:
         """The array in a file, memory-mapped. Raises `UnusableError`."""
@@ -159,11 +171,12 @@ class CompiledTag:
         if query.only_valid:
             are_valid = self._intervals(numbers, query.mode).end_after(query.moment)
             positions, numbers = positions[are_valid], numbers[are_valid]
-        begins, ends = self._offsets[numbers].tolist(), (self._offsets[numbers + 1] - HEAD_BYTES).tolist()
+        places = self._places[numbers]
+        begins, ends = self._offsets[places].tolist(), (self._offsets[places + 1] - HEAD_BYTES).tolist()
         found = zip(positions.tolist(), begins, ends, strict=True)
         if query.as_objects:
             return {position: as_object(self._rows[begin:end]) for position, begin, end in found}
-        # Views, so that the rows are copied once: reading them takes most of the time of a lookup, because they are far apart.
+        # Views, so that the rows are copied once.
         rows = self._view
         return {position: rows[begin:end] for position, begin, end in found}
 
@@ -202,8 +215,9 @@ class CompiledTag:
             numbers[moved] += step
 
     def _heads(self, numbers: Integers) -> npt.NDArray[Any]:
-        positions = (self._offsets[numbers] - HEAD_BYTES)[:, None] + HEAD_RANGE
-        return self._bytes[positions].view(HEAD_TYPE)[:, 0]
+        positions = (self._offsets[self._places[numbers]] - HEAD_BYTES)[:, None] + HEAD_RANGE
+        heads: npt.NDArray[Any] = self._bytes[positions].view(HEAD_TYPE)[:, 0]
+        return heads
 
     def _starts(self, numbers: Integers) -> Moments:
         """The starts of the rows with these numbers."""

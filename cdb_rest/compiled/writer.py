@@ -3,20 +3,34 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cdb_rest.compiled.manifest import COUNTS, LISTS, MAJORS, MINORS, OFFSETS, ROWS, FileSum, UnusableError, sum_of
+from cdb_rest.compiled.manifest import (
+    COUNTS,
+    LISTS,
+    MAJORS,
+    MINORS,
+    OFFSETS,
+    PLACES,
+    ROWS,
+    FileSum,
+    UnusableError,
+    sum_of,
+)
 from cdb_rest.compiled.records import COLUMNS, HEAD_BYTES, HEAD_TYPE, SIGNATURE, TRAILER
 
 # Rows that are handled at once. More take more memory, and no less time.
 ROWS_AT_ONCE = 16_384
 # Starts that are sorted at once.
 STARTS_AT_ONCE = 1_000_000
+# Bytes of records that are sorted at once.
+BYTES_AT_ONCE = 2**26
 # The least number of starts in a block. More make `counts.npy` smaller, and each lookup slower.
 LEAST_BLOCK = 1024
 
@@ -24,18 +38,16 @@ Integers = npt.NDArray[np.int64]
 
 
 class Rows:
-    """A file object for COPY (FORMAT binary) with the columns of sql/compile_rows.sql, which writes `rows.copy`.
+    """A file object for COPY (FORMAT binary) with the columns of sql/compile_rows.sql, which collects the records of the rows.
 
-    It also writes the columns of the arrays, in the order of the rows, for `write_arrays`. `note` is called with the number of
-    rows after each part; it may raise an exception to end the COPY.
+    It writes them, where they begin, and their starts to files of the directory, list by list, for `write_files`. `note` is
+    called with the number of rows after each part; it may raise an exception to end the COPY.
     """
 
     def __init__(self, directory: Path, note: Callable[[int], None]) -> None:
         self._note = note
         self._pieces: list[bytes] = []
-        self._sum = hashlib.sha256()
-        self._file = (directory / ROWS).open("wb")
-        self._parts = {name: (directory / f"{name}.part").open("wb") for name in (OFFSETS, MAJORS, MINORS)}
+        self._parts = {name: (directory / f"{name}.part").open("wb") for name in (ROWS, OFFSETS, MAJORS, MINORS)}
         self._is_begun = False
         self._size = 0
         self.counts = np.zeros(0, np.int64)
@@ -47,8 +59,8 @@ class Rows:
             self._flush()
         self._pieces.append(piece)
 
-    def finish(self) -> FileSum:
-        """Write the end of the file after the last message. Raises `UnusableError` if its format is not the expected one."""
+    def finish(self) -> None:
+        """Write what is left after the last message. Raises `UnusableError` if its format is not the expected one."""
         last = self._pieces.pop() if self._pieces else b""
         if last == SIGNATURE + TRAILER:
             # There are no rows.
@@ -56,14 +68,12 @@ class Rows:
         elif last != TRAILER:
             raise UnusableError("PostgreSQL's COPY did not end as expected")
         self._flush()
-        self._put(TRAILER)
-        self._parts[OFFSETS].write((self._size - len(TRAILER) + HEAD_BYTES).to_bytes(8, "little"))
+        self._parts[OFFSETS].write(self._size.to_bytes(8, "little"))
         self.close()
-        return FileSum(self._size, self._sum.hexdigest())
 
     def close(self) -> None:
         """Close the files."""
-        for file in (self._file, *self._parts.values()):
+        for file in self._parts.values():
             file.close()
 
     def _flush(self) -> None:
@@ -72,7 +82,6 @@ class Rows:
             if not pieces[0].startswith(SIGNATURE):
                 raise UnusableError("PostgreSQL's COPY did not begin as expected")
             self._is_begun = True
-            self._put(SIGNATURE)
             pieces[0] = pieces[0][len(SIGNATURE) :]
             if not pieces[0]:
                 del pieces[0]
@@ -89,10 +98,11 @@ class Rows:
         if (heads["columns"] != COLUMNS).any() or (heads["text_length"] != lengths - HEAD_BYTES).any():
             raise UnusableError("a record of PostgreSQL's COPY does not have the expected columns")
         self._check_order(lists, majors, minors)
-        (begins + (self._size + HEAD_BYTES)).astype("<i8").tofile(self._parts[OFFSETS])
+        self._parts[ROWS].write(text)
+        (begins + self._size).astype("<i8").tofile(self._parts[OFFSETS])
         majors.tofile(self._parts[MAJORS])
         minors.tofile(self._parts[MINORS])
-        self._put(text)
+        self._size += len(text)
         counted = np.bincount(lists, minlength=len(self.counts))
         counted[: len(self.counts)] += self.counts
         self.counts = counted
@@ -109,45 +119,87 @@ class Rows:
             raise UnusableError("PostgreSQL's COPY did not send the rows in order")
         self._before = (int(lists[-1]), int(majors[-1]), int(minors[-1]))
 
-    def _put(self, text: bytes) -> None:
+
+class _Records:
+    """The file `rows.copy`, to which records are appended; `file_sum` is its size and digest so far."""
+
+    def __init__(self, directory: Path) -> None:
+        self._file = (directory / ROWS).open("wb")
+        self._digest = hashlib.sha256()
+        self._size = 0
+        self.append(SIGNATURE)
+
+    def append(self, text: bytes) -> int:
+        """Append records; returns where they begin."""
+        begin = self._size
         self._file.write(text)
-        self._sum.update(text)
+        self._digest.update(text)
         self._size += len(text)
+        return begin
+
+    def close(self) -> FileSum:
+        """Write the end of the file, and return its sum."""
+        self.append(TRAILER)
+        self._file.close()
+        return FileSum(self._size, self._digest.hexdigest())
 
 
-def write_arrays(directory: Path, sizes: Sequence[int]) -> tuple[int, dict[str, FileSum]]:
-    """Write the arrays from what `Rows` left in the directory. `sizes` are the numbers of rows of the lists.
+def write_files(directory: Path, sizes: Sequence[int], pause: Callable[[], None]) -> tuple[int, dict[str, FileSum]]:
+    """Write the files of a compiled tag from what `Rows` left in the directory. `sizes` are the numbers of rows of the lists.
 
-    Returns the size of a block, and the sums of the files. Raises `OSError`.
+    `pause` is called after each part. Returns the size of a block, and the sums of the files. Raises `OSError`.
     """
     total, number = sum(sizes), len(sizes)
     block = max(LEAST_BLOCK, 4 * number)
-    offsets = np.memmap(directory / f"{OFFSETS}.part", "<i8", "r")
-    np.save(directory / OFFSETS, offsets)
+    begins = np.memmap(directory / f"{OFFSETS}.part", "<i8", "r")
     majors, minors = _part(directory, MAJORS, total), _part(directory, MINORS, total)
     # A list has at most a few million rows, but a tag may have any number of lists.
     kind = np.dtype(np.uint16 if number <= 2**16 else np.uint32)
-    sorted_majors = _create(directory / MAJORS, np.dtype("<i8"), (total,))
     has_minors = any(minors[begin : begin + STARTS_AT_ONCE].any() for begin in range(0, total, STARTS_AT_ONCE))
-    sorted_minors = _create(directory / MINORS, np.dtype("<i8"), (total if has_minors else 0,))
-    sorted_lists = _create(directory / LISTS, kind, (total,))
-    done = 0
-    for part_majors, part_minors, part_lists in _in_order(majors, minors, sizes):
-        end = done + len(part_majors)
-        sorted_majors[done:end] = part_majors
-        if has_minors:
-            sorted_minors[done:end] = part_minors
-        sorted_lists[done:end] = part_lists
-        done = end
-    counts = _create(directory / COUNTS, np.dtype("<i8"), (total // block + 1, number))
+    arrays = {
+        OFFSETS: _create(directory / OFFSETS, np.dtype("<i8"), (total + 1,)),
+        MAJORS: _create(directory / MAJORS, np.dtype("<i8"), (total,)),
+        # Many tags use only the major number.
+        MINORS: _create(directory / MINORS, np.dtype("<i8"), (total if has_minors else 0,)),
+        LISTS: _create(directory / LISTS, kind, (total,)),
+        COUNTS: _create(directory / COUNTS, np.dtype("<i8"), (total // block + 1, number)),
+        PLACES: _create(directory / PLACES, np.dtype("<i8" if total >= 2**32 else "<u4"), (total,)),
+    }
+    records, done, text = _Records(directory), 0, memoryview(b"")
+    with (directory / f"{ROWS}.part").open("rb") as unsorted:
+        for slices in _in_parts(begins, majors, minors, sizes):
+            numbers = np.concatenate([np.arange(*one) for one in slices])
+            part_majors, part_minors, part_lists = majors[numbers], minors[numbers], np.repeat(*_lengths(slices))
+            order = np.lexsort((part_minors, part_majors))
+            now = slice(done, done + len(numbers))
+            arrays[MAJORS][now] = part_majors[order]
+            if has_minors:
+                arrays[MINORS][now] = part_minors[order]
+            arrays[LISTS][now] = part_lists[order]
+            arrays[PLACES][numbers[order]] = np.arange(now.start, now.stop)
+            lengths = begins[numbers + 1] - begins[numbers]
+            ends = np.cumsum(lengths)
+            # Memory that is used again needs no new pages, which take as much time as reading.
+            text = text if len(text) >= ends[-1] else memoryview(bytearray(int(ends[-1])))
+            _read_lists(unsorted, [begins[list(one)].tolist() for one in slices], text)
+            for chosen in np.array_split(order, len(order) // ROWS_AT_ONCE + 1):
+                pieces = zip((ends - lengths)[chosen].tolist(), ends[chosen].tolist(), strict=True)
+                begin = records.append(b"".join([text[first:last] for first, last in pieces]))
+                offsets = begin + HEAD_BYTES + np.cumsum(lengths[chosen]) - lengths[chosen]
+                arrays[OFFSETS][done : done + len(chosen)] = offsets
+                done += len(chosen)
+                pause()
+    rows = records.close()
+    arrays[OFFSETS][total] = rows.size - len(TRAILER) + HEAD_BYTES
+    counts = arrays[COUNTS]
     for row in range(1, len(counts)):
-        counts[row] = counts[row - 1] + np.bincount(sorted_lists[(row - 1) * block : row * block], minlength=number)
-    for array in (sorted_majors, sorted_minors, sorted_lists, counts):
+        counts[row] = counts[row - 1] + np.bincount(arrays[LISTS][(row - 1) * block : row * block], minlength=number)
+    for array in arrays.values():
         array.flush()
-    del offsets, majors, minors
-    for name in (OFFSETS, MAJORS, MINORS):
+    del begins, majors, minors
+    for name in (ROWS, OFFSETS, MAJORS, MINORS):
         (directory / f"{name}.part").unlink()
-    return block, {name: sum_of(directory / name) for name in (OFFSETS, MAJORS, MINORS, LISTS, COUNTS)}
+    return block, {ROWS: rows, **{name: sum_of(directory / name) for name in arrays}}
 
 
 def _part(directory: Path, name: str, total: int) -> Any:
@@ -163,33 +215,39 @@ def _create(path: Path, kind: np.dtype[Any], shape: tuple[int, ...]) -> Any:
     return array
 
 
-def _in_order(majors: Any, minors: Any, sizes: Sequence[int]) -> Any:
-    """The starts of all lists in one order, with the numbers of their lists, in parts of about `STARTS_AT_ONCE`.
+def _in_parts(begins: Any, majors: Any, minors: Any, sizes: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
+    """The rows in parts that are separated by moments: for each list, the first row of the part and the one after its last.
 
-    The parts are separated by moments: each part has the starts after one moment and up to the next one.
+    Each part has the starts after one moment and up to the next one: about `STARTS_AT_ONCE`, or records of `BYTES_AT_ONCE`.
     """
-    firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.asarray(sizes, np.int64))])
-    done = firsts[:-1].copy()
-    for major, minor in [*_separators(majors, minors), (2**63 - 1, 2**63 - 1)]:
-        ends = np.array(
-            [
-                first + _count_until(majors[first:last], minors[first:last], major, minor)
-                for first, last in zip(done.tolist(), firsts[1:].tolist(), strict=True)
-            ],
-            np.int64,
-        )
-        slices = [slice(*one) for one in zip(done.tolist(), ends.tolist(), strict=True)]
-        part_majors = np.concatenate([majors[one] for one in slices]) if slices else np.zeros(0, np.int64)
-        part_minors = np.concatenate([minors[one] for one in slices]) if slices else np.zeros(0, np.int64)
-        lists = np.repeat(np.arange(len(slices)), ends - done)
-        order = np.lexsort((part_minors, part_majors))
-        yield part_majors[order], part_minors[order], lists[order]
+    firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.asarray(sizes, np.int64))]).tolist()
+    done, lasts = firsts[:-1], firsts[1:]
+    parts = max(len(majors) // STARTS_AT_ONCE, int(begins[-1]) // BYTES_AT_ONCE)
+    for moment in [*_separators(majors, minors, parts), (2**63 - 1, 2**63 - 1)]:
+        ends = [
+            first + _count_until(majors[first:last], minors[first:last], *moment)
+            for first, last in zip(done, lasts, strict=True)
+        ]
+        if ends != done:
+            yield list(zip(done, ends, strict=True))
         done = ends
 
 
-def _separators(majors: Any, minors: Any) -> list[tuple[int, int]]:
-    """Moments between which there are about `STARTS_AT_ONCE` starts: quantiles of a sample."""
-    parts = len(majors) // STARTS_AT_ONCE
+def _lengths(slices: Sequence[tuple[int, int]]) -> tuple[Integers, Integers]:
+    """The numbers of the lists, and of their rows in a part."""
+    return np.arange(len(slices)), np.array([end - begin for begin, end in slices], np.int64)
+
+
+def _read_lists(file: BufferedReader, ranges: Sequence[tuple[int, int]], text: memoryview) -> None:
+    """Read ranges of a file, one after the other, into the beginning of `text`."""
+    done = 0
+    for begin, end in ranges:
+        file.seek(begin)
+        done += file.readinto(text[done : done + end - begin])
+
+
+def _separators(majors: Any, minors: Any, parts: int) -> list[tuple[int, int]]:
+    """Moments that divide the starts into about so many parts and one more: quantiles of a sample."""
     if not parts:
         return []
     step = max(1, len(majors) // (parts * 1000))

@@ -1,12 +1,17 @@
 """Compiled tags: random tags with every form of lookup, held against PostgreSQL's answers; changes; writes by SQL."""
 
+from unittest.mock import patch
+
+import numpy as np
 import pytest
 from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.compiled import directory
+from cdb_rest.compiled import directory, writer
 from cdb_rest.compiled.compiler import compile_tag
+from cdb_rest.compiled.manifest import OFFSETS, ROWS
+from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE
 from cdb_rest.compiled.registry import registry
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.moment import Mode, Moment
@@ -25,14 +30,22 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = ['"', "\\", "\t", "\n", "\\N", "/", "é", "\x7f", "\x0b", "𝄞", '"],["', "%b", ", ", "null", "plain"]
 
 
+def starts_of(path):
+    """The starts of the records in the file of a compiled tag, in its order."""
+    offsets, content = np.load(path / OFFSETS), (path / ROWS).read_bytes()
+    heads = [np.frombuffer(content, HEAD_TYPE, 1, offset - HEAD_BYTES)[0] for offset in offsets[:-1].tolist()]
+    return [(int(head["major"]), int(head["minor"])) for head in heads]
+
+
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(
     lists=LISTS,
     extra=MOMENTS,
     texts=st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3).map("".join),
     mode=st.sampled_from(Mode),
+    at_once=st.sampled_from([1, 4, 1_000_000]),
 )
-def test_random_tags(compiled_tags, lists, extra, texts, mode):
+def test_random_tags(compiled_tags, lists, extra, texts, mode, at_once):
     clear()
     make_statuses()
     build = Builder()
@@ -41,7 +54,9 @@ def test_random_tags(compiled_tags, lists, extra, texts, mode):
         payload_list = build.list(tag, name)
         for (start, end), revision in rows:
             build.iov(payload_list, start, end, url=f"{texts}{start[0]}", checksum=texts, extra=revision)
-    compile_tag("tag")
+    with patch.multiple(writer, STARTS_AT_ONCE=at_once, BYTES_AT_ONCE=200 * at_once, ROWS_AT_ONCE=at_once):
+        path = compile_tag("tag")
+    assert starts_of(path) == sorted(start for rows in lists for (start, _), _ in rows)
     registry.refresh()
     before = kinds()
     moments = [*moments_of_interest(lists), extra]
