@@ -32,9 +32,9 @@ class Programs:
         """`memory.<program>` in bytes, `files.`, `threads.` and `processes.<program>`, and `cpu.<program>` in cores.
 
         The memory is private resident memory. Pages that a process shares with its parent count for each; PostgreSQL's
-        shared memory counts once. The CPU is that since the last call (none at the first one). When a process has ended,
-        its CPU time is in the children time of its parent, so that the sum of both over a program only rises. The children
-        time of `serve` and of the harness does not count, because they start the other programs.
+        shared memory counts once. The CPU is that since the last call (none at the first one), without processes that have
+        ended, except for PostgreSQL: its backends may live for less than a second, and their CPU time is then in the children
+        time of their parent. Children of other processes may belong to another program, such as commands that gunicorn starts.
         """
         columns: dict[str, float] = defaultdict(float)
         seconds: dict[str, float] = defaultdict(float)
@@ -43,7 +43,7 @@ class Programs:
         for process, name in self._known.items():
             with contextlib.suppress(psutil.Error), process.oneshot():
                 cpu = process.cpu_times()
-                of_ended = 0.0 if name in (SERVE, HARNESS) else cpu.children_user + cpu.children_system
+                of_ended = cpu.children_user + cpu.children_system if name == POSTGRES else 0.0
                 seconds[f"cpu.{name}"] += cpu.user + cpu.system + of_ended
                 memory = process.memory_info()
                 state = {"memory": memory.rss - memory.shared, "files": process.num_fds()}

@@ -161,11 +161,11 @@ def test_sessions_of_unreachable_server_are_an_error(stage):
     assert sessions(stage.database.url)["connections.active"] >= 0
 
 
-def test_cpu_of_short_lived_processes_is_counted_once():
+def test_cpu_of_short_lived_backends_is_counted_once():
     burn = f"import subprocess, sys\nfor _ in range(4): subprocess.run([sys.executable, '-c', {BURN!r}])\n"
     script = f"{burn}print(flush=True)\ninput()"
     process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    programs, seen, ended = Programs({process.pid: "burner"}), 0.0, threading.Event()
+    programs, seen, ended = Programs({process.pid: "postgres"}), 0.0, threading.Event()
     threading.Thread(target=lambda: (process.stdout.readline(), ended.set())).start()
     try:
         programs.read()
@@ -173,7 +173,7 @@ def test_cpu_of_short_lived_processes_is_counted_once():
             begin = time.monotonic()
             time.sleep(0.11)
             columns = programs.read()
-            seen += columns["cpu.burner"] * (time.monotonic() - begin)
+            seen += columns["cpu.postgres"] * (time.monotonic() - begin)
     finally:
         process.stdin.close()
         _, _, used = os.wait4(process.pid, 0)
@@ -182,6 +182,25 @@ def test_cpu_of_short_lived_processes_is_counted_once():
     assert used.ru_utime + used.ru_stime > 1.0
     # A little was used before the first sample and after the last one.
     assert seen == pytest.approx(used.ru_utime + used.ru_stime, abs=0.25)
+
+
+def test_cpu_of_ended_command_is_not_that_of_gunicorn():
+    """A worker starts the commands that compile tags, which compute for seconds."""
+    script = (
+        f"import subprocess, sys\ninput()\nsubprocess.run([sys.executable, '-c', {BURN!r}])\nprint(flush=True)\ninput()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    programs = Programs({process.pid: "gunicorn-lookups"})
+    try:
+        programs.read()
+        begin = time.monotonic()
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        assert programs.read()["cpu.gunicorn-lookups"] * (time.monotonic() - begin) < 0.2
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_sampling_continues_without_unreachable_sources():
