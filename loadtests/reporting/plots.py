@@ -16,6 +16,7 @@ from loadtests.reporting.result import Plot
 
 # Distinguishable with colour blindness, and in grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c6d31", "#7f7f7f", "#a50026")
+COLOURS += ("#4b0082",)
 MARKERS = "osD^vP*Xph"
 GREY = COLOURS[8]
 # Points (x, values of all repetitions) by the name of the line.
@@ -52,7 +53,7 @@ def readable(axis: Axis) -> None:
     low, high = axis.get_view_interval()
     few = high < 1_000 * low
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,), numticks=20))
-    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")
+    axis.set_major_formatter(lambda value, _: f"{value:,.10g}")
     axis.set_minor_formatter("")
 
 

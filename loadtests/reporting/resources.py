@@ -15,7 +15,7 @@ MEBI, MEGA = 2**20, 10**6
 TIMES = "response\ntime, ms"
 # A program has the same colour in all panels.
 PROGRAMS = ("gunicorn-lookups", "postgres", "nginx", "gunicorn-others", "pgbouncer", "generator")
-PROGRAMS += ("machine", "serve", "compiler", "other")
+PROGRAMS += ("machine", "serve", "compiler", "other", "harness")
 PANEL_HEIGHT = 1.45
 # The columns of a panel by their prefix: the label of the panel, and the unit of its axis. A column belongs to the
 # first prefix that matches.

@@ -138,6 +138,15 @@ def test_rows_of_plots_have_names_from_top_to_bottom(report):
         assert axes.yaxis.get_inverted()
 
 
+@pytest.mark.parametrize("values", [(14.5, 33.0), (100.0, 112.0), (0.2, 0.29), (1, 2_000_000)])
+def test_logarithmic_axis_has_exact_labels(values):
+    plot = plots.scaling("x", {"a": list(zip((1, 20), ([value] for value in values), strict=True))}, x="n", y="ms")
+    assert plot.svg
+    [axes] = plot.figure.axes
+    labels = [text.get_text().replace(",", "") for text in axes.get_yticklabels()]
+    assert [float(label) for label in labels] == pytest.approx(axes.get_yticks(), rel=1e-6)
+
+
 def test_equal_rows_give_equal_plots():
     one, two = (plots.lines("x", {"a": [(1, 2), (10, 3)]}, x="n", y="ms") for _ in range(2))
     assert one.svg == two.svg
