@@ -121,8 +121,8 @@ def _add(findings: Findings, outcome: Outcome, at_least: float) -> None:
     findings.runs += [replace(tried.run, detailed=any(tried is one for one in detailed)) for tried in tries]
     findings.figures |= {
         f"{name}: sustained jobs/s": [step.answered for step in held],
-        f"{name}: requests/s at that rate": [step.requests for step in held],
-        f"{name}: p95 of jobs at that rate, ms": [step.p95 for step in held],
+        f"{name}, at that rate: requests/s": [step.requests for step in held],
+        f"{name}, at that rate: p95 of jobs, ms": [step.p95 for step in held],
     }
 
 

@@ -50,11 +50,11 @@ def run(stage: Stage) -> Findings:
         stage.say(f"cloning {scenario}")
         clone_with_statuses(stage.client(), scenario, tags)
         for number, status in in_turns(STATUSES, stage.size(ROUNDS, QUICK_ROUNDS)):
-            # A new moment in each storm, which no earlier storm or run has put into the cache.
             given = {"jobs": jobs, "scenario": scenario, "global_tag": tags[status]}
-            given |= {"major": MAJOR, "minor": int(time.time())}
             settings = {"start-jobs": "all at once"} | {name: str(value) for name, value in given.items()}
-            record = partial(burst.run, stage.url, options=given)
+            # A new moment in each storm, which no earlier storm or run has put into the cache.
+            moment = {"major": MAJOR, "minor": int(time.time())}
+            record = partial(burst.run, stage.url, options=given | moment)
             done = stage.watched(f"{status}, round {number}", record, settings, detailed=number == 1)
             storms.add((status,), _figures_of(done, jobs))
             time.sleep(burst.PAUSE_SECONDS)

@@ -116,7 +116,7 @@ def rows_of(before: dict[str, Any], after: dict[str, Any]) -> list[Row]:
                 rows.append(Row(name, *cells, change, _verdict(name, change)))
             elif one:
                 rows.append(Row(name, "there", "–", Change(None), ONLY_BEFORE))
-            else:
+            elif other:
                 rows.append(Row(name, "–", "there", Change(None), ONLY_AFTER))
     return rows
 

@@ -151,7 +151,8 @@ def test_compare_gives_no_verdict_on_single_storms(tmp_path):
     ("name", "verdict"),
     [
         ("frozen: p50 ms", "slower"),
-        ("tiny: p95 of jobs at that rate, ms", "slower"),
+        ("tiny, at that rate: p95 of jobs, ms", "slower"),
+        ("tiny, at that rate: requests/s", "faster"),
         ("frozen: responses/s", "faster"),
         ("frozen: by nginx alone %", "more"),
         ("rows", "more"),
@@ -209,6 +210,12 @@ def test_compare_rejects_unreadable_report_in_one_line(reports, tmp_path, capsys
 def test_compare_rejects_reports_of_different_campaigns(reports, capsys):
     assert main(["compare", str(reports["before"]), str(reports["hammer"])]) == 1
     assert capsys.readouterr().err == "load: reports of different campaigns cannot be compared: threads and hammer\n"
+
+
+def test_compare_omits_figures_without_values_on_both_sides():
+    """In both campaigns no rate held."""
+    told = {"figures": {"tiny: sustained jobs/s": []}, "failed": {}, "measured": {}}
+    assert compare.rows_of(told, told) == []
 
 
 def test_compare_warns_of_failed_campaign():

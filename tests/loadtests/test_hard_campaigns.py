@@ -64,6 +64,8 @@ def test_storm_cache_reports_share_served_by_nginx(stage):
     findings = storm_cache.run(stage)
     assert findings.passed, (findings.summary, [run.recording.examples for run in stage.runs])
     assert len(stage.runs) == 3
+    # `compare` warns of settings that differ from one report to the next.
+    assert set(stage.runs[0].settings) == {"start-jobs", "jobs", "scenario", "global_tag"}
     assert all((run.recording.requests.outcomes == outcome.OK).sum() == JOBS for run in stage.runs)
     [frozen] = findings.figures["frozen: by nginx alone %"]
     [unlocked] = findings.figures["unlocked: by nginx alone %"]
