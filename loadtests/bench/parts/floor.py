@@ -87,7 +87,7 @@ def _show(harness: Harness, result: Result, best: dict[str, int]) -> None:
     rows = [(name, best[name], *vars(one).values(), to_floor[name]) for name, one in found.items()]
     shown = ("what", "clients", "median responses/s", "slowest", "fastest", "÷ floor")
     result.tables += [
-        Table(f"{tag}, random moments, {harness.sizes.rounds} rounds", shown, rows),
+        Table(f"{tag}, random moments, rounds: {harness.sizes.rounds}", shown, rows),
         Table.of("What a response costs, by round", rounds, f"what round {COSTS} p50_ms p99_ms errors"),
     ]
     result.targets += [

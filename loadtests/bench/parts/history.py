@@ -58,7 +58,7 @@ def measure(harness: Harness, result: Result) -> None:
         for subject in subjects:
             url, middle = service.lookup_url(subject.tag) + subject.moment, subject.first + subject.size // 2
             urls = {PRESENT: url, FIRST: f"{url}&rev={subject.first}", MIDDLE: f"{url}&rev={middle}"}
-            harness.settle(url, connections=service.workers * 4)
+            harness.settle(url, connections=service.workers * 4, mode=subject.mode)
             for number, state in harness.rounds(f"history, {subject.what} {subject.size:,}", list(urls)):
                 load = {"connections": 1, "seconds": harness.sizes.short_seconds, "mode": subject.mode, "seed": number}
                 row = {"what": subject.what, "changes": subject.size, "state": state, "round": number}
