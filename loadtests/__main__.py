@@ -143,6 +143,7 @@ def _campaign(options: argparse.Namespace) -> int:
         with contextlib.nullcontext() if host else stage.running_database():
             facts = machine.facts(None if host else stage.database, _settings(options, own), generator="locust")
             findings, code = _findings(one, stage)
+            findings.question = findings.question or one.question
     except KeyboardInterrupt:
         stage.say("interrupted")
         return INTERRUPTED
@@ -180,7 +181,6 @@ def _findings(one: Campaign, stage: Stage) -> tuple[Findings, int]:
         if not stage.runs:
             raise
         return _incomplete(stage, f"The campaign failed: {error}"), 1
-    findings.question = findings.question or one.question
     if not stage.quick:
         return findings, 0 if findings.passed else 1
     findings.too_small = "--quick"
@@ -191,7 +191,7 @@ def _findings(one: Campaign, stage: Stage) -> tuple[Findings, int]:
 
 def _incomplete(stage: Stage, reason: str) -> Findings:
     return Findings(
-        summary=f"{reason}. {len(stage.runs)} runs are complete; they are not evaluated",
+        summary=f"{reason}. Complete runs, which are not evaluated: {len(stage.runs)}",
         targets=[Target("the campaign is complete", None, 1, at_most=False)],
         runs=stage.runs,
     )

@@ -199,9 +199,9 @@ class Service:
         """The URL of a route of the API."""
         return f"{self.host}{PREFIX}{path}"
 
-    def lookup_url(self, tag: str, route: str = "payloadiovs/") -> str:
+    def lookup_url(self, tag: str) -> str:
         """The URL of a lookup without the moment, which the load generator appends."""
-        return self.url(f"{route}?gtName={tag}")
+        return self.url(f"payloadiovs/?gtName={tag}")
 
     def application(self) -> psutil.Process:
         """The root of the processes that serve requests: gunicorn for `run`.

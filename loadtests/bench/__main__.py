@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import inspect
 import sys
 import time
 import traceback
@@ -113,8 +112,7 @@ def _measure(harness: Harness, names: Sequence[str], results: list[Result]) -> i
     for number, name in enumerate(names, 1):
         harness.say(f"part {number} of {len(names)}: {name}")
         part = PARTS[name]
-        intro = inspect.cleandoc(part.__doc__).partition("\n\n")[2].replace("\n", " ")
-        result = Result(name, part.TITLE, intro)
+        result = Result(name, part.TITLE, " ".join(part.__doc__.split()))
         try:
             part.measure(harness, result)
         except KeyboardInterrupt:

@@ -41,11 +41,11 @@ class Load:
     processes: int = 1
 
     def settings(self) -> dict[str, str]:
-        """The settings as text by name, for reports; those that are None are omitted."""
+        """The settings as text by name, for reports, without those that are None or empty."""
         users = ", ".join(name if len(self.users) == 1 else f"{weight} × {name}" for name, weight in self.users.items())
         words = {"users": f"{self.count:,} ({users})", "seconds": self.seconds, "shape": self.shape}
         words |= {"users a second at the start": self.spawn_rate, "processes": self.processes}
-        return {name: str(value) for name, value in (words | dict(self.options)).items() if value is not None}
+        return {name: str(value) for name, value in (words | dict(self.options)).items() if value not in (None, "")}
 
     def arguments(self, host: str, directory: Path) -> list[str]:
         """The command line after `locust`."""

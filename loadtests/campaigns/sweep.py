@@ -147,7 +147,7 @@ class Sweep:
         """
         series: dict[str, list[tuple[float, list[float]]]] = {}
         for parts, name in itertools.product(self.measured, names):
-            default = f"{parts[0]} {self.columns[0]}" if len(parts) > 1 else COLUMNS[name]
+            default = f"{self.columns[0]}: {parts[0]}" if len(parts) > 1 else COLUMNS[name]
             line, x = place(*parts) if place else (default, parts[-1])
             if values := self.values(name, *parts):
                 series.setdefault(line, []).append((x, values))

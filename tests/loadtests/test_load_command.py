@@ -56,9 +56,9 @@ def test_campaign_rejects_server_that_is_not_cdb_in_one_line(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("error", "code", "expected"),
     [
-        (KeyboardInterrupt(), 130, "Interrupted. 1 runs are complete"),
-        (ServiceError("locust failed (2): no port"), 1, "The campaign failed: locust failed (2): no port. 1 runs are complete"),
-        (OSError("HTTP Error 504"), 1, "The campaign failed: HTTP Error 504. 1 runs are complete"),
+        (KeyboardInterrupt(), 130, "Interrupted. Complete runs, which are not evaluated: 1"),
+        (ServiceError("locust failed (2): no port"), 1, "The campaign failed: locust failed (2): no port. Complete runs, which are not evaluated: 1"),
+        (OSError("HTTP Error 504"), 1, "The campaign failed: HTTP Error 504. Complete runs, which are not evaluated: 1"),
     ],
 )  # fmt: skip
 def test_interrupted_campaign_reports_complete_runs(tmp_path, monkeypatch, capsys, error, code, expected):
