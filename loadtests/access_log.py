@@ -1,7 +1,6 @@
 """Reading nginx's access log: the server's counts and times, for comparison with those of the client."""
 
 import json
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,22 +19,17 @@ class AccessLog:
     """The requests to the API in an access log.
 
     `ends` are the times at which responses were sent, in whole seconds since the epoch. `seconds` are the
-    durations in nginx, from the first bytes of the request, `upstream` those in gunicorn (NaN if nginx did not
-    pass the request on). `statuses` are the HTTP statuses.
+    durations in nginx, from the first bytes of the request. `passed_on` is 1 for requests that nginx passed on to
+    gunicorn, 0 for others. `statuses` are the HTTP statuses.
     """
 
     ends: numpy.ndarray
     seconds: numpy.ndarray
-    upstream: numpy.ndarray
+    passed_on: numpy.ndarray
     statuses: numpy.ndarray
 
     def __len__(self) -> int:
         return len(self.ends)
-
-    @property
-    def passed_on(self) -> numpy.ndarray:
-        """The durations in gunicorn of the requests that nginx passed on to it."""
-        return self.upstream[numpy.isfinite(self.upstream)]
 
     @classmethod
     def read(cls, path: Path, offset: int = 0, *, count: int = 0) -> "AccessLog":
@@ -54,7 +48,7 @@ def size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _rows(path: Path, offset: int) -> Iterator[tuple[float, float, float, int]]:
+def _rows(path: Path, offset: int) -> Iterator[tuple[float, float, bool, int]]:
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -65,10 +59,5 @@ def _rows(path: Path, offset: int) -> Iterator[tuple[float, float, float, int]]:
             row = json.loads(line)
             if row["uri"].startswith(PREFIX):
                 end = datetime.fromisoformat(row["time"]).timestamp()
-                yield end, float(row["request_time"]), _seconds(row["upstream_response_time"]), row["status"]
-
-
-def _seconds(text: str) -> float:
-    """The sum of the times of all upstream servers, which nginx separates with commas and colons; NaN for "-"."""
-    words = [word for word in text.replace(":", ",").replace(" ", "").split(",") if word not in ("", "-")]
-    return sum(map(float, words)) if words else math.nan
+                # The times of upstream servers, which nginx separates with commas and colons; "-" is no response.
+                yield end, float(row["request_time"]), bool(row["upstream_response_time"].strip("-,: ")), row["status"]

@@ -114,7 +114,7 @@ def figures_of(run: Run, log: AccessLog | None) -> dict[str, Any]:
         **{name: percentile(ends, share) for name, share in SHARES.items()},
         "answered": len(requests.answered),
         "logged": None if log is None else len(log),
-        "passed_on": None if log is None else len(log.passed_on),
+        "passed_on": None if log is None else int(log.passed_on.sum()),
         "counted": round(metrics.total(run.counters, "cdb_requests_total", without=metrics.WATCHING)),
     }
 
