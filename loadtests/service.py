@@ -61,9 +61,9 @@ class Settings:
         fixed["CDB_LOOKUP_TIMEOUT_SECONDS"] = "60"
         return clean | fixed | self.extra | more
 
-    def with_database(self, url: str) -> "Settings":
-        """The same settings with another database."""
-        return Settings(self.data, self.extra | {"DATABASE_URL": url})
+    def having(self, **extra: str) -> "Settings":
+        """The same settings with further environment variables."""
+        return Settings(self.data, self.extra | extra)
 
 
 @dataclass(frozen=True)
@@ -203,12 +203,9 @@ class Service:
         """The URL of a lookup without the moment, which the load generator appends."""
         return self.url(f"payloadiovs/?gtName={tag}")
 
-    def application(self) -> psutil.Process:
-        """The root of the processes that serve requests: gunicorn for `run`.
-
-        For `serve` the supervisor of all its programs. The database is not among them.
-        """
-        return self.gunicorn() if self.command == "run" else psutil.Process(self.process.pid)
+    def root(self) -> psutil.Process:
+        """The process from which all others of the service descend; the database is not among them."""
+        return psutil.Process(self.process.pid)
 
     def gunicorn(self) -> psutil.Process:
         """A master process of gunicorn; `run` has one of them. Raises `ServiceError` if there is none."""
@@ -217,7 +214,7 @@ class Service:
     def program(self, name: str) -> list[psutil.Process]:
         """The main processes of a program, such as the masters of gunicorn. Raises `ServiceError` if there is none."""
         found = []
-        for child in psutil.Process(self.process.pid).children():
+        for child in self.root().children():
             with contextlib.suppress(psutil.Error):
                 if any(name in word for word in child.cmdline()):
                     found.append(child)

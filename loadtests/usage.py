@@ -3,7 +3,6 @@
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -22,14 +21,8 @@ def family_cpu(root: psutil.Process) -> float:
 
 
 def postmaster(data: Path) -> psutil.Process:
-    """The main process of the PostgreSQL server on a data directory."""
-    return psutil.Process(postmaster_id(data))
-
-
-def postmaster_id(data: Path) -> int | None:
-    """The process id of the main process by the server's own file; None if there is no such file."""
-    record = data / "postmaster.pid"
-    return int(record.read_text().split("\n", 1)[0]) if record.exists() else None
+    """The main process of the PostgreSQL server on a data directory. Raises `FileNotFoundError` if it does not run."""
+    return psutil.Process(int((data / "postmaster.pid").read_text().split("\n", 1)[0]))
 
 
 def processes_in(directory: Path) -> list[psutil.Process]:
@@ -50,41 +43,33 @@ def whole_cpu() -> float:
     return sum(times) - idle - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
 
 
-@dataclass
-class Usage:
-    """CPU seconds that were used inside a block: gunicorn's, PostgreSQL's, and those of the whole machine."""
-
-    gunicorn: float = 0.0
-    postgres: float = 0.0
-    whole: float = 0.0
-
-
 @contextlib.contextmanager
-def measured(gunicorn: psutil.Process | None, postgres: psutil.Process) -> Iterator[Usage]:
-    """Measure the CPU time of a block; the yielded object is filled when the block ends. `gunicorn` may be None."""
+def measured(**roots: psutil.Process) -> Iterator[dict[str, float]]:
+    """Measure the CPU seconds of a block, by the names of root processes with all their descendants.
 
-    def read() -> tuple[float, float, float]:
-        return family_cpu(gunicorn) if gunicorn else 0.0, family_cpu(postgres), whole_cpu()
+    The yielded dictionary is filled when the block ends. `whole` has those of the whole machine.
+    """
 
-    usage = Usage()
+    def read() -> dict[str, float]:
+        return {name: family_cpu(root) for name, root in roots.items()} | {"whole": whole_cpu()}
+
+    used: dict[str, float] = {}
     before = read()
-    yield usage
-    after = read()
-    usage.gunicorn, usage.postgres, usage.whole = (late - early for early, late in zip(before, after, strict=True))
+    yield used
+    used |= {name: value - before[name] for name, value in read().items()}
 
 
 @contextlib.contextmanager
-def peak_of_workers(gunicorn: psutil.Process, *, recursive: bool = False) -> Iterator[dict[str, float]]:
-    """Sample the resident memory of the largest child process, in MiB; with `recursive`, of the largest descendant.
+def peak_of_workers(gunicorn: psutil.Process) -> Iterator[dict[str, float]]:
+    """Sample the resident memory of the largest child process, in MiB.
 
-    The yielded dictionary has the value at the start, `worker_before_mib`, and the largest one, `worker_peak_mib`.
+    The yielded dictionary has the largest value until now, `worker_peak_mib`.
     """
 
     def read() -> float:
-        return max((child.memory_info().rss for child in gunicorn.children(recursive)), default=0) / 2**20
+        return max((child.memory_info().rss for child in gunicorn.children()), default=0) / 2**20
 
-    memory = dict.fromkeys(("worker_before_mib", "worker_peak_mib"), read())
-    ended = threading.Event()
+    memory, ended = {"worker_peak_mib": read()}, threading.Event()
 
     def watch() -> None:
         while not ended.wait(SAMPLE_SECONDS):

@@ -1,5 +1,5 @@
 -- Lookups at deterministic moments, and what wrk counted as one line of JSON.
--- Arguments: the path, to which the moment is appended; its mode: first, last, random or fixed; the seed; "statuses", to
+-- Arguments: the path, to which the moment is appended; its mode: last, random or fixed; the seed; "statuses", to
 -- count every response by its status, which costs the client time, or "-"; the mean of the random pause of a connection
 -- before each request, in milliseconds, or 0.
 -- wrk is run with one thread.
@@ -21,7 +21,6 @@ function init(args)
 end
 
 local function moment()
-   if mode == "first" then return "&majorIOV=0&minorIOV=0" end
    if mode == "last" then return "&majorIOV=2147483647&minorIOV=2147483647" end
    return string.format("&majorIOV=%d&minorIOV=%d", math.random(0, 2147483647), math.random(0, 2147483647))
 end

@@ -71,10 +71,10 @@ def run(
 ) -> Load:
     """Send GET requests to `url` for `seconds` seconds, on `connections` concurrent connections.
 
-    `mode` is the moment that is appended to the URL of each request: "first" (major and minor 0), "last" (both
-    2^31 - 1), "random" (both from 0 to 2^31 - 1, from a generator with `seed`) or "fixed" (none: `url` is used as it
-    is). With `pause_milliseconds`, a connection waits before each request for a random time with this mean.
-    `count_statuses` fills `Load.statuses`, which costs CPU time of wrk.
+    `mode` is the moment that is appended to the URL of each request: "last" (major and minor 2^31 - 1), "random"
+    (both from 0 to 2^31 - 1, from a generator with `seed`) or "fixed" (none: `url` is used as it is). With
+    `pause_milliseconds`, a connection waits before each request for a random time with this mean. `count_statuses`
+    fills `Load.statuses`, which costs CPU time of wrk.
 
     Raises `ServiceError`, or `RuntimeError` with the output of wrk if wrk fails.
     """

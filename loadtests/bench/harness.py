@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+import psutil
+
 from cdb.embedded import postgres_binaries
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
@@ -54,16 +56,27 @@ class Harness(PlainHarness):
     def empty_database(self, name: str) -> Iterator[tuple[Database, Settings]]:
         """Another database inside the block, with empty tables of the service, and the settings of a service on it."""
         with self.database.sibling(name) as database:
-            settings = self.settings.with_database(database.url)
+            settings = self.settings.having(DATABASE_URL=database.url)
             manage(settings, "migrate", "--verbosity", "0")
             yield database, settings
 
-    def load(self, service: Service, url: str, *, connections: int, seconds: int, **options: Any) -> dict[str, Any]:
+    def load(
+        self,
+        service: Service,
+        url: str,
+        *,
+        connections: int,
+        seconds: int,
+        replica: psutil.Process | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
         """Run wrk and return its figures and costs as a row for tables and CSV files.
 
-        Rates are responses per second, CPU is milliseconds per response, shares are percent of all cores.
+        Rates are responses per second, CPU is milliseconds per response, shares are percent of all cores. `replica` is
+        the main process of a replica, whose CPU counts separately. `options` are those of `wrk.run`.
         """
-        with usage.measured(service.application(), self.postmaster()) as used:
+        roots = {"gunicorn": service.root(), "postgres": self.postmaster()} | ({"replica": replica} if replica else {})
+        with usage.measured(**roots) as used:
             load = wrk.run(url, seconds=seconds, connections=connections, **options)
         self.most_client_share = max(self.most_client_share, load.client_share)
         times = {"p50_ms": load.p50, "p95_ms": load.p95, "p99_ms": load.p99, "max_ms": load.max}
@@ -78,7 +91,6 @@ class Harness(PlainHarness):
             "refused": load.refused,
             "timeouts": load.timeouts,
             "broken": load.broken,
-            "gunicorn_cpu_ms": used.gunicorn * 1000 / max(1, load.requests),
             **_costs(used, load.requests, load.cpu_seconds, load.wall_seconds),
         }
 
@@ -128,7 +140,10 @@ class Harness(PlainHarness):
         options = (
             f"--no-vacuum --client {clients} --jobs {threads} --time {seconds} --protocol {mode} --random-seed {seed}"
         )
-        with tempfile.NamedTemporaryFile("w", suffix=".sql") as file, usage.measured(None, self.postmaster()) as used:
+        with (
+            tempfile.NamedTemporaryFile("w", suffix=".sql") as file,
+            usage.measured(postgres=self.postmaster()) as used,
+        ):
             file.write(script)
             file.flush()
             command = [str(PGBENCH), *options.split(), "--file", file.name, self.database.url]
@@ -180,11 +195,8 @@ def compare_seconds(
     return ratios
 
 
-def _costs(used: usage.Usage, responses: float, client_seconds: float, wall: float) -> dict[str, float]:
-    capacity = wall * len(os.sched_getaffinity(0))
-    others = max(0.0, used.whole - used.gunicorn - used.postgres - client_seconds)
-    return {
-        "postgres_cpu_ms": used.postgres * 1000 / max(1, responses),
-        "client_cpu_percent": client_seconds * 100 / capacity,
-        "others_cpu_percent": others * 100 / capacity,
-    }
+def _costs(used: dict[str, float], responses: float, client_seconds: float, wall: float) -> dict[str, float]:
+    capacity, whole = wall * len(os.sched_getaffinity(0)), used.pop("whole")
+    others = max(0.0, whole - sum(used.values()) - client_seconds)
+    shares = {"client_cpu_percent": client_seconds * 100 / capacity, "others_cpu_percent": others * 100 / capacity}
+    return {f"{name}_cpu_ms": seconds * 1000 / max(1, responses) for name, seconds in used.items()} | shares

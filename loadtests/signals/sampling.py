@@ -47,8 +47,8 @@ def _of_machine(service: Service | None) -> Read:
     if service is None:
         return Programs(roots).read
     roots[service.process.pid] = SERVE
-    if server := usage.postmaster_id(service.settings.data / "postgres" / "data"):
-        roots[server] = POSTGRES
+    with contextlib.suppress(FileNotFoundError):
+        roots[usage.postmaster(service.settings.data / "postgres" / "data").pid] = POSTGRES
     ours, whole = Programs(roots), Machine()
 
     def read() -> dict[str, float]:

@@ -56,9 +56,9 @@ def test_campaign_rejects_server_that_is_not_cdb_in_one_line(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("error", "code", "expected"),
     [
-        (KeyboardInterrupt(), 130, "Interrupted. Complete runs, which are not evaluated: 1"),
-        (ServiceError("locust failed (2): no port"), 1, "The campaign failed: locust failed (2): no port. Complete runs, which are not evaluated: 1"),
-        (OSError("HTTP Error 504"), 1, "The campaign failed: HTTP Error 504. Complete runs, which are not evaluated: 1"),
+        (KeyboardInterrupt(), 130, "Interrupted. "),
+        (ServiceError("locust failed (2): no port"), 1, "The campaign failed: locust failed (2): no port. "),
+        (OSError("HTTP Error 504"), 1, "The campaign failed: HTTP Error 504. "),
     ],
 )  # fmt: skip
 def test_interrupted_campaign_reports_complete_runs(tmp_path, monkeypatch, capsys, error, code, expected):
@@ -78,9 +78,10 @@ def test_interrupted_campaign_reports_complete_runs(tmp_path, monkeypatch, capsy
     arguments = ["smoke", "--host", "http://127.0.0.1:9/", "--directory", str(tmp_path), "--offset", "50", "100"]
     assert command.main(["campaign", *arguments]) == code
     told = capsys.readouterr().out
-    assert expected in told
+    assert f"{expected}Complete runs, which are not evaluated: 1. Failed." in told
     path = Path(told.splitlines()[-1])
     assert "first" in path.read_text()
+    assert "<p>Is it?</p>" in path.read_text()
     assert 'django="5", version="1.2"' in (path.parent / "report.md").read_text()
     assert "<td>PostgreSQL" not in path.read_text()
     assert not (tmp_path / "data" / "postgres").exists()

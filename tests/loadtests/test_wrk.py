@@ -60,7 +60,6 @@ def test_wrk_repeats_random_moments_of_same_seed(server):
 @pytest.mark.parametrize(
     ("mode", "query"),
     [
-        ("first", "&majorIOV=0&minorIOV=0"),
         ("last", "&majorIOV=2147483647&minorIOV=2147483647"),
         ("fixed", ""),
     ],

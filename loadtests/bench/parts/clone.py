@@ -64,7 +64,7 @@ def _measure(harness: Harness, result: Result, service: Service, tag: str) -> No
         rows.append(one | {"what": SERVICE, **_over_http(harness, service, tag)})
         rows += [one | {"what": what, "seconds": _bare(harness, tag, what)} for what in TARGETS]
     result.raw += rows
-    ratios = compare_seconds(result, f"{tag}: {size:,} IOVs", rows, SAME, "worker_before_mib", "worker_peak_mib")
+    ratios = compare_seconds(result, f"{tag}: {size:,} IOVs", rows, SAME, "worker_peak_mib")
     if size >= JUDGED_FROM:
         name = f"clone of {tag} over HTTP ÷ bare INSERT … SELECT"
         result.targets.append(Target(name, ratios[SERVICE], 2, at_most=True))

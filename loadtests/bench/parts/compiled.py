@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loadtests import usage
 from loadtests.bench.harness import COSTS, Harness
@@ -64,7 +64,7 @@ def measure(harness: Harness, result: Result) -> None:
 def _services(harness: Harness, settings: Settings) -> Iterator[Services]:
     directory = harness.data / "compiled"
     directory.mkdir(parents=True, exist_ok=True)
-    settings = replace(settings, extra=settings.extra | {"CDB_COMPILED_DIR": str(directory)})
+    settings = settings.having(CDB_COMPILED_DIR=str(directory))
     harness.say("compiled: seeding")
     write_tags(settings, *{SMALL, harness.sizes.largest})
     manage(settings, "compiled", "--drop")
@@ -80,11 +80,11 @@ def _cost(harness: Harness, result: Result, services: Services) -> None:
     """The cost of compiling the largest tag, alone and in the background beside lookups in it."""
     tag = harness.sizes.largest
     harness.say(f"compiled: compiling {tag}")
-    with usage.measured(None, harness.postmaster()) as used:
+    with usage.measured(postgres=harness.postmaster()) as used:
         done = manage(services.settings, "compile_tag", tag)
-    cpu = done.cpu_seconds + used.postgres
+    cpu = done.cpu_seconds + used["postgres"]
     row = {"what": f"compile_tag {tag}", "seconds": done.seconds, "command_cpu_s": done.cpu_seconds}
-    row |= {"postgres_cpu_s": used.postgres, "peak_mib": done.peak_bytes / MIB}
+    row |= {"postgres_cpu_s": used["postgres"], "peak_mib": done.peak_bytes / MIB}
     result.raw.append(row)
     headings = {"command_cpu_s": "command CPU s", "postgres_cpu_s": "PostgreSQL CPU s", "peak_mib": "peak MiB"}
     result.tables.append(Table.of("Compiling", [row], "what seconds command_cpu_s postgres_cpu_s peak_mib", **headings))

@@ -34,7 +34,7 @@ END_SECONDS = 1
 RATES = {"answered_per_s": "answered/s", "status_504_per_s": "504/s"}
 COLUMNS = {"factor": "× capacity", "offered_per_s": "offered/s", **RATES, "other": "other", "dropped": "dropped"}
 COLUMNS |= {"p50_ms": "p50 ms", "p99_ms": "p99 ms", "refused_p99_ms": "504: p99 ms", "share": "÷ most"}
-COLUMNS |= {"worker_mib": "largest worker MiB", "client_cpu_percent": "client CPU %"}
+COLUMNS |= {"client_cpu_percent": "client CPU %"}
 
 
 def measure(harness: Harness, result: Result) -> None:
@@ -67,9 +67,8 @@ def _offer(harness: Harness, service: Service, url: str, factor: float, capacity
     pausing = min(CLIENTS, LONGEST_PAUSE_SECONDS * rate)
     clients = int(pausing if excess <= 0 else pausing + capacity * WAIT_SECONDS)
     whole = SETTLE_SECONDS + seconds + END_SECONDS
-    with usage.peak_of_workers(service.application(), recursive=True) as memory:
-        offset, since = size_of(path), time.time() + SETTLE_SECONDS
-        load = wrk.run(url, seconds=whole, connections=clients, pause_milliseconds=1000 * pausing / rate)
+    offset, since = size_of(path), time.time() + SETTLE_SECONDS
+    load = wrk.run(url, seconds=whole, connections=clients, pause_milliseconds=1000 * pausing / rate)
     time.sleep(FLUSH_SECONDS)
     log = AccessLog.read(path, offset)
     sent = (log.ends >= since) & (log.ends < since + seconds)
@@ -85,7 +84,6 @@ def _offer(harness: Harness, service: Service, url: str, factor: float, capacity
         "p50_ms": answered["p50_ms"],
         "p99_ms": answered["p99_ms"],
         "refused_p99_ms": rejected["p99_ms"],
-        "worker_mib": memory["worker_peak_mib"],
         "client_cpu_percent": 100 * load.client_share,
     }
 
@@ -94,9 +92,9 @@ def _wait_until_idle(service: Service) -> None:
     """Wait until the service is idle, so that no request of the last run is left in its queue; at most a minute."""
 
     def is_idle() -> bool:
-        before = usage.family_cpu(service.application())
+        before = usage.family_cpu(service.root())
         time.sleep(1)
-        return usage.family_cpu(service.application()) - before < 0.2
+        return usage.family_cpu(service.root()) - before < 0.2
 
     becomes_true(is_idle, 60)
 

@@ -9,7 +9,6 @@ request in progress, which is in the log but was not counted. The campaign storm
 """
 
 import contextlib
-import os
 import time
 from typing import Any
 
@@ -58,13 +57,8 @@ def _load(harness: Harness, service: Service, standby: Standby, tag: str, seed: 
         time.sleep(FLUSH_SECONDS)
     offset, url = size_of(path), service.lookup_url(tag)
     load = {"connections": harness.sizes.serving_connections, "seconds": harness.sizes.seconds, "seed": seed}
-    with usage.measured(None, usage.postmaster(standby.data)) as used:
-        row = harness.load(service, url, **load)
+    row = harness.load(service, url, **load, replica=usage.postmaster(standby.data))
     row["primary_cpu_ms"] = row.pop("postgres_cpu_ms")
-    row["replica_cpu_ms"] = used.postgres * 1000 / max(1, row["responses"])
-    # The replica is not one of the other programs.
-    replica_percent = 100 * used.postgres / (row["seconds"] * len(os.sched_getaffinity(0)))
-    row["others_cpu_percent"] = max(0.0, row["others_cpu_percent"] - replica_percent)
     if is_logged:
         row["not_counted"] = len(AccessLog.read(path, offset, count=row["responses"])) - row["responses"]
     return row
