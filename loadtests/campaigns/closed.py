@@ -132,7 +132,7 @@ def threads(stage: Stage) -> Findings:
             sweep.scaling("Response time", "p50", "p95", "p99", y="ms"),
             sweep.scaling("The generator's CPU: at most one core", "cores", y="cores", log_y=False),
         ],
-        notes("threads", busy=busy, limit=f"{BUSY_GENERATOR:.0%}", most=MOST_CALLS_EACH),
+        notes("threads", local=not stage.host, busy=busy, limit=f"{BUSY_GENERATOR:.0%}", most=MOST_CALLS_EACH),
         figures=("rate", "p50", "p95", "p99"),
     )
 

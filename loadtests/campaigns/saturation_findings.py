@@ -60,12 +60,14 @@ class Outcome:
         return decide(step.watched, only_late=step.was_late and len(step.faults) == 1)
 
     @property
-    def resource(self) -> str:
-        """The exhausted resource, with a remark if the usage of processors is unknown, as for a remote deployment.
+    def is_local(self) -> bool:
+        """Whether the service ran on this machine, so that the usage of its processors is known."""
+        return self.decisive.watched.mean("cpu.machine") is not None
 
-        Most rules depend on it.
-        """
-        return self.verdict.resource + ("" if self.decisive.watched.mean("cpu.machine") is not None else UNSEEN)
+    @property
+    def resource(self) -> str:
+        """The exhausted resource, with a remark for a remote deployment: most rules depend on the usage of processors."""
+        return self.verdict.resource + ("" if self.is_local else UNSEEN)
 
     def sentence(self) -> str:
         """The outcome in a sentence."""

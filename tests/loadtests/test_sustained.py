@@ -14,6 +14,7 @@ from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import judge
 from loadtests.recording.outcome import NOT_SENT, OVERLOADED, WRONG
 from loadtests.recording.rows import Sample
+from loadtests.reporting.report import notes
 from loadtests.reporting.result import Run, Signals
 from tests.loadtests import recorded
 from tests.loadtests.options import options
@@ -266,3 +267,8 @@ def test_outcome_without_processor_usage_says_so(columns, is_sure):
     outcome = Outcome("tiny", [Found([tried, tried], held=tried, failed=tried)])
     assert "the exhausted resource is gunicorn's threads" in outcome.sentence()
     assert outcome.sentence().endswith(UNSEEN) is not is_sure
+    # For a deployment, the signals have only the programs of the generator.
+    tried.watched = watched(threads | {"cpu.generator": 0.2}, columns=columns)
+    limits = dict.fromkeys(("loss", "margin", "loss_jobs", "growth_jobs", "bound"), 1)
+    told = notes("saturation", outcomes=[outcome], **limits)
+    assert any("the generator ran on the same machine and used 0.20" in one for one in told) is is_sure
