@@ -11,7 +11,6 @@ import resource
 import selectors
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -49,12 +48,6 @@ def run(host: str, directory: Path, options: dict[str, Any]) -> Recording:
     given = json.dumps({"host": host, "directory": str(directory), "patience": PATIENCE_SECONDS} | options)
     checked(run_command(Settings(directory, {}), "-m", "loadtests.burst", given), "the storm")
     return Recording.read(directory)
-
-
-def storm(host: str, data: Path, options: dict[str, Any]) -> dict[str, float | None]:
-    """Run this program in the same way, with a temporary directory in `data`; returns the figures of the storm."""
-    with tempfile.TemporaryDirectory(dir=data) as directory:
-        return figures_of(run(host, Path(directory), options), options["jobs"])
 
 
 def figures_of(recording: Recording, jobs: int) -> dict[str, float | None]:

@@ -29,7 +29,6 @@ class Harness:
 
     data: Path
     _server: EmbeddedPostgres = field(init=False)
-    _ready: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self._server = EmbeddedPostgres(self.data / "postgres")
@@ -69,7 +68,7 @@ class Harness:
         rows. Raises `ServiceError` if a name is unknown or a tag cannot be written.
         """
         missing = []
-        for tag in [tag for tag in tags if tag not in self._ready]:
+        for tag in dict.fromkeys(tags):
             try:
                 scenario = scenario_of(tag)
             except KeyError as error:
@@ -81,7 +80,6 @@ class Harness:
                 missing.append(tag)
         if missing:
             write_tags(self.settings, *missing)
-        self._ready.update(tags)
 
 
 def write_tags(settings: Settings, *tags: str) -> None:

@@ -29,7 +29,7 @@ class Load:
     until each user has done its `jobs-per-user`), `spawn_rate` the users started per second (None: all at
     once). `options` are those of our locustfile by name, with True for flags. Options that are not given have
     the defaults of the locustfile, except for the scenario of the global tag and its layout, which are those of
-    `Harness.seed`. `shape` and `processes` are those of locust.
+    `Harness.seed`. `processes` is that of locust.
     """
 
     users: Mapping[str, int]
@@ -37,13 +37,12 @@ class Load:
     seconds: float | None = None
     spawn_rate: float | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    shape: str | None = None
     processes: int = 1
 
     def settings(self) -> dict[str, str]:
         """The settings as text by name, for reports, without those that are None or empty."""
         users = ", ".join(name if len(self.users) == 1 else f"{weight} × {name}" for name, weight in self.users.items())
-        words = {"users": f"{self.count:,} ({users})", "seconds": self.seconds, "shape": self.shape}
+        words = {"users": f"{self.count:,} ({users})", "seconds": self.seconds}
         words |= {"users a second at the start": self.spawn_rate, "processes": self.processes}
         return {name: str(value) for name, value in (words | dict(self.options)).items() if value not in (None, "")}
 
@@ -69,7 +68,7 @@ class Load:
             port = free_port()
             given |= {"processes": self.processes, "master-bind-host": "127.0.0.1"}
             given |= {"master-bind-port": port, "master-port": port}
-        given |= ({"shape": self.shape} if self.shape else {}) | dict(self.options)
+        given |= dict(self.options)
         words = ["-f", ",".join(str(ROOT / "loadtests" / name) for name in FILES), "--headless", "--only-summary"]
         # One option with all values, because a repeated option would replace the first.
         words += ["--config-users", *(json.dumps(config) for config in weights)]

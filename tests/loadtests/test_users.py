@@ -28,17 +28,9 @@ CREATE TRIGGER spoil BEFORE INSERT ON "PayloadIOV" FOR EACH ROW EXECUTE FUNCTION
 def run(load_service, tmp_path):
     """A function that puts load on the service and returns the recording."""
 
-    def run(users, count, seconds=None, *, shape=None, spawn_rate=None, processes=1, **options):
+    def run(users, count, seconds=None, *, spawn_rate=None, processes=1, **options):
         told = TINY | {name.replace("_", "-"): value for name, value in options.items()}
-        load = Load(
-            users,
-            count,
-            seconds,
-            spawn_rate=spawn_rate,
-            options=told,
-            shape=shape,
-            processes=processes,
-        )
+        load = Load(users, count, seconds, spawn_rate=spawn_rate, options=told, processes=processes)
         return locusts.run(f"http://127.0.0.1:{load_service.port}", load, tmp_path / "recording")
 
     return run

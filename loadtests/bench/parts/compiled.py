@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from loadtests import usage
 from loadtests.bench.harness import COSTS, Harness
@@ -35,11 +35,9 @@ SHARES = {1: 3.0, 10: 2.0, 100: 0.95}
 MIB = 2**20
 
 
-@dataclass(frozen=True)
-class Services:
-    """The two services on the same database, and their settings."""
+class Services(NamedTuple):
+    """The two services on the same database."""
 
-    settings: Settings
     plain: Service
     compiled: Service
 
@@ -72,7 +70,7 @@ def _services(harness: Harness, settings: Settings) -> Iterator[Services]:
         # The lock of the process that chooses what to compile: no service becomes that process.
         fcntl.flock(lock, fcntl.LOCK_EX)
         with running(settings) as plain, running(settings, CDB_COMPILED_BYTES=BUDGET) as compiled:
-            yield Services(settings, plain, compiled)
+            yield Services(plain, compiled)
     manage(settings, "compiled", "--drop")
 
 
@@ -81,7 +79,7 @@ def _cost(harness: Harness, result: Result, services: Services) -> None:
     tag = harness.sizes.largest
     harness.say(f"compiled: compiling {tag}")
     with usage.measured(postgres=harness.postmaster()) as used:
-        done = manage(services.settings, "compile_tag", tag)
+        done = manage(services.plain.settings, "compile_tag", tag)
     cpu = done.cpu_seconds + used["postgres"]
     row = {"what": f"compile_tag {tag}", "seconds": done.seconds, "command_cpu_s": done.cpu_seconds}
     row |= {"postgres_cpu_s": used["postgres"], "peak_mib": done.peak_bytes / MIB}
@@ -89,13 +87,13 @@ def _cost(harness: Harness, result: Result, services: Services) -> None:
     headings = {"command_cpu_s": "command CPU s", "postgres_cpu_s": "PostgreSQL CPU s", "peak_mib": "peak MiB"}
     result.tables.append(Table.of("Compiling", [row], "what seconds command_cpu_s postgres_cpu_s peak_mib", **headings))
     result.targets.append(Target(f"compiling {tag}: CPU", cpu, 20, at_most=True, unit="s"))
-    manage(services.settings, "compiled", "--drop")
+    manage(services.plain.settings, "compiled", "--drop")
     harness.warm_up(services.plain, tag)
 
     def compile_slowly(over: threading.Event) -> None:
         program = [sys.executable, "manage.py", "compile_tag", tag, "--background"]
         # It ends when its input is closed.
-        process = start(program, services.settings.environment(), subprocess.DEVNULL, stdin=subprocess.PIPE)
+        process = start(program, services.plain.settings.environment(), subprocess.DEVNULL, stdin=subprocess.PIPE)
         while process.poll() is None and not over.wait(0.1):
             pass
         stop(process)
@@ -109,7 +107,7 @@ def _cost(harness: Harness, result: Result, services: Services) -> None:
 
 def _compile(harness: Harness, services: Services, *tags: str) -> None:
     for tag in tags:
-        manage(services.settings, "compile_tag", tag)
+        manage(services.plain.settings, "compile_tag", tag)
         harness.warm_up(services.compiled, tag)
 
 
@@ -185,12 +183,8 @@ def _rounds(
 
 def _check_same(services: Services, tag: str) -> None:
     """Raises `AssertionError` if the services give different responses."""
-    bodies = []
-    for service in (services.plain, services.compiled):
-        with Client(service.host) as client:
-            found = lookups(client, tag, calls=COMPARED, seconds=60, seed=0)
-            bodies.append([(one.status, one.body) for one in found])
-    if bodies[0] != bodies[1]:
+    plain, compiled = (lookups(Client(one.host), tag, calls=COMPARED, seconds=60, seed=0) for one in services)
+    if [(one.status, one.body) for one in plain] != [(one.status, one.body) for one in compiled]:
         raise AssertionError(f"lookups in {tag} have other responses with compiled tags")
 
 
