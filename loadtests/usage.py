@@ -1,13 +1,11 @@
 """CPU time and memory of processes: gunicorn, PostgreSQL, and the whole machine."""
 
 import contextlib
-import threading
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-
-SAMPLE_SECONDS = 0.02
 
 
 def family_cpu(root: psutil.Process) -> float:
@@ -61,25 +59,15 @@ def measured(**roots: psutil.Process) -> Iterator[dict[str, float]]:
 
 @contextlib.contextmanager
 def peak_of_workers(gunicorn: psutil.Process) -> Iterator[dict[str, float]]:
-    """Sample the resident memory of the largest child process, in MiB.
+    """Measure the peak resident memory of child processes, by the kernel.
 
-    The yielded dictionary has the largest value until now, `worker_peak_mib`.
+    When the block ends, the yielded dictionary gets that of the largest one, `worker_peak_mib`.
     """
-
-    def read() -> float:
-        return max((child.memory_info().rss for child in gunicorn.children()), default=0) / 2**20
-
-    memory, ended = {"worker_peak_mib": read()}, threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(SAMPLE_SECONDS):
-            with contextlib.suppress(psutil.Error):
-                memory["worker_peak_mib"] = max(memory["worker_peak_mib"], read())
-
-    watcher = threading.Thread(target=watch, name="peak", daemon=True)
-    watcher.start()
-    try:
-        yield memory
-    finally:
-        ended.set()
-        watcher.join()
+    children = [Path(f"/proc/{child.pid}") for child in gunicorn.children()]
+    for child in children:
+        # Resets the peak (man proc_pid_clear_refs).
+        (child / "clear_refs").write_text("5")
+    memory: dict[str, float] = {}
+    yield memory
+    peaks = (re.findall(r"VmHWM:\s*(\d+) kB", (child / "status").read_text()) for child in children)
+    memory["worker_peak_mib"] = max(int(kib) for found in peaks for kib in found) / 1024

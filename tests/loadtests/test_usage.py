@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import psutil
@@ -12,6 +11,10 @@ from loadtests.service import Settings, run_command
 from loadtests.usage import family_cpu, measured, peak_of_workers
 
 BURN = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
+
+ALLOCATE = (
+    "for size in (300, 50):\n    block = b'x' * (size * 2**20)\n    del block\n    print(flush=True)\n    input()\n"
+)
 
 
 def test_family_cpu_includes_running_and_ended_children():
@@ -34,12 +37,20 @@ def test_measured_has_cpu_of_block():
     assert min(used.values()) >= 0.2
 
 
-def test_peak_of_workers_has_largest_value_of_block():
-    values = iter([5, 9, 7])
-    worker = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=next(values, 1) * 2**20))
-    with peak_of_workers(SimpleNamespace(children=lambda: [worker])) as memory:
-        time.sleep(0.2)
-    assert memory == {"worker_peak_mib": 9}
+def test_peak_of_workers_is_largest_of_block():
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-c", ALLOCATE], **pipes)
+    try:
+        process.stdout.readline()
+        with peak_of_workers(SimpleNamespace(children=lambda: [psutil.Process(process.pid)])) as memory:
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
+    finally:
+        process.kill()
+        process.communicate()
+    # Not the 300 MiB before the block.
+    assert 50 < memory["worker_peak_mib"] < 150
 
 
 def test_run_to_end_returns_code_output_and_memory(tmp_path, monkeypatch):
