@@ -23,7 +23,7 @@ SETTINGS += ("archive_mode", "archive_timeout", "fsync", "synchronous_commit")
 def facts(database: Database | None, settings: dict[str, str], *, generator: str = "wrk") -> Table:
     """The table of names and values; `generator` is wrk or locust.
 
-    Without a database the service is a remote deployment, and the table has no facts about it.
+    Without a database, as for a remote deployment, the table has no facts about the service.
     """
     cpuinfo = Path("/proc/cpuinfo")
     models = re.findall(r"^model name\s*: (.*)$", cpuinfo.read_text() if cpuinfo.exists() else "", re.MULTILINE)
@@ -47,7 +47,7 @@ def facts(database: Database | None, settings: dict[str, str], *, generator: str
 
 
 def commit() -> str:
-    """The current commit, with a remark if there are uncommitted changes; "unknown" without git."""
+    """The current commit, with a remark if there are uncommitted changes; "unknown" without git or its repository."""
     changed = _first_line("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no")
     commit = _first_line("git", "-C", str(ROOT), "log", "-1", "--format=%h %s")
     return f"{commit}{', with uncommitted changes' if changed else ''}" or "unknown"
@@ -58,5 +58,5 @@ def _first_line(*command: str) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return ""
-    # wrk prints its version with its usage and exits with an error.
-    return (done.stdout or done.stderr).split("\n", 1)[0].strip()
+    # Whatever the exit code: wrk prints its version with its usage, and exits with an error.
+    return done.stdout.split("\n", 1)[0].strip()

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loadtests.reporting import plots
+from loadtests.reporting import machine, plots
 from loadtests.reporting.figures import Spread
 from loadtests.reporting.report import Report, markdown_table, write_csv
 from loadtests.reporting.result import Result, Table, Target
@@ -151,6 +151,11 @@ def test_equal_rows_give_equal_plots():
     one, two = (plots.lines("x", {"a": [(1, 2), (10, 3)]}, x="n", y="ms") for _ in range(2))
     assert one.svg == two.svg
     assert one.svg.startswith("<svg")
+
+
+def test_commit_is_unknown_without_repository(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    assert machine.commit() == "unknown"
 
 
 def test_write_csv_writes_no_file_without_rows(tmp_path):
