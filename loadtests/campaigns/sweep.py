@@ -119,7 +119,7 @@ class Sweep:
             for parts in self.measured
         ]
         columns = (*self.columns, *more, *headings.values())
-        return Table(f"{title}: median (least–most) of repetitions", columns, rows)
+        return Table(f"{title}: median (minimum–maximum) of repetitions", columns, rows)
 
     def figures(self, headings: Mapping[str, str]) -> dict[str, list[float]]:
         """The values of some figures for `compare`, by the labels of points and the headings; those without are omitted."""

@@ -32,7 +32,7 @@ def facts(database: Database | None, settings: dict[str, str], *, generator: str
         ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
         ("commit", commit()),
         ("processor", models[0] if models else platform.machine()),
-        ("cores to be used", str(len(os.sched_getaffinity(0)))),
+        ("available cores", str(len(os.sched_getaffinity(0)))),
         ("memory", f"{psutil.virtual_memory().total / 2**30:.1f} GiB"),
         ("kernel", f"{platform.system()} {platform.release()}"),
         ("load average at the start", "{:.2f}, {:.2f}, {:.2f}".format(*os.getloadavg())),

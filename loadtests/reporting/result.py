@@ -15,7 +15,7 @@ from loadtests.recording.reading import Recording
 PICTURE_DPI = 150
 # The headings of columns, by the keys of rows. Others are made from the words of the key, some of which are replaced.
 HEADINGS = {"mean_rate": "requests/s", "beside_percent": "part of the lookups beside it, %"}
-HEADINGS |= {"median": "median s", "low": "least s", "high": "most s"}
+HEADINGS |= {"median": "median s", "low": "minimum s", "high": "maximum s"}
 WORDS = {"cpu": "CPU", "iovs": "IOVs", "mib": "MiB", "p999": "p99.9", "percent": "%", "postgres": "PostgreSQL"}
 
 

@@ -58,7 +58,7 @@ def table_of(runs: Sequence[Run], title: str = "Runs") -> Table:
         # Not formatted by the report, which would round 99.96 to 100.
         of["right"] = "–" if of["ok_share"] is None else f"{of['ok_share'] * 100:.3f}"
         rows.append(of | {"label": run.label})
-    return Table.of(title, rows, OVERVIEW, label="run", seconds="duration, s", right="right, %", **RATES)
+    return Table.of(title, rows, OVERVIEW, label="run", seconds="duration, s", right="correct, %", **RATES)
 
 
 def _requests(recording: Recording) -> Table:
