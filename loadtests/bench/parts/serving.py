@@ -17,36 +17,37 @@ from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.bench.harness import Harness
 from loadtests.client import Client
 from loadtests.harness import clone_with_statuses
-from loadtests.reporting.figures import ratios_to, spreads
+from loadtests.reporting.figures import grouped, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
 from loadtests.standby import Standby
 
 TITLE = "Serving as in production"
 ALONE, SERVE, REPLICATED = "make run", "make serve: nginx, gunicorn, PgBouncer", "make run with a streaming replica"
-FROZEN = "bench-frozen"
 KEYS = "tag what round responses_per_s p50_ms p99_ms errors gunicorn_cpu_ms primary_cpu_ms replica_cpu_ms others_cpu_percent"
 
 
 def measure(harness: Harness, result: Result) -> None:
     """Measure lookups in the largest tag and in a frozen tag, with each service in turn."""
     largest, source = harness.sizes.largest, harness.sizes.cloned
+    # A run of another size may have left a clone of another scenario.
+    frozen = f"bench-frozen-{source}"
     harness.seed(largest, source)
     with contextlib.ExitStack() as stack:
         alone = stack.enter_context(running(harness.settings))
-        clone_with_statuses(Client(alone.host), source, {"frozen": FROZEN})
+        clone_with_statuses(Client(alone.host), source, {"frozen": frozen})
         harness.say("serving: copying the database")
         standby = stack.enter_context(Standby(harness.data, harness.data / "standby").running())
         services = {ALONE: alone, SERVE: stack.enter_context(running(harness.settings, command="serve"))}
         services[REPLICATED] = stack.enter_context(running(harness.settings, DATABASE_REPLICA_URLS=standby.url))
         standby.wait_until_caught_up()
-        for tag in (largest, FROZEN):
+        for tag in (largest, frozen):
             for service in services.values():
                 harness.warm_up(service, tag)
             for number, name in harness.rounds(f"serving, {tag}", list(services)):
                 row = {"tag": tag, "what": name, "round": number}
                 result.raw.append(row | _load(harness, services[name], standby, tag, number))
-    _show(harness, result, largest)
+    _show(harness, result)
 
 
 def _load(harness: Harness, service: Service, standby: Standby, tag: str, seed: int) -> dict[str, Any]:
@@ -64,10 +65,10 @@ def _load(harness: Harness, service: Service, standby: Standby, tag: str, seed: 
     return row
 
 
-def _show(harness: Harness, result: Result, largest: str) -> None:
+def _show(harness: Harness, result: Result) -> None:
     title = f"Random moments, {harness.sizes.serving_connections} connections"
     result.tables.append(Table.of(title, result.raw, KEYS))
-    of_largest, of_frozen = ([row for row in result.raw if row["tag"] == tag] for tag in (largest, FROZEN))
+    of_largest, of_frozen = grouped(result.raw, "tag").values()
     rates = ratios_to(spreads(of_largest, "what", "responses_per_s"), ALONE)
     result.targets.append(Target("lookups: make serve ÷ make run", rates[SERVE], 0.8, at_most=False))
     for rows, most in ((of_largest, 0.25), (of_frozen, 0.05)):
