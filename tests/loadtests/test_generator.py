@@ -175,4 +175,5 @@ def test_recording_has_samples_of_generator(runs):
         samples = runs[name].recording.samples
         assert samples
         assert 0 < max(sample.cpu for sample in samples) < 1.5
-    assert max(sample.in_progress for sample in runs["open stall"].recording.samples) > STALLED_RATE
+    # There is a sample each second, so that one of them may be before the middle of the stall, and the next one after it.
+    assert max(sample.in_progress for sample in runs["open stall"].recording.samples) > STALLED_RATE / 2
