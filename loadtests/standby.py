@@ -1,6 +1,7 @@
 """A streaming replica of an embedded server, with methods that inject faults, for tests of reading from replicas."""
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -57,15 +58,23 @@ class Standby:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Standby"]:
-        """Create and start the replica for the duration of the block; then kill it and drop its slot."""
-        self._create()
+        """Create and start the replica for the duration of the block; then kill it and drop its slot.
+
+        That of an earlier run is removed first.
+        """
+        self._end()
+        shutil.rmtree(self._directory, ignore_errors=True)
         try:
+            self._create()
             self.start()
             yield self
         finally:
-            self.kill()
-            with contextlib.suppress(psycopg2.Error):
-                self._source.value("SELECT pg_drop_replication_slot(%s)", (SLOT,))
+            self._end()
+
+    def _end(self) -> None:
+        self.kill()
+        with contextlib.suppress(psycopg2.Error):
+            self._source.value("SELECT pg_drop_replication_slot(%s)", (SLOT,))
 
     def start(self) -> None:
         """Start the replica if it does not run, and wait until it accepts connections."""

@@ -8,6 +8,8 @@ import pytest
 
 from cdb.processes import signals
 from loadtests import service
+from loadtests.harness import Harness
+from loadtests.standby import Standby
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -32,3 +34,12 @@ def test_signal_at_start_of_process_leaves_none(monkeypatch, number):
         for other, handler in handlers.items():
             signal.signal(other, handler)
     assert not psutil.pid_exists(processes[0].pid)
+
+
+def test_replica_of_an_earlier_run_is_replaced(open_directory):
+    harness = Harness(open_directory / "data")
+    harness.data.mkdir()
+    with harness.running_database():
+        for _ in range(2):
+            with Standby(harness.data, harness.data / "standby").running() as standby:
+                standby.wait_until_caught_up()
