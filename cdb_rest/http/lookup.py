@@ -121,9 +121,15 @@ def respond_to_stack_lookup(
     """The response to a lookup in several tags, as `respond_to_lookup`. The queries differ in the tag and past state only."""
     first = queries[0]
     resource = Resource.tags(
-        "stack", [(query.tag, query.as_of) for query in queries], *first.moment, first.only_valid, first.as_objects,
-        first.mode.value, extras.window, extras.canonical,
-    )  # fmt: skip
+        "stack",
+        [(query.tag, query.as_of) for query in queries],
+        *first.moment,
+        first.only_valid,
+        first.as_objects,
+        first.mode.value,
+        extras.window,
+        extras.canonical,
+    )
     unchanged = conditional_get(meta, resource)
     if unchanged is not None:
         return 304, dict(unchanged.items()), b""

@@ -81,8 +81,13 @@ def _preview(request: HttpRequest, name: str, given: list[Any]) -> dict[str, Any
             f"The rows take {len(rows):,} bytes; at most {settings.CDB_MAX_BODY_BYTES - 10_000:,} are accepted at once. "
             "Split the file."
         )
-    return {"plan": plan["rows"][:MAX_SHOWN], "detail": plan["detail"], "count": len(given), "planned": planned,
-            "rows": rows.decode()} | _drawing(name, found)  # fmt: skip
+    return {
+        "plan": plan["rows"][:MAX_SHOWN],
+        "detail": plan["detail"],
+        "count": len(given),
+        "planned": planned,
+        "rows": rows.decode(),
+    } | _drawing(name, found)
 
 
 def _drawing(name: str, found: Insertion) -> dict[str, Any]:

@@ -22,8 +22,11 @@ def test_rules_are_recorded_and_take_effect_when_they_change(api, ids, login):
     rules.forget()
     api.put("gt_change_status/mine/unlocked", **headers).error(403)
     assert [change.action for change in AccessChange.objects.order_by("id")] == [
-        "grant", "create_token", "grant", "revoke"
-    ]  # fmt: skip
+        "grant",
+        "create_token",
+        "grant",
+        "revoke",
+    ]
     assert AccessChange.objects.latest("id").detail["subject"] == "robot"
 
 

@@ -116,7 +116,7 @@ FORGED = {
     "too long": lambda one: one.token(groups=["a" * 8000]),
     "no dots": lambda one: "token",
     "many dots": lambda one: "." * 100,
-}  # fmt: skip
+}
 
 
 @mark.parametrize("forgery", FORGED)

@@ -21,9 +21,14 @@ from cdb_rest.scenarios.layouts import LAYOUTS
 from loadtests.chaos.__main__ import FAULTS
 
 NAMES_IN_DOCS = {
-    "tag_id": "id", "list_id": "id", "iov_id": "id", "global_tag": "tag", "payload_type": "payload type",
-    "major_end": "major end", "minor_end": "minor end",
-}  # fmt: skip
+    "tag_id": "id",
+    "list_id": "id",
+    "iov_id": "id",
+    "global_tag": "tag",
+    "payload_type": "payload type",
+    "major_end": "major end",
+    "minor_end": "minor end",
+}
 
 
 def read(name):

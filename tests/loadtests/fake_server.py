@@ -25,9 +25,15 @@ ROWS = {
     name: list(rows_of_type(TINY, name, layout="random", seed=1)) for name in payload_type_names(TINY.payload_types)
 }
 TAG = {
-    "id": 1, "name": "tiny", "author": "", "status": "unlocked", "payload_lists_count": len(ROWS),
-    "payload_iov_count": TINY.iovs, "created": "2026-01-01T00:00:00Z", "updated": "2026-01-01T00:00:00Z",
-}  # fmt: skip
+    "id": 1,
+    "name": "tiny",
+    "author": "",
+    "status": "unlocked",
+    "payload_lists_count": len(ROWS),
+    "payload_iov_count": TINY.iovs,
+    "created": "2026-01-01T00:00:00Z",
+    "updated": "2026-01-01T00:00:00Z",
+}
 RESET = struct.pack("ii", 1, 0)
 PIECES = 5
 

@@ -64,8 +64,10 @@ def fake(fault, directory):
     log = directory / "server.jsonl"
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.loadtests.fake_server", str(log), *fault.split()],
-        cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield f"http://127.0.0.1:{int(process.stdout.readline())}", log
     finally:

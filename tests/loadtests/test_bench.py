@@ -21,8 +21,12 @@ def start(directory, *arguments):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CDB_", "DATABASE_URL"))}
     return subprocess.Popen(
         [sys.executable, "-m", "loadtests.bench", "--tiny", "--directory", str(directory), *arguments],
-        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def left_over(directory):

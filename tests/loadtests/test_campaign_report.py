@@ -54,16 +54,21 @@ def written_report(tmp_path_factory):
     findings = Findings(
         summary="99.20 % right, at 9.91 requests a second",
         question="Is <this> a question?",
-        targets=[Target("correct", 99.2, 99, at_most=False, unit="%"), Target("p99", 990, 500, at_most=True, unit="ms")],
+        targets=[
+            Target("correct", 99.2, 99, at_most=False, unit="%"),
+            Target("p99", 990, 500, at_most=True, unit="ms"),
+        ],
         tables=[Table("Own table", ("threads", "rate"), [(1, 100.0), (50, 700.5)])],
         plots=[
-            plots.scaling("Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="responses/s"),
+            plots.scaling(
+                "Threads", {"tiny": [(1, [100, 90, 95]), (50, [700, 800]), (500, [])]}, x="threads", y="responses/s"
+            ),
         ],
         runs=[whole, short],
         notes=["A note."],
         figures={"tiny: responses/s": [100.0, 90.0], "p99: ms": [990.0]},
         raw=[{"threads": 1, "rate": 100.0}],
-    )  # fmt: skip
+    )
     facts = Table("Environment", ("", ""), [("cores", "2")])
     return campaign.write(directory / "out", "threads", "Load test: Threads", findings, facts)
 
@@ -107,9 +112,15 @@ def test_campaign_page_is_complete_and_self_contained(written_report):
     assert checker.seen.count("svg") == 1 + 4
     text = " ".join(checker.text)
     for expected in (
-        "99.20 % right, at 9.91 requests a second. Failed.", "Is <this> a question?", "details of <504>",
-        "details of <no response>", "details of <wrong response>", "short one", "A note.", "coordinated omission",
-    ):  # fmt: skip
+        "99.20 % right, at 9.91 requests a second. Failed.",
+        "Is <this> a question?",
+        "details of <504>",
+        "details of <no response>",
+        "details of <wrong response>",
+        "short one",
+        "A note.",
+        "coordinated omission",
+    ):
         assert expected in text
 
 
@@ -136,8 +147,10 @@ def test_campaign_report_writes_plots_and_tables_to_files(written_report):
         assert list(csv.reader(file)) == [["threads", "rate"], ["1", "100.0"], ["50", "700.5"]]
     with (directory / "figures.csv").open(newline="") as file:
         assert [tuple(row.values()) for row in csv.DictReader(file)] == [
-            ("tiny: responses/s", "1", "100.0"), ("tiny: responses/s", "2", "90.0"), ("p99: ms", "1", "990.0"),
-        ]  # fmt: skip
+            ("tiny: responses/s", "1", "100.0"),
+            ("tiny: responses/s", "2", "90.0"),
+            ("p99: ms", "1", "990.0"),
+        ]
     assert (directory / "threads.csv").exists()
 
 

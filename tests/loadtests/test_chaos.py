@@ -121,9 +121,13 @@ def test_oracle_finds_lost_repeated_and_unknown_rows():
 
 def test_chaos_row_has_outcomes_and_times_of_requests():
     records = [
-        Record(1, 1.5, ANSWERED), Record(2, 2.1, REFUSED), Record(11.0, 14.0, REFUSED), Record(12, 12.1, ANSWERED),
-        Record(11.5, 90, DROPPED), Record(3, 3.1, WRONG),
-    ]  # fmt: skip
+        Record(1, 1.5, ANSWERED),
+        Record(2, 2.1, REFUSED),
+        Record(11.0, 14.0, REFUSED),
+        Record(12, 12.1, ANSWERED),
+        Record(11.5, 90, DROPPED),
+        Record(3, 3.1, WRONG),
+    ]
     played = Played(FAULT, Log(records, reconnected=7), returned=10.0, lost=["a/1 is lost"])
     assert "| a | 6 | 2 | 2 | 1 | 1 | 1 | 7 | 3.00 | 1.50 |" in markdown_table(table_of([played]))
     assert not played.is_good
@@ -140,8 +144,12 @@ def test_service_survives_some_faults():
         chosen = [argument for name in names for argument in ("--only", name)]
         played = subprocess.run(
             [sys.executable, "-m", "loadtests.chaos", "--seconds", "2", *chosen],
-            cwd=ROOT, env=os.environ | {"CDB_DATA_DIR": str(directory)}, capture_output=True, text=True, timeout=300,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=os.environ | {"CDB_DATA_DIR": str(directory)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
         with (directory / "chaos" / "chaos.csv").open(newline="") as file:
             found = list(csv.DictReader(file))
         assert [row["fault"] for row in found] == names

@@ -139,9 +139,7 @@ def test_growth_campaign_keeps_tag_of_another_client(on_service):
 
 
 def test_read_back_user_detects_missing_inserts(on_service):
-    load = Load(
-        {"ReadBack": 1}, count=2, options={"jobs-per-user": 3, "numbers-from": 0, "global-tag": "tiny"}
-    )  # fmt: skip
+    load = Load({"ReadBack": 1}, count=2, options={"jobs-per-user": 3, "numbers-from": 0, "global-tag": "tiny"})
     run = on_service("growth").load("nothing was inserted", load)
     assert list(run.recording.requests.outcomes) == [WRONG] * 6
     sweep = Sweep(("name",))

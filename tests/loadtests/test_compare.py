@@ -33,9 +33,11 @@ def reports(tmp_path_factory):
     return {
         "before": document(home / "before", 1, figures=FIGURES, settings={"pause": "0"}),
         "again": document(home / "again", 2, figures=FIGURES, settings={"pause": "0"}),
-        "slower": document(home / "slower", 3, 1.1, figures=SLOWER, facts=[("PostgreSQL", "18")], settings={"pause": "1"}),
+        "slower": document(
+            home / "slower", 3, 1.1, figures=SLOWER, facts=[("PostgreSQL", "18")], settings={"pause": "1"}
+        ),
         "hammer": document(home / "hammer", 1, name="hammer"),
-    }  # fmt: skip
+    }
 
 
 def verdicts(reports, before, after):
@@ -181,8 +183,9 @@ def test_compare_writes_files_and_prints_table(reports, tmp_path, capsys):
         assert f"| {' | '.join(row.cells)} |" in markdown
         assert all(cell in text for cell in row.cells)
     for warning in (
-        "Warning: PostgreSQL is not the same: unknown and 18.", "Warning: the load of steady is not the same: pause 0 and 1."
-    ):  # fmt: skip
+        "Warning: PostgreSQL is not the same: unknown and 18.",
+        "Warning: the load of steady is not the same: pause 0 and 1.",
+    ):
         assert warning in text
         assert warning in told
     assert "date is not the same" not in text

@@ -94,10 +94,14 @@ def test_expected_describes_first_difference(expect):
     ("scenario", "tag", "command"),
     [
         ("tiny", "", "manage.py seed_scenario tiny --layout {} --seed 3 --reset"),
-        ("tiny-moderate", "reco", "manage.py seed_scenario tiny-moderate --global-tag reco --layout {} --seed 3 --reset"),
+        (
+            "tiny-moderate",
+            "reco",
+            "manage.py seed_scenario tiny-moderate --global-tag reco --layout {} --seed 3 --reset",
+        ),
         ("sized-2x5", "", "python -m loadtests.content.tags sized-2x5"),
     ],
-)  # fmt: skip
+)
 def test_expected_names_command_that_seeds_changed_tag(expect, layout, scenario, tag, command):
     """The command is in the part of the description by which locust groups failures."""
     expected = expect(scenario, layout, 3, tag=tag)

@@ -30,8 +30,11 @@ def start(url, load, directory, **changes):
     words = [changes.get(word, word) for word in load.arguments(url, directory)]
     return subprocess.Popen(
         [sys.executable, "-m", "locust", *words],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 def wait_until(condition):
@@ -103,8 +106,10 @@ IGNORES_SIGTERM = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\
 def test_stop_terminates_process_and_kills_it_after_timeout(program, said):
     process = subprocess.Popen(
         [sys.executable, "-c", program + "print('ready', flush=True)\nsignal.pause()"],
-        stdout=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     ready = process.stdout.readline()
     stop(process, 5 if program == HANDLES_SIGTERM else 0.2)
     assert process.returncode is not None

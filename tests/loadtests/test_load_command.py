@@ -60,7 +60,7 @@ def test_campaign_rejects_server_that_is_not_cdb_in_one_line(tmp_path, monkeypat
         (ServiceError("locust failed (2): no port"), 1, "The campaign failed: locust failed (2): no port. "),
         (OSError("HTTP Error 504"), 1, "The campaign failed: HTTP Error 504. "),
     ],
-)  # fmt: skip
+)
 def test_interrupted_campaign_reports_complete_runs(tmp_path, monkeypatch, capsys, error, code, expected):
     """With a remote deployment, no local database is started."""
 

@@ -144,9 +144,13 @@ def test_saturation_with_full_generator_is_void(tmp_path):
         ({"capacity": 1e4}, False, "sustained, and nothing was exhausted at up to 50.0 jobs/s"),
         ({"capacity": 1e4, "others": 0.6}, True, "void because of other programs on this machine"),
         ({"capacity": 1e4, "cores_for_a_job": 0.04}, True, "void because of the generator, not the service"),
-        ({"capacity": 54.0}, False, "at up to 50.0 jobs/s, but the exhausted resource there is the machine's processors"),
+        (
+            {"capacity": 54.0},
+            False,
+            "at up to 50.0 jobs/s, but the exhausted resource there is the machine's processors",
+        ),
     ],
-)  # fmt: skip
+)
 def test_saturation_names_exhausted_resource_if_all_rates_were_sustained(tmp_path, monkeypatch, service, is_void, said):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     formula = Formula.of(tmp_path, "--most", "60", "--hold", "20", "--repetitions", "1")

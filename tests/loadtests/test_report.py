@@ -166,9 +166,15 @@ def test_write_csv_writes_no_file_without_rows(tmp_path):
 def test_table_makes_headings_from_keys():
     keys = "what responses_per_s gunicorn_cpu_ms p999_ms rows_per_response others_cpu_percent low mean_rate"
     assert Table.of("", [], keys, what="route").columns == (
-        "route", "responses/s", "gunicorn CPU ms/response", "p99.9 ms", "rows per response", "others CPU %", "minimum s",
+        "route",
+        "responses/s",
+        "gunicorn CPU ms/response",
+        "p99.9 ms",
+        "rows per response",
+        "others CPU %",
+        "minimum s",
         "requests/s",
-    )  # fmt: skip
+    )
 
 
 def test_markdown_cell_joins_lines_of_example():

@@ -261,9 +261,14 @@ def test_decide_uses_only_known_signals_of_deployment():
 @pytest.mark.parametrize(("columns", "is_sure"), [(CALM, True), ({"thread_limit.lookups": 12.0}, False)])
 def test_outcome_without_processor_usage_says_so(columns, is_sure):
     threads = {"in_progress.lookups": 12.0, "refusals.lookups": 3.0}
-    tried = SimpleNamespace(rate=20.0, watched=watched(threads, columns=columns), answered=10.0, requests=20.0, was_late=False,
+    tried = SimpleNamespace(
+        rate=20.0,
+        watched=watched(threads, columns=columns),
+        answered=10.0,
+        requests=20.0,
+        was_late=False,
         faults=("3 failures",),
-    )  # fmt: skip
+    )
     outcome = Outcome("tiny", [Found([tried, tried], held=tried, failed=tried)])
     assert "the exhausted resource is gunicorn's threads" in outcome.sentence()
     assert outcome.sentence().endswith(UNSEEN) is not is_sure

@@ -124,9 +124,11 @@ def test_each_user_detects_wrong_response(load_service, run):
         JobClient(load_service.port).call("DELETE", "deleteGlobalTag/no-such-tag")
     wrong = {key for key, kinds in found.items() if WRONG in kinds}
     assert {
-        ("ReconstructionJob", "lookup"), ("KeepAliveJob", "lookup, kept connection"), ("BelleJob", "lookup, shape=dict"),
+        ("ReconstructionJob", "lookup"),
+        ("KeepAliveJob", "lookup, kept connection"),
+        ("BelleJob", "lookup, shape=dict"),
         ("Expert", "read back"),
-    } <= wrong  # fmt: skip
+    } <= wrong
     # Mistakes are drawn at random; at least one of these two is among 128 of them.
     assert wrong & {("Misbehaving", "mistake: unknown tag"), ("Misbehaving", "mistake: unknown tag, nested")}
     assert not wrong & {

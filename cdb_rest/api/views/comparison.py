@@ -82,9 +82,14 @@ class DifferencesView(StrictView):
         wants_summary = parse_flag("summary", query.get("summary"))
         window = scope.window
         parts = (
-            len(scope.a), scope.payload_type, *window.start, *window.end, scope.key.value, wants_summary,
+            len(scope.a),
+            scope.payload_type,
+            *window.start,
+            *window.end,
+            scope.key.value,
+            wants_summary,
             settings.CDB_IOV_MODE,
-        )  # fmt: skip
+        )
         resource = Resource.tags("diff", [*scope.a, *scope.b], *parts)
         not_modified = conditional_get(request.META, resource)
         respond = analysis.summary if wants_summary else analysis.differences
