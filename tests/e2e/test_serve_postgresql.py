@@ -5,6 +5,7 @@ import pytest
 
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.processes import directories
+from cdb.processes.machine import disk_megabytes
 from cdb.serving import postgresql
 from cdb.serving.pools import pools
 
@@ -17,7 +18,9 @@ def cursor(served):
 
 
 @pytest.mark.parametrize("name", postgresql.options())
-def test_each_line_is_a_setting_that_took_effect(cursor, name):
+def test_each_line_is_a_setting_that_took_effect(cursor, served, monkeypatch, name):
+    # Some depend on the size of the service's disk.
+    monkeypatch.setattr(postgresql, "disk_here", lambda: disk_megabytes(served.data))
     wanted = postgresql.options()[name]
     cursor.execute("SELECT source FROM pg_settings WHERE name = %s", [name])
     assert cursor.fetchone() == ("command line",)
