@@ -12,8 +12,9 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.compiled import directory
+from cdb_rest.compiled.collector import Rows
 from cdb_rest.compiled.manifest import CompiledList, Manifest, UnusableError
-from cdb_rest.compiled.writer import Pace, Rows, write_files
+from cdb_rest.compiled.writer import write_files
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
@@ -30,6 +31,21 @@ SETTINGS = named_sql.load("export_settings")
 
 # How far it is: rows that have been read, and all rows (0: unknown).
 Progress = Callable[[int, int], None]
+
+
+class _Pace:
+    """Limits the work of this process to a share of a core, by sleeping: 1 is no limit."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        # CPU time, because a process with the lowest priority waits for the CPU anyway.
+        self._begin = time.process_time()
+
+    def pause(self) -> None:
+        """Sleep in proportion to the CPU time since the last pause."""
+        if self._share < 1:
+            time.sleep((time.process_time() - self._begin) * (1 / self._share - 1))
+            self._begin = time.process_time()
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,7 @@ def compile_tag(
 
 
 def _write(path: Path, tag: str, revision: int | None, share: float, progress: Progress) -> Manifest:
-    begin, done, pace = time.monotonic(), 0, Pace(share)
+    begin, done, pace = time.monotonic(), 0, _Pace(share)
     with snapshot():
         source = _find_present(tag) if revision is None else _find_past(tag, revision)
 

@@ -8,7 +8,7 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.compiled import directory, writer
+from cdb_rest.compiled import collector, directory
 from cdb_rest.compiled.compiler import compile_tag
 from cdb_rest.compiled.manifest import OFFSETS, ROWS
 from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE
@@ -54,7 +54,7 @@ def test_random_tags(compiled_tags, lists, extra, texts, mode, at_once):
         payload_list = build.list(tag, name)
         for (start, end), revision in rows:
             build.iov(payload_list, start, end, url=f"{texts}{start[0]}", checksum=texts, extra=revision)
-    with patch.multiple(writer, STARTS_AT_ONCE=at_once, BYTES_AT_ONCE=200 * at_once, ROWS_AT_ONCE=at_once):
+    with patch.multiple(collector, STARTS_AT_ONCE=at_once, BYTES_AT_ONCE=200 * at_once, ROWS_AT_ONCE=at_once):
         path = compile_tag("tag")
     assert starts_of(path) == sorted(start for rows in lists for (start, _), _ in rows)
     registry.refresh()
