@@ -28,7 +28,7 @@ from cdb.worker.spool import PIECE_BYTES, SpoolFullError
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.slots import here
 from cdb_rest.metrics.values import Buckets, add
-from cdb_rest.observe.request_context import RequestContext, current_context
+from cdb_rest.observe.request_context import RequestContext, arrived, current_context
 from cdb_rest.wsgi.instrumentation import REPLACEMENT, Instrumented
 
 # A thread waits this long for the next request of a connection before it returns the connection to the main loop.
@@ -89,6 +89,7 @@ class RespondingWorker(ThreadWorker):
         conn.sock.begin_response(0 if self._is_crowded else SEND_WAIT_SECONDS)
         if conn.reader.is_unread or conn.reader.is_truncated:
             req.force_close()
+        arrived.set(conn.waits_since)
         waited = monotonic() - conn.waits_since
         add(((self._waited.sum, waited), (self._waited.count_of(waited), 1)))
         if conn.reader.is_truncated:

@@ -19,7 +19,7 @@ from django.utils.http import http_date, parse_http_date_safe
 from cdb_rest.domain.as_of import AsOf, TagState
 from cdb_rest.domain.status import Status
 from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
-from cdb_rest.lookup.queries import find_state_of_all, read_state
+from cdb_rest.lookup.queries import read_shared_state, read_shared_state_of_all, read_state
 
 # The revision of the global tag from which a response was made, so that clients can log it and ask for it again.
 REVISION_HEADER = "CDB-Revision"
@@ -59,7 +59,7 @@ class Resource(NamedTuple):
     @classmethod
     def all_tags(cls) -> "Resource":
         """The list of all tags."""
-        return cls(digest_of("globalTags"), find_state_of_all)
+        return cls(digest_of("globalTags"), read_shared_state_of_all)
 
     @classmethod
     def tag(cls, name: str, *, light: bool, as_of: AsOf | None = None) -> "Resource":
@@ -89,8 +89,9 @@ class Resource(NamedTuple):
 
     @classmethod
     def _of_tag(cls, name: str, as_of: AsOf | None, kind: str, *query: Any) -> "Resource":
-        past = () if as_of is None else (str(as_of),)
-        return cls(digest_of(kind, name, *query, *past), lambda: read_state(name, as_of))
+        if as_of is None:
+            return cls(digest_of(kind, name, *query), lambda: read_shared_state(name))
+        return cls(digest_of(kind, name, *query, str(as_of)), lambda: read_state(name, as_of))
 
 
 def combined(states: Sequence[State]) -> State:
@@ -148,7 +149,8 @@ def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
 def conditional_get(meta: Mapping[str, Any], resource: Resource) -> HttpResponse | None:
     """A 304 response if the request has validators that match the current state, else None.
 
-    Only the state is read, and only if there are validators. Raises the errors of `Resource.find`.
+    Only the state is read, and only if there are validators. Must not be called in a snapshot, nor by a request that writes.
+    Raises the errors of `Resource.find`.
     """
     validators = read_validators(meta, resource.digest)
     if validators == NO_VALIDATORS:

@@ -63,14 +63,25 @@ def unchanged_state(compiled: CompiledTag, query: LookupQuery) -> State | None:
     found = look_up_compiled(compiled, query, NO_VALIDATORS, with_window=False)
     if found is None:
         return None
+    return found.state if query.as_of is not None or is_current(compiled, found.state) else None
+
+
+def is_current(compiled: CompiledTag, state: State) -> bool:
+    """Whether the files have all rows in a state of the present, which a lookup in them has just returned with its rows."""
     # A compiled tag of another database is outdated, even if the version is the same.
-    is_same = query.as_of is not None or (found.state.version == compiled.manifest.version and not compiled.is_outdated)
-    return found.state if is_same else None
+    return state.version == compiled.manifest.version and not compiled.is_outdated
 
 
-def look_up_unchanged(compiled: CompiledTag, query: LookupQuery, state: State, *, with_window: bool) -> LookupResult:
-    """The result of a lookup in the files only. `state` is the result of `unchanged_state`."""
-    return _alone(compiled, query, state, NO_VALIDATORS, with_window)
+def look_up_unchanged(
+    compiled: CompiledTag,
+    query: LookupQuery,
+    state: State,
+    validators: Validators = NO_VALIDATORS,
+    *,
+    with_window: bool,
+) -> LookupResult:
+    """The result of a lookup in the files only, which have all rows in this state."""
+    return _alone(compiled, query, state, validators, with_window)
 
 
 def _confirm_past(compiled: CompiledTag, query: LookupQuery) -> bool:

@@ -4,8 +4,10 @@ The result of a replica is used only if the tag is frozen, so that it cannot cha
 is current. `look_up` and `find_state` choose the server; the other functions use the current connection.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import Protocol
 
 from django.db import Error
@@ -20,7 +22,7 @@ from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionNotFoundError
 from cdb_rest.domain.status import Status
 from cdb_rest.history.revisions import check_readable, find_past, missing_revision
-from cdb_rest.lookup.compiled import look_up_compiled, look_up_unchanged, unchanged_state
+from cdb_rest.lookup.compiled import is_current, look_up_compiled, look_up_unchanged, unchanged_state
 from cdb_rest.lookup.model import (
     ALL_TAGS,
     NO_VALIDATORS,
@@ -33,12 +35,15 @@ from cdb_rest.lookup.model import (
     past_state,
 )
 from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
+from cdb_rest.lookup.shared_states import SharedState, shared_states
 from cdb_rest.metrics import counts
 from cdb_rest.models.global_tag import VERSION_OF_ALL
 
 CALL = named_sql.load("call_lookup")
 CALL_AT = named_sql.load("call_lookup_at")
 STATE = named_sql.load("global_tag_state")
+# Stands for the name of a tag where a state is that of all tags together. No tag has an empty name.
+ALL_NAMES = ""
 VERSION_OF_NONE = "0-0"
 
 
@@ -52,9 +57,28 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
     """The result of a lookup: from a compiled tag, a replica or the primary. If the validators match, the rows are not read.
 
     `with_window` requests the window of the result. While the primary is down, only lookups in frozen tags and in past revisions
-    succeed, in compiled tags or on a replica. Raises the errors of `look_up_here`.
+    succeed, in compiled tags or on a replica. Must not be called in a snapshot. Raises the errors of `look_up_here`.
     """
     compiled = _find_compiled(query)
+    if query.as_of is not None:
+        return _look_up_alone(compiled, query, validators, with_window=with_window)
+    shared = shared_states.find(query.tag)
+    found = _look_up_shared(compiled, query, validators, shared, with_window=with_window) if shared else None
+    if found is None:
+        begun = monotonic()
+        found = _look_up_alone(compiled, query, validators, with_window=with_window)
+        if found.state.status != Status.FROZEN:
+            # A 304 does not say whether the compiled tag is one of this database.
+            is_unchanged = compiled is not None and found.body is not None and is_current(compiled, found.state)
+            unchanged = compiled if is_unchanged else None
+            shared_states.remember(query.tag, SharedState(begun, found.state, unchanged))
+    return found
+
+
+def _look_up_alone(
+    compiled: CompiledTag | None, query: LookupQuery, validators: Validators, *, with_window: bool
+) -> LookupResult:
+    """The result without a state that another request has read."""
     found = look_up_compiled(compiled, query, validators, with_window=with_window) if compiled else None
     if found is None:
         replica = choose_replica()
@@ -62,6 +86,21 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
         found = found or look_up_here(query, validators, with_window=with_window)
         if query.as_of is None and found.body is not None:
             registry.note_whole(query.tag)
+    return found
+
+
+def _look_up_shared(
+    compiled: CompiledTag | None, query: LookupQuery, validators: Validators, shared: SharedState, *, with_window: bool
+) -> LookupResult | None:
+    """The result from a state that another request has read, if no row has to be read from the database; otherwise None."""
+    if compiled is not None and compiled is shared.unchanged:
+        counts.COMPILED_SHARED.inc(1)
+        found = look_up_unchanged(compiled, query, shared.state, validators, with_window=with_window)
+    elif validators.match(shared.state):
+        found = LookupResult(shared.state, None, None)
+    else:
+        return None
+    counts.SHARED_STATES.inc(1)
     return found
 
 
@@ -158,6 +197,32 @@ def read_state(tag: str, as_of: AsOf | None) -> State:
     state = find_state(tag) if as_of is None else past_state(find_past(tag, as_of).version, as_of)
     if state is None:
         raise GlobalTagNotFoundError(tag)
+    return state
+
+
+def read_shared_state(tag: str) -> State:
+    """The state of a tag in the present, which may be that which another request has read. Otherwise as `read_state`.
+
+    Must not be called in a snapshot, nor by a request that writes.
+    """
+    return _share(tag, lambda: read_state(tag, None))
+
+
+def read_shared_state_of_all() -> State:
+    """The state of all tags together, as `read_shared_state`."""
+    return _share(ALL_NAMES, find_state_of_all)
+
+
+def _share(name: str, read: Callable[[], State]) -> State:
+    shared = shared_states.find(name)
+    if shared:
+        counts.SHARED_STATES.inc(1)
+        return shared.state
+    begun = monotonic()
+    state = read()
+    # While the primary is down, the state of a frozen tag is that of a replica.
+    if state.status != Status.FROZEN:
+        shared_states.remember(name, SharedState(begun, state))
     return state
 
 

@@ -121,14 +121,22 @@ REPLICA_LAG = _gauge(
 )
 REPLICA_READS = _counter("cdb_replica_reads_total", "Reads sent to replicas, by outcome.", "replica", "outcome")
 
+SHARED_STATES = number_of(
+    _counter(
+        "cdb_shared_states_total",
+        "Reads that used the state of the tag as another request had read it since they arrived.",
+    )
+)
+
 COMPILED_LOOKUPS = _counter(
     "cdb_compiled_lookups_total",
     "Lookups in compiled tags by the part of the database: none (it was not asked), confirmed (it said that the tag has not "
-    "changed), changed (it answered for the lists that have changed), or all (it answered for all lists).",
+    "changed), shared (another request had asked it after this one arrived), changed (it answered for the lists that have "
+    "changed), or all (it answered for all lists).",
     "database",
 )
-COMPILED_ALONE, COMPILED_CONFIRMED, COMPILED_CHANGED, COMPILED_ALL = (
-    number_of(COMPILED_LOOKUPS.labels(kind)) for kind in ("none", "confirmed", "changed", "all")
+COMPILED_ALONE, COMPILED_CONFIRMED, COMPILED_SHARED, COMPILED_CHANGED, COMPILED_ALL = (
+    number_of(COMPILED_LOOKUPS.labels(kind)) for kind in ("none", "confirmed", "shared", "changed", "all")
 )
 COMPILED_CHANGED_LISTS = number_of(
     _counter(

@@ -18,6 +18,8 @@ UNSAFE = re.compile(r"[^A-Za-z0-9@:._-]", re.ASCII)
 MAX_IDENTITY_LENGTH = 100
 
 current_context: ContextVar["RequestContext | None"] = ContextVar("context", default=None)
+# When the request of this thread was complete, on the monotonic clock. The worker sets it; None with other servers.
+arrived: ContextVar[float | None] = ContextVar("arrived", default=None)
 
 
 class RequestContext:

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from tests.e2e.service import JobClient
+from tests.e2e.counting import Metrics
+from tests.e2e.service import JobClient, Service
 
 READERS = 6
 LEAST_READS = 100
@@ -47,9 +48,15 @@ class CachingReader(threading.Thread):
         connection.close()
 
 
-@pytest.fixture(params=["service", "served"])
+@pytest.fixture(scope="module")
+def crowded(new_directory):
+    with Service(new_directory() / "data", CDB_WORKERS="1", CDB_THREADS="1").running() as running:
+        yield running
+
+
+@pytest.fixture(params=["service", "served", "crowded"])
 def behind(request):
-    """The service itself, and the service behind nginx."""
+    """The service itself, the service behind nginx, and one with a single thread, for which requests wait."""
     return request.getfixturevalue(request.param)
 
 
@@ -98,4 +105,7 @@ def test_no_response_is_older_than_an_acknowledged_write(behind, written_tag, re
         assert reader.reads > LEAST_READS
     assert sum(reader.kept for reader in readers) > 0
     reads, kept = (sum(getattr(reader, count) for reader in readers) for count in ("reads", "kept"))
-    sys.stdout.write(f"{reads} reads, {kept} of them 304 responses\n")
+    shared = Metrics(behind.port).sum("cdb_shared_states_total")
+    sys.stdout.write(f"{reads} reads, {kept} of them 304 responses, {shared:.0f} shared states\n")
+    if request.node.callspec.params["behind"] == "crowded":
+        assert shared > 0
