@@ -30,6 +30,7 @@ from cdb_rest.metrics import counts
 KINDS = {
     "none": counts.COMPILED_ALONE,
     "confirmed": counts.COMPILED_CONFIRMED,
+    "shared": counts.COMPILED_SHARED,
     "changed": counts.COMPILED_CHANGED,
     "all": counts.COMPILED_ALL,
 }
