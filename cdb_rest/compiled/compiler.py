@@ -12,9 +12,9 @@ from django.db import connection
 
 from cdb_rest import named_sql
 from cdb_rest.compiled import directory
-from cdb_rest.compiled.collector import Rows
+from cdb_rest.compiled.collector import read_parts
 from cdb_rest.compiled.manifest import CompiledList, Manifest, UnusableError
-from cdb_rest.compiled.writer import write_files
+from cdb_rest.compiled.writer import Writer
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
@@ -74,25 +74,20 @@ def compile_tag(
 
 
 def _write(path: Path, tag: str, revision: int | None, share: float, progress: Progress) -> Manifest:
-    begin, done, pace = time.monotonic(), 0, _Pace(share)
-    with snapshot():
-        source = _find_present(tag) if revision is None else _find_past(tag, revision)
-
-        def note(rows: int) -> None:
-            nonlocal done
-            done += rows
-            progress(done, source.rows)
-            pace.pause()
-
-        with contextlib.closing(Rows(path, note)) as rows, connection.cursor() as cursor:
+    begin, pace = time.monotonic(), _Pace(share)
+    with contextlib.ExitStack() as stack:
+        with snapshot():
+            source = _find_present(tag) if revision is None else _find_past(tag, revision)
+            writer = stack.enter_context(contextlib.closing(Writer(path, len(source.lists))))
             # No statement timeout: the pace may be slow.
-            cursor.execute(SETTINGS, {"milliseconds": "0"})
-            statement = cursor.cursor.mogrify(source.statement, source.values).decode()
-            cursor.copy_expert(f"COPY ({statement}) TO STDOUT (FORMAT binary)", rows)
-            rows.finish()
-    sizes = [*rows.counts.tolist(), *[0] * (len(source.lists) - len(rows.counts))]
-    block, files = write_files(path, sizes, pace.pause)
-    lists = tuple(CompiledList(*one, size) for one, size in zip(source.lists, sizes, strict=True))
+            with connection.cursor() as cursor:
+                cursor.execute(SETTINGS, {"milliseconds": "0"})
+            for records in read_parts(source.statement, source.values, source.rows, with_history=revision is not None):
+                writer.append(records)
+                progress(writer.total, source.rows)
+                pace.pause()
+        block, files = writer.finish(pace.pause)
+    lists = tuple(CompiledList(*one, size) for one, size in zip(source.lists, writer.sizes.tolist(), strict=True))
     return Manifest(
         **source.fields,
         compiled=datetime.now(UTC),

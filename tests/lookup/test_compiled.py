@@ -1,5 +1,7 @@
 """Compiled tags: random tags with every form of lookup, held against PostgreSQL's answers; changes; writes by SQL."""
 
+from decimal import Decimal
+from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -8,7 +10,7 @@ from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdb_rest.compiled import collector, directory
+from cdb_rest.compiled import collector, directory, writer
 from cdb_rest.compiled.compiler import compile_tag
 from cdb_rest.compiled.manifest import OFFSETS, ROWS
 from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE
@@ -54,7 +56,10 @@ def test_random_tags(compiled_tags, lists, extra, texts, mode, at_once):
         payload_list = build.list(tag, name)
         for (start, end), revision in rows:
             build.iov(payload_list, start, end, url=f"{texts}{start[0]}", checksum=texts, extra=revision)
-    with patch.multiple(collector, STARTS_AT_ONCE=at_once, BYTES_AT_ONCE=200 * at_once, ROWS_AT_ONCE=at_once):
+    with (
+        patch.multiple(collector, ROWS_AT_ONCE=at_once, BYTES_AT_ONCE=200 * at_once),
+        patch.object(writer, "PLACES_AT_ONCE", at_once),
+    ):
         path = compile_tag("tag")
     assert starts_of(path) == sorted(start for rows in lists for (start, _), _ in rows)
     registry.refresh()
@@ -63,6 +68,25 @@ def test_random_tags(compiled_tags, lists, extra, texts, mode, at_once):
     for moment in moments:
         same_as_postgresql("tag", moment, mode)
     assert kinds() - before == {"confirmed": len(FORMS) * len(moments)}
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 30).map(Decimal), st.integers(0, 60)), max_size=200),
+    rows_at_once=st.integers(1, 20),
+    bytes_at_once=st.integers(1, 5_000),
+)
+def test_parts_are_as_large_as_they_may_be(rows, rows_at_once, bytes_at_once):
+    """With a sample that has all rows."""
+    with patch.multiple(collector, ROWS_AT_ONCE=rows_at_once, BYTES_AT_ONCE=bytes_at_once):
+        separators = collector._separators(rows, 1)
+    assert separators == sorted(set(separators))
+    for after, until in pairwise([collector.BEGINNING, *separators, collector.END]):
+        part = sorted((start, size + collector.ROW_BYTES) for start, size in rows if after < start <= until)
+        # Without the rows that start last, the limits are not reached; with them they are, except in the last part.
+        before = [size for start, size in part if start < part[-1][0]]
+        assert len(before) < rows_at_once and sum(before) < bytes_at_once
+        whole = [size for _, size in part]
+        assert until == collector.END or len(whole) >= rows_at_once or sum(whole) >= bytes_at_once
 
 
 def execute(statement):

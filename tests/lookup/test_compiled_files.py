@@ -108,7 +108,7 @@ def test_a_compilation_that_fails_leaves_nothing(tag, monkeypatch):
     def fail(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cdb_rest.compiled.compiler.write_files", fail)
+    monkeypatch.setattr("cdb_rest.compiled.writer.Writer.finish", fail)
     with pytest.raises(OSError, match="No space"):
         compile_tag("tag")
     assert directory.paths() == [tag] == list(directory.root().iterdir())
