@@ -171,8 +171,9 @@ class CompiledTag:
         if query.only_valid:
             are_valid = self._intervals(numbers, query.mode).end_after(query.moment)
             positions, numbers = positions[are_valid], numbers[are_valid]
-        places = self._places[numbers]
-        begins, ends = self._offsets[places].tolist(), (self._offsets[places + 1] - HEAD_BYTES).tolist()
+        # `take` is faster than an index.
+        places = self._places.take(numbers)
+        begins, ends = self._offsets.take(places).tolist(), (self._offsets.take(places + 1) - HEAD_BYTES).tolist()
         found = zip(positions.tolist(), begins, ends, strict=True)
         if query.as_objects:
             return {position: as_object(self._rows[begin:end]) for position, begin, end in found}
