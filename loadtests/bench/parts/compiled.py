@@ -29,7 +29,7 @@ TITLE = "Compiled tags"
 CONNECTIONS = 8
 COMPARED = 100
 SMALL = "tiny"
-# More than all compiled tags of this part together.
+# More than all compiled tags of a part together.
 BUDGET = str(10**11)
 SHARES = {1: 3.0, 10: 2.0, 100: 0.95}
 MIB = 2**20
@@ -59,19 +59,29 @@ def measure(harness: Harness, result: Result) -> None:
 
 
 @contextlib.contextmanager
-def _services(harness: Harness, settings: Settings) -> Iterator[Services]:
+def compiled_by_command(harness: Harness, settings: Settings) -> Iterator[Settings]:
+    """The settings of a service with compiled tags inside the block, which only the command compiles."""
     directory = harness.data / "compiled"
     directory.mkdir(parents=True, exist_ok=True)
-    settings = settings.having(CDB_COMPILED_DIR=str(directory))
-    harness.say("compiled: seeding")
-    write_tags(settings, *{SMALL, harness.sizes.largest})
+    settings = settings.having(CDB_COMPILED_DIR=str(directory), CDB_COMPILED_BYTES=BUDGET)
     manage(settings, "compiled", "--drop")
     with (directory / "lock").open("w") as lock:
         # The lock of the process that chooses what to compile: no service becomes that process.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with running(settings) as plain, running(settings, CDB_COMPILED_BYTES=BUDGET) as compiled:
-            yield Services(plain, compiled)
+        yield settings
     manage(settings, "compiled", "--drop")
+
+
+@contextlib.contextmanager
+def _services(harness: Harness, settings: Settings) -> Iterator[Services]:
+    harness.say("compiled: seeding")
+    write_tags(settings, *{SMALL, harness.sizes.largest})
+    with (
+        compiled_by_command(harness, settings) as settings,
+        running(settings, CDB_COMPILED_BYTES="0") as plain,
+        running(settings) as compiled,
+    ):
+        yield Services(plain, compiled)
 
 
 def _cost(harness: Harness, result: Result, services: Services) -> None:

@@ -4,14 +4,16 @@ Tags of 200 payload types are created one after the other in a separate database
 following is measured: lookups in the new tag, the list of all tags, attaching a closed IOV, and inserting a row with one
 request (both split an existing row). The part clone measures how clones grow. A list with few IOVs often begins after a
 random moment, so that small tags return fewer rows. At the end, lookups in all tags alternate, so that a machine that is
-slower for a while affects all of them.
+slower for a while affects all of them; first as before, then with compiled tags (docs/compiled-tags.md).
 """
 
 import random
 from collections.abc import Callable
 from typing import Any
 
+from loadtests import metrics
 from loadtests.bench.harness import Harness
+from loadtests.bench.parts.compiled import compiled_by_command
 from loadtests.client import Client, Response, lookups
 from loadtests.content.tags import sized_tag
 from loadtests.database import Database, text_of
@@ -19,7 +21,7 @@ from loadtests.harness import in_turns, write_tags
 from loadtests.reporting import plots
 from loadtests.reporting.figures import curves, percentile, ratio
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, running
+from loadtests.service import Service, manage, running
 
 TITLE = "Growth"
 TYPES = 200
@@ -27,7 +29,7 @@ TAGS = 1_000
 LARGEST = 2**31 - 1
 # The target compares lookups in tags of these sizes, whose times should be nearly the same.
 SMALL, LARGE = 20_000, 5_000_000
-BESIDE = "lookup, in turns with other tags"
+BESIDE, COMPILED = "lookup, in turns with other tags", "lookup in the compiled tag, in turns"
 EMPTY, FULL = (f"globalTags, {TAGS:,} tags, {what}" for what in ("empty", "as grown"))
 READS, WRITES = ("lookup", "globalTags"), ("piov_attach", "payload-iovs/insert")
 SIZE = 'SELECT sum(iov_count)::bigint FROM "PayloadList"'
@@ -36,7 +38,11 @@ VACUUM = 'VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTa
 
 def measure(harness: Harness, result: Result) -> None:
     """Create the tags and measure at each size."""
-    with harness.empty_database("bench_growth") as (database, settings), running(settings) as service:
+    with (
+        harness.empty_database("bench_growth") as (database, settings),
+        compiled_by_command(harness, settings) as settings,
+        running(settings) as service,
+    ):
         empty = _row(EMPTY, None, _list_of_tags(harness, service, database))
         database.run("DELETE FROM \"GlobalTag\" WHERE name LIKE 'empty-%'")
         for iovs in harness.sizes.growth:
@@ -44,7 +50,11 @@ def measure(harness: Harness, result: Result) -> None:
             write_tags(settings, _tag(iovs))
             result.raw += _at_this_size(harness, service, database, iovs)
         full = _row(FULL, None, _list_of_tags(harness, service, database))
-        result.raw += [*_side_by_side(harness, service, database), empty, full]
+        result.raw += _side_by_side(harness, service, database, BESIDE)
+        for iovs in harness.sizes.growth:
+            harness.say(f"growth: compiling {TYPES * iovs:,} IOVs")
+            manage(settings, "compile_tag", _tag(iovs))
+        result.raw += [*_side_by_side(harness, service, database, COMPILED), empty, full]
     _show(result)
 
 
@@ -78,15 +88,20 @@ def _at_this_size(harness: Harness, service: Service, database: Database, iovs: 
     return [_row(what, size, responses, iovs) for what, responses in found.items()]
 
 
-def _side_by_side(harness: Harness, service: Service, database: Database) -> list[dict[str, Any]]:
+def _side_by_side(harness: Harness, service: Service, database: Database, what: str) -> list[dict[str, Any]]:
+    """Lookups in all tags in turns. Raises `RuntimeError` if compiled tags are not used as `what` says."""
     responses: dict[int, list[Response]] = {iovs: [] for iovs in harness.sizes.growth}
     # Writes in other tags have displaced the data from memory.
     harness.warm_up(service, *map(_tag, responses))
+    before = metrics.read(service.host)
     with Client(service.host) as client:
         for number, iovs in in_turns(list(responses), harness.sizes.rounds):
             calls = harness.sizes.growth_repeats
             responses[iovs] += lookups(client, _tag(iovs), calls=calls, seconds=5, seed=number)
-    return [_row(BESIDE, database.value(SIZE), found, iovs) for iovs, found in responses.items()]
+    used = metrics.total(metrics.difference(before, metrics.read(service.host)), "cdb_compiled_lookups_total")
+    if bool(used) != (what == COMPILED):
+        raise RuntimeError(f"{what}: {used:.0f} lookups in compiled tags")
+    return [_row(what, database.value(SIZE), found, iovs) for iovs, found in responses.items()]
 
 
 def _attach(client: Client, lists: dict[str, str], source: random.Random) -> Response:
@@ -128,12 +143,13 @@ def _row(what: str, size: int | None, responses: list[Response], iovs: int | Non
 
 
 def _show(result: Result) -> None:
-    times = {row["iovs_per_type"] * TYPES: row["p50_ms"] for row in result.raw if row["what"] == BESIDE}
-    small = SMALL if SMALL in times else min(times)
-    large = max(size for size in times if size <= 2 * LARGE)
-    name = f"lookup p50 in a tag of {large:,} IOVs ÷ {small:,} IOVs, in turns"
-    remark = "" if large >= LARGE else f"the larger tag has less than {LARGE:,} IOVs"
-    result.targets.append(Target(name, ratio(times[large], times[small]), 1.3, at_most=True, note=remark))
+    for what in (BESIDE, COMPILED):
+        times = {row["iovs_per_type"] * TYPES: row["p50_ms"] for row in result.raw if row["what"] == what}
+        small = SMALL if SMALL in times else min(times)
+        large = max(size for size in times if size <= 2 * LARGE or what == COMPILED)
+        name = f"{what}: p50 with {large:,} IOVs ÷ {small:,} IOVs"
+        remark = "" if large >= LARGE else f"the larger tag has less than {LARGE:,} IOVs"
+        result.targets.append(Target(name, ratio(times[large], times[small]), 1.3, at_most=True, note=remark))
     name = f"globalTags, {TAGS:,} tags, the largest of {max(times):,} IOVs ÷ all empty"
     empty, full = (row["p50_ms"] for row in result.raw[-2:])
     result.targets.append(Target(name, ratio(full, empty), 3, at_most=True))
