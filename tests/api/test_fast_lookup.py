@@ -205,7 +205,7 @@ def test_a_database_that_is_away_is_told_without_asking_twice(ask, tag, monkeypa
         raise DatabaseError("the server died")
 
     etag = ask(environ("globalTag/tag", "light"))[1]["ETag"]
-    monkeypatch.setattr("cdb_rest.http.caching.read_state", fail)
+    monkeypatch.setattr("cdb_rest.http.caching.read_shared_state", fail)
     line, headers, _, asked = ask(environ("globalTag/tag", "light", HTTP_IF_NONE_MATCH=etag))
     assert line == "504 Gateway Timeout" and headers["Retry-After"] and not asked
 
