@@ -1,5 +1,7 @@
 """The plans with which PostgreSQL executes a lookup."""
 
+from decimal import Decimal
+
 import pytest
 from django.db import connection, transaction
 
@@ -72,6 +74,21 @@ def test_tables_that_were_never_analysed_are_read_by_the_same_index(large_tag):
     assert "comb_iov <=" in scan["Index Cond"]
     assert "Filter" not in scan
     assert scan["Actual Rows"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_part_of_a_compiled_tag_is_read_list_by_list_by_the_index_alone(large_tag):
+    vacuum("PayloadIOV", "PayloadList")
+    lists = list(large_tag.payload_lists.values_list("id", flat=True))
+    values = {"list_ids": lists, "payload_types": ["Type"] * len(lists), "after": Decimal(2000), "until": Decimal(2500)}
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + named_sql.load("compile_rows"), values)
+        plan = cursor.fetchone()[0][0]["Plan"]
+    assert not [node for node in nodes(plan) if "Filter" in node or node["Node Type"] == "Sort"]
+    scan = probe(plan)
+    assert (scan["Node Type"], scan["Index Name"]) == ("Index Only Scan", "payload_iov_lookup")
+    assert "payload_list_id" in scan["Index Cond"] and scan["Index Cond"].count("comb_iov") == 2
+    assert scan["Actual Loops"] == len(lists) == 2
 
 
 @pytest.mark.django_db
