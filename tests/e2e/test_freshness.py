@@ -103,9 +103,8 @@ def test_no_response_is_older_than_an_acknowledged_write(behind, written_tag, re
         reader.join(60)
         assert reader.failures == []
         assert reader.reads > LEAST_READS
-    assert sum(reader.kept for reader in readers) > 0
     reads, kept = (sum(getattr(reader, count) for reader in readers) for count in ("reads", "kept"))
     shared = Metrics(behind.port).sum("cdb_shared_states_total")
     sys.stdout.write(f"{reads} reads, {kept} of them 304 responses, {shared:.0f} shared states\n")
-    if request.node.callspec.params["behind"] == "crowded":
-        assert shared > 0
+    # With a single thread, the tag has mostly changed when a reader comes again.
+    assert (shared if request.node.callspec.params["behind"] == "crowded" else kept) > 0
