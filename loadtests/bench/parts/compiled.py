@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from loadtests import usage
 from loadtests.bench.harness import COSTS, Harness
-from loadtests.bench.parts.floor import STUDY, Run, create_study_table, directly, over_http, search
+from loadtests.bench.parts.floor import STUDY, Run, over_http, search, study_runs
 from loadtests.client import Client, lookups
 from loadtests.harness import write_tags
 from loadtests.reporting import plots
@@ -125,11 +125,8 @@ def _unchanged(harness: Harness, result: Result, services: Services) -> None:
     tag = harness.sizes.largest
     _compile(harness, services, *{SMALL, tag})
     harness.seed(tag)
-    create_study_table(harness)
-    study = {}
-    for name, mode in STUDY.items():
-        run = directly(harness, "study_lookup", mode)
-        study[name] = run, search(harness, name, run, harness.sizes.client_counts)[0]
+    counts = harness.sizes.client_counts
+    study = {name: (run, search(harness, name, run, counts)[0]) for name, run in study_runs(harness).items()}
     found = _rounds(harness, result, services, "unchanged", dict.fromkeys((SMALL, tag)), study)
     best = max(STUDY, key=lambda name: found[name].median)
     result.targets += [

@@ -13,7 +13,7 @@ from typing import Any
 from loadtests.bench.harness import COSTS, Harness
 from loadtests.database import text_of
 from loadtests.reporting import plots
-from loadtests.reporting.figures import curves, ratios_to, spreads
+from loadtests.reporting.figures import ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
 from loadtests.service import Service, running
 
@@ -33,11 +33,10 @@ def measure(harness: Harness, result: Result) -> None:
     """Search for the best number of clients of each contender, then measure them in rounds."""
     tag, best, few = harness.sizes.largest, {}, harness.sizes.client_counts
     harness.seed(tag)
-    create_study_table(harness)
+    study = study_runs(harness)
     with running(harness.settings) as service:
         harness.warm_up(service, tag)
-        contenders = {HTTP: over_http(harness, service, tag), FLOOR: directly(harness, "floor", "prepared")}
-        contenders |= {name: directly(harness, "study_lookup", mode) for name, mode in STUDY.items()}
+        contenders = {HTTP: over_http(harness, service, tag), FLOOR: directly(harness, "floor", "prepared"), **study}
         for name, run in contenders.items():
             counts = HTTP_CONNECTIONS if name == HTTP and not harness.sizes.too_small else few
             best[name], rows = search(harness, name, run, counts)
@@ -71,13 +70,17 @@ def search(harness: Harness, name: str, run: Run, counts: Sequence[int]) -> tupl
     return max(rows, key=lambda row: row["responses_per_s"])["clients"], rows
 
 
-def create_study_table(harness: Harness) -> None:
-    """Copy the rows of the largest tag, which must exist, unless an earlier copy has the same number of rows and ids of lists."""
+def study_runs(harness: Harness) -> dict[str, Run]:
+    """The study's query on its own table, in each mode of pgbench.
+
+    The rows of the largest tag, which must exist, are copied unless an earlier copy has the same number of rows and ids of lists.
+    """
     there = harness.database.value("SELECT to_regclass('study.study_lookup') IS NOT NULL")
     if not there or not harness.database.value(text_of("study_has_rows"), {"tag": harness.sizes.largest}):
         harness.say("floor: copying the rows into the study's table")
         harness.database.run(text_of("study_table"), {"tag": harness.sizes.largest})
     harness.database.run('VACUUM (ANALYZE) study."PayloadIOV"')
+    return {name: directly(harness, "study_lookup", mode) for name, mode in STUDY.items()}
 
 
 def _show(harness: Harness, result: Result, best: dict[str, int]) -> None:
@@ -96,8 +99,3 @@ def _show(harness: Harness, result: Result, best: dict[str, int]) -> None:
         Target(f"HTTP ÷ study, prepared ({tag})", ratios_to(found, STUDY_PREPARED)[HTTP], 1.15, at_most=False),
     ]
     result.plots.append(plots.bars(f"{tag}: responses a second, medians of rounds", found, x="responses/s"))
-    if searched := curves(
-        [row for row in result.raw if row["phase"] == "search"], "what", "clients", "responses_per_s"
-    ):
-        title = "Search for the best number of clients"
-        result.plots.append(plots.lines(title, searched, x="clients", y="responses/s"))
