@@ -220,7 +220,7 @@ def endpoints(stage: Stage) -> Findings:
     finally:
         if not stage.host:
             manage(stage.settings, "strategy_indexes", "drop")
-    rates, *times = (sweep.spreads(figure) for figure in ("rate", "p50", "p95", "p99"))
+    rates = sweep.spreads("rate")
     own, slowest = sweep.label.format(names[-1], OWN_ROUTE), min(rates, key=lambda label: rates[label].median)
     axes = {"place": lambda name, route: (route, SCENARIOS[name].iovs), "x": "IOVs in the tag"}
     return sweep.findings(
@@ -229,9 +229,7 @@ def endpoints(stage: Stage) -> Findings:
         sweep.table(f"Moments {pattern}, {clients} threads"),
         [
             plots.bars("Frequency", rates, x="lookups/s", log_x=True),
-            plots.percentiles(
-                "Response time", {label: tuple(one[label].median for one in times) for label in rates}, x="ms"
-            ),
+            plots.bars("Response time, p95", sweep.spreads("p95"), x="ms", log_x=True),
             *([sweep.scaling("Response time, p50", "p50", y="ms", **axes)] if len(names) > 1 else []),
         ],
         notes("endpoints", seconds=seconds),

@@ -71,17 +71,11 @@ def blank(title: str, height: float = 3.6) -> tuple[Plot, Axes]:
     return Plot(title, figure), axes
 
 
-def lines(title: str, series: Mapping[str, Sequence[tuple[float, ...]]], **scale: Any) -> Plot:
-    """One line for each name; `scale` has the options of `scales`.
-
-    Points are (x, y), or (x, y, high) for a line with a band up to a high percentile.
-    """
+def lines(title: str, series: Mapping[str, Sequence[tuple[float, float]]], **scale: Any) -> Plot:
+    """One line for each name through its points (x, y); `scale` has the options of `scales`."""
     plot, axes = blank(title)
     for index, (name, points) in enumerate(series.items()):
-        places, middle, *high = zip(*points, strict=True)
-        axes.plot(places, middle, label=name, linewidth=1.4, **look(index))
-        for top in high:
-            axes.fill_between(places, middle, top, color=look(index)["color"], alpha=0.15, linewidth=0)
+        axes.plot(*zip(*points, strict=True), label=name, linewidth=1.4, **look(index))
     scales(axes, **scale)
     return plot
 
@@ -124,9 +118,3 @@ def bars(title: str, values: Mapping[str, Spread], *, x: str, log_x: bool = Fals
     axes.set_ylim(len(values) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     return plot
-
-
-def percentiles(title: str, values: Mapping[str, tuple[float, float, float]], *, x: str) -> Plot:
-    """For each name, (p50, p95, p99) as a dot at p95 with whiskers from p50 to p99, on a logarithmic axis."""
-    spreads = {name: Spread(high, middle, highest) for name, (middle, high, highest) in values.items()}
-    return bars(title, spreads, x=f"{x}: p95, from p50 to p99", log_x=True)

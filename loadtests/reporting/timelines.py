@@ -3,13 +3,12 @@
 import math
 
 import numpy
-from matplotlib.axes import Axes
 
 from loadtests.recording import outcome
 from loadtests.recording.outcome import OK
 from loadtests.recording.reading import Recording
 from loadtests.reporting.figures import percentile
-from loadtests.reporting.plots import COLOURS, GREY, OUTLINE, blank, readable, scales
+from loadtests.reporting.plots import COLOURS, GREY, OUTLINE, blank, scales
 from loadtests.reporting.result import Plot
 from loadtests.reporting.summaries import by_name, failures_of
 
@@ -53,7 +52,9 @@ def _times(requests: Recording) -> Plot:
     """Response times against due times, as points or as a density, with p50 and p95 by second."""
     plot, axes = blank("Response time against time")
     if len(requests) > MOST_POINTS:
-        _density(axes, requests.due, requests.milliseconds)
+        bins = {"gridsize": (ACROSS, UP), "yscale": "log", "bins": "log", "mincnt": 1, "linewidths": 0}
+        image = axes.hexbin(requests.due, requests.milliseconds, cmap="cividis_r", rasterized=True, **bins)
+        axes.figure.colorbar(image, cax=axes.inset_axes((1.02, 0.02, 0.02, 0.45)), label="requests")
     else:
         for name, (one, colour) in _frequent(requests).items():
             style = {"markersize": 2.5, "alpha": 0.5, "color": colour, "rasterized": True, "markeredgewidth": 0}
@@ -83,14 +84,6 @@ def _distribution(requests: Recording) -> Plot:
         axes.plot(values, left, label=name, drawstyle="steps-post", **style)
     scales(axes, "response time, ms", "requests that took as long or longer, %", log_x=True, log_y=True)
     return plot
-
-
-def _density(axes: Axes, due: numpy.ndarray, milliseconds: numpy.ndarray) -> None:
-    bins = (ACROSS, numpy.geomspace(milliseconds.min(), milliseconds.max() * 1.01, UP + 1))
-    *_, image = axes.hist2d(due, milliseconds, bins, cmin=1, cmap="cividis_r", norm="log", rasterized=True)
-    place = axes.inset_axes((1.02, 0.02, 0.02, 0.45))
-    axes.figure.colorbar(image, cax=place, label="requests")
-    readable(place.yaxis)
 
 
 def _frequent(requests: Recording) -> dict[str, tuple[Recording, str]]:

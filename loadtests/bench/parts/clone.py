@@ -13,8 +13,6 @@ from loadtests import usage
 from loadtests.bench.harness import Harness, compare_seconds
 from loadtests.client import Client
 from loadtests.database import text_of
-from loadtests.reporting import plots
-from loadtests.reporting.figures import curves
 from loadtests.reporting.result import Result, Target
 from loadtests.service import Service, running
 
@@ -50,8 +48,6 @@ def measure(harness: Harness, result: Result) -> None:
             _delete(harness, service)
     finally:
         harness.database.run("DROP SCHEMA IF EXISTS bare CASCADE")
-    lines = curves([row for row in result.raw if row.get("round") == 1], "what", "iovs", "seconds")
-    result.plots.append(plots.lines("Clone time, first round", lines, x="IOVs", y="seconds", log_x=True, log_y=True))
 
 
 def _measure(harness: Harness, result: Result, service: Service, tag: str) -> None:
