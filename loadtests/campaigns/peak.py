@@ -20,6 +20,7 @@ from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.campaigns import options
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
+from loadtests.campaigns.sweep import Sweep
 from loadtests.recording.outcome import WRONG
 from loadtests.reporting import plots
 from loadtests.reporting.figures import percentile
@@ -35,14 +36,13 @@ PATIENCE_SECONDS = 120
 # The percentages of jobs whose end is reported, by the names of figures.
 SHARES = {"p50_s": 50.0, "p90_s": 90.0, "p99_s": 99.0, "p999_s": 99.9, "max_s": 100.0}
 # The columns of the tables, by the names of `figures_of`.
-COLUMNS = {"label": "burst", "jobs": "jobs", "requests": "requests", "failures": "failures", "rate": "jobs/s"}
+COLUMNS = {"repetition": "repetition", "jobs": "jobs", "requests": "requests", "failures": "failures", "rate": "jobs/s"}
 COLUMNS |= {"busiest": "in the busiest second"}
 COLUMNS |= {name: f"{share:g} % ended after, s" for name, share in SHARES.items()}
-COUNTS = {"label": "burst", "requests": "sent by the client", "answered": "responses that it got"}
+COUNTS = {"repetition": "repetition", "requests": "sent by the client", "answered": "responses that it got"}
 COUNTS |= {"logged": "lines of nginx's log", "passed_on": "of these passed on", "counted": "counted by gunicorn"}
-
-# A repetition: its run, and the figures of `figures_of`.
-Burst = tuple[Run, dict[str, Any]]
+FIGURES = {"rate": "jobs/s", "busiest": "jobs in the busiest second"}
+FIGURES |= {"p50_s": "seconds until 50 % had ended", "max_s": "seconds until all had ended"}
 
 
 def add_options(parser: argparse._ArgumentGroup) -> None:
@@ -64,11 +64,11 @@ def run(stage: Stage) -> Findings:
     each = math.ceil(given.jobs / together)
     with stage.serving(scenarios=(given.scenario,)):
         stage.load("warm-up", _load(given, min(20, together), WARM_UP_JOBS // 20), detailed=False)
-        bursts = []
+        bursts = Sweep(("scenario",))
         for number in range(1, given.repetitions + 1):
             label = f"{together * each:,} jobs together, {number} of {given.repetitions}"
-            bursts.append(_burst(stage, label, _load(given, together, each)))
-    return findings_of(bursts, scenario=given.scenario, jobs=together * each, together=together, within=given.within)
+            bursts.add((given.scenario,), *_burst(stage, label, _load(given, together, each)))
+    return findings_of(bursts, jobs=together * each, together=together, within=given.within)
 
 
 def _load(given: argparse.Namespace, together: int, each: int) -> Load:
@@ -78,7 +78,7 @@ def _load(given: argparse.Namespace, together: int, each: int) -> Load:
     return Load({"ReconstructionJob": 1}, together, spawn_rate=SPAWN_RATE, options=settings, processes=processes)
 
 
-def _burst(stage: Stage, label: str, load: Load) -> Burst:
+def _burst(stage: Stage, label: str, load: Load) -> tuple[Run, dict[str, Any]]:
     path = stage.data / "serve" / "access.log"
     if not stage.host:
         # nginx may still have lines of earlier requests in its buffer.
@@ -104,7 +104,6 @@ def figures_of(run: Run, log: AccessLog | None) -> dict[str, Any]:
     """
     requests, ends = run.recording.requests, ends_of(run)
     return {
-        "label": run.label,
         "jobs": len(ends),
         "requests": len(requests),
         "failures": requests.failures,
@@ -119,15 +118,13 @@ def figures_of(run: Run, log: AccessLog | None) -> dict[str, Any]:
     }
 
 
-def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: int, within: float) -> Findings:
+def findings_of(bursts: Sweep, *, jobs: int, together: int, within: float) -> Findings:
     """The findings for `jobs` jobs with `together` concurrent connections, all of which had to end `within` seconds."""
-    runs, rows = [run for run, _ in bursts], [figures for _, figures in bursts]
+    runs, rows = bursts.runs, bursts.rows()
     first, begins = rows[0], numpy.sort(runs[0].recording.jobs.begin)
     share = 100 * (1 - sum(row["failures"] for row in rows) / sum(row["requests"] for row in rows))
     shares = numpy.linspace(0, 100, 200)
     ended = {run.label: list(zip(numpy.percentile(ends_of(run), shares), shares, strict=True)) for run in runs}
-    figures = {"rate": "jobs/s", "busiest": "jobs in the busiest second"}
-    figures |= {"p50_s": "seconds until 50 % had ended", "max_s": "seconds until all had ended"}
     return Findings(
         summary=f"{jobs:,} jobs that were due together had all ended after {first['max_s']:.1f} s, "
         f"{first['busiest']:,} of them in the busiest second; {share:.3f} % of the requests got the correct response",
@@ -140,7 +137,7 @@ def findings_of(bursts: Sequence[Burst], *, scenario: str, jobs: int, together: 
         plots=[plots.lines("Jobs that had ended", ended, x="time since all were due, s", y="share of the jobs, %")],
         runs=runs,
         notes=notes("peak", jobs=jobs, together=together, begun=begins[min(together, len(begins)) - 1] - begins[0]),
-        figures={f"{scenario}: {text}": [row[name] for row in rows] for name, text in figures.items()},
+        figures=bursts.figures(FIGURES),
         raw=rows,
     )
 

@@ -56,7 +56,7 @@ def run(stage: Stage) -> Findings:
             moment = {"major": MAJOR, "minor": int(time.time())}
             record = partial(burst.run, stage.url, options=given | moment)
             done = stage.watched(f"{status}, round {number}", record, settings, detailed=number == 1)
-            storms.add((status,), _figures_of(done, jobs))
+            storms.add((status,), done, _figures_of(done, jobs))
             time.sleep(burst.PAUSE_SECONDS)
     return _findings(stage.runs, storms, jobs)
 

@@ -26,7 +26,7 @@ CHECK_INTERVAL_SECONDS = 0.1
 class Step:
     """One step at a `rate`: its run, the signals in its window, and its evaluation.
 
-    `faults` are the reasons why the rate was not sustained; `was_late` says that the generator was late. `offered` and
+    `faults` are the reasons why the rate was not sustained; `was_late` says that the generator was late. `due` and
     `answered` are the jobs per second that were due and that succeeded, `requests` the requests per second that were due.
     `p50`, `p95` and `p99` are times of jobs in milliseconds from when they were due. `failures` counts failed requests and
     jobs that were not sent, in the whole step. `in_progress` is the mean number of jobs in progress, `growth` its increase
@@ -38,7 +38,7 @@ class Step:
     watched: Watched
     faults: tuple[str, ...]
     was_late: bool
-    offered: float = 0.0
+    due: float = 0.0
     answered: float = 0.0
     requests: float = 0.0
     p50: float | None = None
@@ -84,19 +84,18 @@ def judge(run: Run, rate: float, *, begin: float, end: float, bound_ms: float) -
     p50, _, p95, p99, *_ = percentiles_of(sent.milliseconds).values()
     late = percentiles_of((sent.begin - sent.due) * 1000)["p99_ms"] or 0.0
     mean, growth = in_progress(whole, begin, end)
-    offered, answered = len(jobs) / seconds, len(ended) / seconds
+    due, answered = len(jobs) / seconds, len(ended) / seconds
     margin_ms = MARGIN * bound_ms
     faults = {
-        f"answered {answered:.1f}/s of {offered:.1f}/s": answered
-        < offered - max(LOSS * offered, LEAST_LOSS_JOBS / seconds),
+        f"answered {answered:.1f}/s of {due:.1f}/s": answered < due - max(LOSS * due, LEAST_LOSS_JOBS / seconds),
         f"{failures:,} failures": failures > 0,
-        f"{growth:.0f} more jobs in progress": growth > max(margin_ms / 1000 * offered, LEAST_GROWTH_JOBS),
+        f"{growth:.0f} more jobs in progress": growth > max(margin_ms / 1000 * due, LEAST_GROWTH_JOBS),
         "nothing was sent" if p95 is None else f"p95 {p95:.0f} ms": p95 is None or p95 > bound_ms,
         f"the generator was {late:.0f} ms late": late > margin_ms,
     }
-    due = float(((requests.due >= begin) & (requests.due < end)).sum()) / seconds
+    calls = float(((requests.due >= begin) & (requests.due < end)).sum()) / seconds
     found = tuple(fault for fault, is_found in faults.items() if is_found)
-    state = (late > margin_ms, offered, answered, due, p50, p95, p99, failures, mean, growth, late)
+    state = (late > margin_ms, due, answered, calls, p50, p95, p99, failures, mean, growth, late)
     return Step(rate, run, watched, found, *state)
 
 

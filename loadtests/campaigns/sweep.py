@@ -27,8 +27,6 @@ COLUMNS = {"count": "lookups", "rate": "lookups/s", "peak": "busiest second", "p
 COLUMNS |= {"p99": "p99 ms", "rows": "rows per response", "failed": "failed requests", "cores": "generator, cores"}
 # The values of repetitions are added; those of other columns are shown with their spread.
 COUNTS = ("count", "failed")
-# The options of the lookups of a load, with their defaults.
-LOOKUP = {"pattern": "random", "route": "payloadiovs/"}
 
 Figures = Mapping[str, float | None]
 
@@ -45,11 +43,6 @@ class Point:
     load: Load
     workers: int | None = None
     detailed: bool = False
-
-    @property
-    def tag(self) -> str:
-        """The global tag of the lookups."""
-        return self.load.options["global-tag"]
 
 
 @dataclass
@@ -70,27 +63,24 @@ class Sweep:
 
         `command` is that of manage.py. Points in sequence that have the same number of workers share a service.
         """
-        tags = tuple(dict.fromkeys(point.tag for point in points))
+        tags = tuple(dict.fromkeys(point.load.options["global-tag"] for point in points))
         turns = in_turns(points, repetitions)
         for workers, group in itertools.groupby(turns, key=lambda turn: turn[1].workers):
             with stage.serving(scenarios=tags, command=command, workers=workers):
                 for turn, point in group:
-                    warm_up(stage, point)
+                    warm_up(stage, point.load)
                     label, detailed = f"{self.label.format(*point.parts)}, {turn}", point.detailed and turn == 1
-                    self.add_run(point.parts, stage.load(label, point.load, detailed=detailed))
+                    run = stage.load(label, point.load, detailed=detailed)
+                    self.add(point.parts, run, figures_of(run))
 
-    def add_run(self, parts: tuple, run: Run) -> None:
+    def add(self, parts: tuple, run: Run, figures: Figures) -> None:
         """Add a repetition of a point."""
         self.runs.append(run)
-        self.add(parts, figures_of(run))
-
-    def add(self, parts: tuple, figures: Figures) -> None:
-        """Add a repetition of a point."""
         self.measured.setdefault(parts, []).append(figures)
 
     def values(self, name: str, *parts: Any) -> list[float]:
         """The values of a figure in all repetitions of a point that have it."""
-        return [one[name] for one in self.measured[parts] if one[name] is not None]
+        return [value for one in self.measured[parts] if (value := one.get(name)) is not None]
 
     def median(self, name: str, *parts: Any) -> float | None:
         """The median of a figure at a point; None without values."""
@@ -147,7 +137,7 @@ class Sweep:
         """
         series: dict[str, list[tuple[float, list[float]]]] = {}
         for parts, name in itertools.product(self.measured, names):
-            default = f"{self.columns[0]}: {parts[0]}" if len(parts) > 1 else COLUMNS[name]
+            default = f"{self.columns[0]}: {parts[0]}" if len(parts) > 1 else COLUMNS.get(name, name)
             line, x = place(*parts) if place else (default, parts[-1])
             if values := self.values(name, *parts):
                 series.setdefault(line, []).append((x, values))
@@ -201,21 +191,22 @@ def figures_of(run: Run) -> dict[str, float | None]:
     return found | {"cores": max((sample.cpu for sample in run.recording.samples), default=None)}
 
 
-def warm_up(stage: Stage, point: Point) -> None:
+def warm_up(stage: Stage, load: Load) -> None:
     """Send uncounted lookups for a second, so that threads have connections and plans, and data are in memory.
 
     The expected rows are generated first, if they do not exist, because users cannot begin without them. Raises
     `ServiceError` if a lookup fails.
     """
-    Starts(scenario_of(point.tag), "random", seed=1)
+    tag, pattern = load.options["global-tag"], load.options.get("pattern", "random")
+    Starts(scenario_of(tag), "random", seed=1)
     end = time.monotonic() + stage.size(WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS)
-    pattern, route = (point.load.options.get(name, default) for name, default in LOOKUP.items())
+    route = load.options.get("route", "payloadiovs/")
 
     def send(number: int) -> None:
         draw = drawing(pattern, source=random.Random(1000 + number))
         client = Client(stage.url, timeout=WARM_UP_TIMEOUT_SECONDS)
         while True:
-            client.call("GET", lookup_path(point.tag, draw(), route))
+            client.call("GET", lookup_path(tag, draw(), route))
             if time.monotonic() > end:
                 break
 

@@ -9,7 +9,7 @@ from cdb.env import ROOT
 from loadtests.campaigns import closed, growth
 from loadtests.campaigns.locusts import Load
 from loadtests.campaigns.stage import Stage
-from loadtests.campaigns.sweep import Sweep
+from loadtests.campaigns.sweep import Sweep, figures_of
 from loadtests.client import Client
 from loadtests.content import blocks
 from loadtests.content.tags import scenario_of, sized_tag
@@ -143,7 +143,7 @@ def test_read_back_user_detects_missing_inserts(on_service):
     run = on_service("growth").load("nothing was inserted", load)
     assert list(run.recording.requests.outcomes) == [WRONG] * 6
     sweep = Sweep(("name",))
-    sweep.add_run(("point",), run)
+    sweep.add(("point",), run, figures_of(run))
     findings = sweep.findings("", sweep.table(""), [], [], figures=())
     assert not any(target.met for target in findings.targets if target.name == "correct responses")
 

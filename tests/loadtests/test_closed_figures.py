@@ -59,8 +59,9 @@ def test_sweep_counts_lookups_of_busiest_second():
 
 def test_sweep_table_shows_spread_of_repetitions():
     found = Sweep(("point",))
-    found.add_run(("a",), Run("one", recorded([0.1, 0.1], [1, 1], [OK, OK])))
-    found.add_run(("a",), Run("two", recorded([0.2, 0.2], [1, 1], [OK, OK])))
+    for label, seconds in (("one", 0.1), ("two", 0.2)):
+        run = Run(label, recorded([seconds, seconds], [1, 1], [OK, OK]))
+        found.add(("a",), run, figures_of(run))
     [row] = found.table("Title").rows
     cells = dict(zip(("point", *COLUMNS.values()), row, strict=True))
     assert (cells["point"], cells["lookups"]) == ("a", 4)
@@ -78,7 +79,8 @@ def test_sweep_table_shows_spread_of_repetitions():
 
 def test_sweep_without_rows_misses_target():
     found = Sweep(("point",))
-    found.add_run(("a",), Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK])))
+    run = Run("one", recorded([0.1, 0.1], [0, 0], [OK, OK]))
+    found.add(("a",), run, figures_of(run))
     assert not found.findings("", found.table(""), [], [], figures=()).targets[1].met
 
 

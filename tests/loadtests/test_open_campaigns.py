@@ -10,6 +10,7 @@ from loadtests.access_log import AccessLog, size_of
 from loadtests.campaigns import peak, saturation
 from loadtests.campaigns.peak import figures_of, findings_of
 from loadtests.campaigns.stage import Stage
+from loadtests.campaigns.sweep import Sweep
 from loadtests.recording.outcome import OK, OVERLOADED, WRONG
 from loadtests.reporting.result import Run, Signals
 from tests.loadtests import recorded
@@ -207,7 +208,9 @@ def test_peak_fails_if_counts_differ(tmp_path, log):
     run = Run("burst", recorded.read(tmp_path / "run", rows), counters={'cdb_requests_total{status="200"}': 3.0})
     figures = figures_of(run, AccessLog.read(log))
     assert (figures["p50_s"], figures["max_s"], figures["busiest"]) == (pytest.approx(0.9), pytest.approx(0.9), 1)
-    findings = findings_of([(run, figures)], scenario="tiny", jobs=2, together=1, within=0.5)
+    bursts = Sweep(("scenario",))
+    bursts.add(("tiny",), run, figures)
+    findings = findings_of(bursts, jobs=2, together=1, within=0.5)
     assert {one.name: one.value for one in findings.targets if not one.met} == {
         "jobs that did not end": 1,
         "requests without the correct response": 1,

@@ -1,15 +1,18 @@
 """The plots of the campaign saturation."""
 
-from loadtests.campaigns.saturation_findings import curves_of
+from loadtests.campaigns.sweep import Sweep
 from loadtests.reporting import plots
+from loadtests.reporting.result import Run
 
 # (rate, ms): some rates were tried more than once.
 STEPS = [(50, 10.0), (60, 20.0), (60, 40.0), (60, 300.0), (70, 30.0), (70, 50.0)]
 
 
 def test_saturation_plot_has_medians_with_whiskers():
-    rows = [{"rate": rate, "took": took} for rate, took in STEPS]
-    [axes] = curves_of("times", rows, {"p50": "took"}, "ms", log_y=True).figure.axes
+    steps = Sweep(("job starts due, 1/s",))
+    for rate, took in STEPS:
+        steps.add((rate,), Run("step", recording=None), {"p50": took})
+    [axes] = steps.scaling("times", "p50", y="ms", log_x=False).figure.axes
     lines = [line for line in axes.get_lines() if line.get_color() == plots.COLOURS[0]]
     corners = {corner for line in lines if line.get_linestyle() == "-" for corner in zip(*line.get_data(), strict=True)}
     points = {

@@ -8,7 +8,7 @@ import pytest
 
 from loadtests.campaigns.resources import NOTHING, Watched, decide, evaluate
 from loadtests.campaigns.saturation import Searches
-from loadtests.campaigns.saturation_findings import UNSEEN, Outcome
+from loadtests.campaigns.saturation_findings import Outcome
 from loadtests.campaigns.search import Found, Plan, search
 from loadtests.campaigns.stage import Stage
 from loadtests.campaigns.sustained import judge
@@ -40,7 +40,7 @@ def judged(tmp_path, rows):
 def test_judge_accepts_rate_of_fast_service(tmp_path):
     step = judged(tmp_path, jobs())
     assert step.sustained, step.faults
-    assert (step.offered, step.answered) == (pytest.approx(RATE, rel=0.01), pytest.approx(RATE, rel=0.01))
+    assert (step.due, step.answered) == (pytest.approx(RATE, rel=0.01), pytest.approx(RATE, rel=0.01))
     assert step.requests == pytest.approx(RATE, rel=0.01)
     assert (step.p50, step.p99) == (pytest.approx(20, abs=0.1), pytest.approx(20, abs=0.1))
     # Little's law: 50 jobs a second of 20 ms each.
@@ -269,11 +269,12 @@ def test_outcome_without_processor_usage_says_so(columns, is_sure):
         was_late=False,
         faults=("3 failures",),
     )
-    outcome = Outcome("tiny", [Found([tried, tried], held=tried, failed=tried)])
-    assert "the exhausted resource is gunicorn's threads" in outcome.sentence()
-    assert outcome.sentence().endswith(UNSEEN) is not is_sure
+    sentence = Outcome("tiny", [Found([tried, tried], held=tried, failed=tried)]).sentence()
+    assert "the exhausted resource is gunicorn's threads" in sentence
+    assert sentence.endswith("the usage of its processors is unknown and may be the cause") is not is_sure
     # For a deployment, the signals have only the programs of the generator.
     tried.watched = watched(threads | {"cpu.generator": 0.2}, columns=columns)
+    outcome = Outcome("tiny", [Found([tried, tried], held=tried, failed=tried)])
     limits = dict.fromkeys(("loss", "margin", "loss_jobs", "growth_jobs", "bound"), 1)
     told = notes("saturation", outcomes=[outcome], **limits)
     assert any("the generator ran on the same machine and used 0.20" in one for one in told) is is_sure
