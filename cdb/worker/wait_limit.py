@@ -17,34 +17,40 @@ from cdb_rest.metrics.slots import here
 VALUES = env.read()
 BURST_SECONDS: float = VALUES["CDB_BURST_SECONDS"]
 MAX_WAIT_SECONDS: float = VALUES["CDB_OVERLOAD_WAIT_SECONDS"]
-# Requests are accepted again when the wait has fallen to this share of the limit, so that the state changes rarely.
-ACCEPT_AGAIN = 0.75
+# An overload goes on while the queue has more than this share of its largest length.
+NEARLY_FULL = 0.75
+# The number of connections is limited so that the queue has this share. The largest length follows a measured rate, so it
+# changes all the time, and a queue of just this length would often be too long.
+FULL = 0.9
 # A queue of this length is always accepted: when the threads go on after an interruption, they empty it at once.
 ALWAYS_ACCEPTED = 16
 # The interval at which the rate of finished requests is measured.
 MEASURE_SECONDS = 1.0
 
-# When a process last reached the limit, on the monotonic clock of the machine, and its rate then. All processes of an
+# When the queue of a process was last nearly full, on the monotonic clock of the machine, and its rate then. All processes of an
 # instance share them, because its master imports this module before it forks them. So a process that has just started
 # does not accept a burst in the middle of an overload.
-LAST_EXCEEDED, RATE = 0, 1
+LAST_FULL, RATE = 0, 1
 _shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
 
 
 class WaitLimit:
     """The state of the queue of one process. Only the main loop uses it.
 
-    - `is_exceeded`: whether a further request would wait too long, so that it must be refused.
-    - `is_over`: whether no process has reached the limit for as long as a request may wait.
+    - `largest`: the largest length of the queue with which no request waits too long; infinite without an overload.
+    - `is_nearly_full`, `is_exceeded`: whether the queue has nearly this length, and whether it is longer, so that further
+      requests must be refused.
+    - `is_over`: whether no process has had a nearly full queue for as long as a request may wait.
     """
 
     def __init__(self) -> None:
         self._last_empty = self._measured = self._updated = monotonic()
-        self._exceeded_seconds = counts.OVERLOAD_SECONDS.labels(here.pool)
+        self._overload_seconds = counts.OVERLOAD_SECONDS.labels(here.pool)
         self._finished = 0
         # Requests per second while the queue was not empty. None: never measured. Infinite: not since it was empty.
         self._rate: float | None = None
-        self.is_exceeded, self.is_over = False, True
+        self.largest = math.inf
+        self.is_nearly_full, self.is_exceeded, self.is_over = False, False, True
 
     def count_finished(self) -> None:
         """Count a request that a thread has handled."""
@@ -53,19 +59,19 @@ class WaitLimit:
     def update(self, length: int) -> None:
         """Set the state if `length` requests wait for a thread now. Must be called at least every second."""
         now = monotonic()
-        if self.is_exceeded:
-            self._exceeded_seconds.inc(now - self._updated)
+        if self.is_nearly_full:
+            self._overload_seconds.inc(now - self._updated)
         self._updated = now
         self._measure(length, now)
-        self.is_over = now >= _shared[LAST_EXCEEDED] + MAX_WAIT_SECONDS
+        self.is_over = now >= _shared[LAST_FULL] + MAX_WAIT_SECONDS
         is_overloaded = not self.is_over or now > self._last_empty + BURST_SECONDS
-        limit = MAX_WAIT_SECONDS * (ACCEPT_AGAIN if self.is_exceeded else 1)
         rate = _shared[RATE] if self._rate is None else self._rate
-        # A queue of `limit * rate` requests is emptied within the limit.
-        self.is_exceeded = is_overloaded and length > max(ALWAYS_ACCEPTED, limit * rate)
+        self.largest = max(ALWAYS_ACCEPTED, MAX_WAIT_SECONDS * rate) if is_overloaded else math.inf
+        self.is_exceeded = length > self.largest
+        self.is_nearly_full = length > NEARLY_FULL * self.largest
         # A process without a rate of its own does not renew the shared values: it could do so forever.
-        if self.is_exceeded and self._rate is not None:
-            _shared[LAST_EXCEEDED], _shared[RATE] = now, self._rate
+        if self.is_nearly_full and self._rate is not None:
+            _shared[LAST_FULL], _shared[RATE] = now, self._rate
             self.is_over = False
 
     def _measure(self, length: int, now: float) -> None:

@@ -20,7 +20,7 @@ from cdb.worker.request_queue import RequestQueue
 from cdb.worker.request_reader import RequestReader
 from cdb.worker.responding import RespondingWorker
 from cdb.worker.spool import PIECE_BYTES, SpoolFullError, process_spool
-from cdb.worker.wait_limit import WaitLimit
+from cdb.worker.wait_limit import FULL, WaitLimit
 from cdb.worker.waiting import WaitingConnections
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.slots import here
@@ -170,17 +170,18 @@ class BufferingWorker(RespondingWorker):
         self._check_wait_limit()
 
     def _check_wait_limit(self) -> None:
-        """Begin to refuse requests if they would wait too long, or end it."""
+        """Limit the queue and the number of connections so that no request waits too long, or end these limits."""
         limit = self._wait_limit
         if not limit:
             return
         limit.update(len(self._queued))
         if not self._listeners.can_refuse:
             return
-        # gunicorn accepts connections while there are fewer than this.
-        self.worker_connections = 0 if limit.is_exceeded else self.cfg.worker_connections
-        if limit.is_exceeded or limit.is_over:
-            self._listeners.set_short(limit.is_exceeded)
+        # gunicorn accepts connections while there are fewer than this. Each has one request at a time, so that the queue is
+        # as long as it may be, and no request has to be refused here.
+        self.worker_connections = min(self.cfg.worker_connections, FULL * limit.largest + self.cfg.threads)
+        if limit.is_nearly_full or limit.is_over:
+            self._listeners.set_short(limit.is_nearly_full)
 
     def _refuse(self, conn: Connection, refusal: ErrorResponse) -> None:
         """Let a thread of the refusal pool send an error response, without reading the rest of the request."""

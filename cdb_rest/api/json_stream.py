@@ -1,11 +1,10 @@
 """JSON responses in pieces, which are written while rows are read from the database.
 
-`respond` makes the first pieces of the body before it returns. If more follow, the transaction stays open until the
-response is sent or closed, and a later error truncates the response.
+`respond` makes the first pieces of the body before it returns, which is the whole of a small one. If more follow, the
+transaction stays open until the response is sent or closed, and a later error truncates the response.
 """
 
 import contextlib
-import itertools
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from time import monotonic
@@ -23,6 +22,9 @@ from cdb_rest.lookup.model import State
 PIECE_BYTES = 64 * 1024
 # A smaller piece is sent after this time, so that clients and proxies see that the response is being made.
 PIECE_SECONDS = 2
+# A body up to about this size is sent when it is complete, so that an error while it is made never truncates it; unless that
+# takes longer than `PIECE_SECONDS`.
+WHOLE_BYTES = 1024 * 1024
 
 # With this header, nginx neither buffers nor caches a response.
 UNBUFFERED = "X-Accel-Buffering"
@@ -142,15 +144,22 @@ def _in_snapshot(pieces: Generator[bytes]) -> Generator[bytes]:
 
 
 class Body:
-    """The pieces of a body. The constructor produces the first two and raises their errors.
+    """The pieces of a body. The constructor produces the first ones and raises their errors.
 
-    So an early error can still become an error response. `is_whole` is True if there are fewer than two pieces.
+    So an early error can still become an error response. `is_whole` is True if no piece is left.
     """
 
     def __init__(self, pieces: Generator[bytes]) -> None:
         self._pieces = pieces
-        self._prefetched = list(itertools.islice(pieces, 2))
-        self.is_whole = len(self._prefetched) < 2
+        self._prefetched: list[bytes] = []
+        self.is_whole = False
+        size, due = 0, monotonic() + PIECE_SECONDS
+        for piece in pieces:
+            self._prefetched.append(piece)
+            size += len(piece)
+            if size > WHOLE_BYTES or (len(self._prefetched) > 1 and monotonic() > due):
+                return
+        self.is_whole = True
 
     def __iter__(self) -> Iterator[bytes]:
         yield from self._prefetched

@@ -5,10 +5,11 @@ import mmap
 import os
 import tokenize
 import weakref
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +57,17 @@ HEAD_RANGE = np.arange(HEAD_BYTES)
 MADV_POPULATE_READ = 22
 
 
+class Changes(NamedTuple):
+    """The ids of the lists that have changed in a version of a tag since it was compiled, and which compiled lists are the same.
+
+    A compiled list that is not the same has changed or is gone.
+    """
+
+    version: str
+    lists: list[int]
+    same: Booleans
+
+
 class CompiledTag:
     """An open compiled tag: memory-mapped files, which all processes of a host share. Threads may share it.
 
@@ -76,6 +88,8 @@ class CompiledTag:
         self.is_confirmed = False
         # Whether nearly all lists have changed since. Then the database answers for the present.
         self.is_outdated = False
+        # The changes in the version that the last lookup has found, if there were some.
+        self.changes: Changes | None = None
         self._sizes = np.array([one.rows for one in manifest.lists], np.int64)
         self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
         self._last = self._first[:-1] - 1
@@ -244,20 +258,21 @@ def merged(by_name: Mapping[str, int], rows: dict[int, Row], others: Iterable[tu
 
     `by_name` has the positions of lists by their payload types.
     """
-    names = [name for name, _ in others]
-    if not names:
-        return b"[" + b",".join(rows.values()) + b"]"
-    whole = dict(rows)
+    positions, found = list(rows), list(rows.values())
     added: list[tuple[str, Row]] = []
     for name, row in others:
         position = by_name.get(name)
-        if position is None or position in whole:
+        if position is None or position in rows:
             added.append((name, row))
         else:
-            whole[position] = row
+            place = bisect_left(positions, position)
+            positions.insert(place, position)
+            found.insert(place, row)
     if not added:
-        return b"[" + b",".join([whole[position] for position in sorted(whole)]) + b"]"
+        return b"[" + b",".join(found) + b"]"
     types = {position: name for name, position in by_name.items()}
     # In the order of the names' bytes, as in PostgreSQL; that of code points is the same.
-    pairs = sorted([*((types[position], row) for position, row in whole.items()), *added], key=itemgetter(0))
+    pairs = sorted(
+        [*((types[position], row) for position, row in zip(positions, found, strict=True)), *added], key=itemgetter(0)
+    )
     return b"[" + b",".join([row for _, row in pairs]) + b"]"

@@ -16,7 +16,7 @@ from cdb_rest import named_sql
 from cdb_rest.compiled.compiler import database_identity
 from cdb_rest.compiled.intervals import Booleans
 from cdb_rest.compiled.registry import registry
-from cdb_rest.compiled.tag import CompiledTag, merged
+from cdb_rest.compiled.tag import Changes, CompiledTag, merged
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import Interval, Moment
@@ -27,6 +27,7 @@ from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of
 from cdb_rest.metrics import counts
 
 CALL = named_sql.load("call_lookup_since")
+CALL_KNOWN = named_sql.load("call_lookup_known")
 
 
 def look_up_compiled(
@@ -127,7 +128,10 @@ def _with_database(
     parameters |= {"versions": list(validators.versions), "modified": validators.modified, "with_window": with_window}
     if lists is not None:
         parameters["lists"] = lists
-    row = _ask(compiled, parameters)
+    known = compiled.changes
+    if known is not None:
+        parameters |= {"known_version": known.version, "known_changed": known.lists}
+    row = _ask(compiled, CALL if known is None else CALL_KNOWN, parameters)
     if row is None:
         return None
     version, status, modified, scope, text, since, until, changed, unchanged = row
@@ -139,11 +143,15 @@ def _with_database(
         counts.COMPILED_CONFIRMED.inc(1)
         return _alone(compiled, query, state, NO_VALIDATORS, with_window)
     window = (moment_from(since), moment_from(until)) if with_window else None
+    if scope == "known":
+        assert known is not None  # noqa: S101 -- for the type checker
+        return _partly(compiled, query, state, text, window, known.same)
     if scope == "changed":
         if unchanged is None and not all(one in compiled.positions for one in changed):
             # As many lists were added as have gone. No tag has this number of lists, so all unchanged ones are named.
             return _with_database(compiled, query, validators, with_window=with_window, lists=-1)
         same = ~compiled.mask(changed) if unchanged is None else compiled.mask(unchanged)
+        compiled.changes = Changes(version, changed, same)
         return _partly(compiled, query, state, text, window, same)
     registry.note_use(compiled)
     if scope is None:
@@ -156,13 +164,13 @@ def _with_database(
     return LookupResult(state, text.encode(), window and window_between(*window))
 
 
-def _ask(compiled: CompiledTag, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The row that `call_lookup_since.sql` returns, or None if the database is down and the tag is frozen.
+def _ask(compiled: CompiledTag, statement: str, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The row that `CALL` or `CALL_KNOWN` returns, or None if the database is down and the tag is frozen.
 
     After None, the caller can use a replica.
     """
     try:
-        [row] = fetch_all(CALL, parameters, count_started)
+        [row] = fetch_all(statement, parameters, count_started)
     except Error:
         if compiled.manifest.status == Status.FROZEN:
             return None

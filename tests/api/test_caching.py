@@ -198,6 +198,7 @@ def test_large_nested_answers_are_passed_on_as_they_come(api, tag, monkeypatch):
     assert "X-Accel-Buffering" not in api.get("globalTag/tag").headers
     monkeypatch.setattr("cdb_rest.api.streams.MAX_CACHED_IOVS", 0)
     monkeypatch.setattr("cdb_rest.api.json_stream.PIECE_BYTES", 1)
+    monkeypatch.setattr("cdb_rest.api.json_stream.WHOLE_BYTES", 1)
     assert api.get("globalTag/tag").headers["X-Accel-Buffering"] == "no"
     assert api.get("gt").headers["X-Accel-Buffering"] == "no"
 

@@ -137,6 +137,7 @@ def test_large_nested_past_responses_are_passed_on_as_they_come(api, tag, monkey
     assert "X-Accel-Buffering" not in api.get("globalTag/tag?rev=2").headers
     monkeypatch.setattr("cdb_rest.api.streams.MAX_CACHED_IOVS", 0)
     monkeypatch.setattr("cdb_rest.api.json_stream.PIECE_BYTES", 1)
+    monkeypatch.setattr("cdb_rest.api.json_stream.WHOLE_BYTES", 1)
     response = fetch("globalTag/tag?rev=2")[1]
     assert response.streaming and response["X-Accel-Buffering"] == "no" and response["Cache-Control"] == FOREVER
 

@@ -125,7 +125,7 @@ def test_a_process_that_has_stopped_does_not_make_others_refuse(clock):
 
 def test_the_time_of_an_overload_is_counted(clock):
     process = Process(clock, 100)
-    before = process.limit._exceeded_seconds._value.get()
+    before = process.limit._overload_seconds._value.get()
     play(clock, [process], 40, 400)
-    counted = process.limit._exceeded_seconds._value.get() - before
+    counted = process.limit._overload_seconds._value.get() - before
     assert 20 < counted < 31

@@ -1,12 +1,14 @@
 """The responses of the service under load from half of its capacity to ten times the capacity, and to a burst.
 
-`make serve`, lookups at random moments in the largest tag. First the capacity is measured: the largest rate of responses
-with a fixed number of connections. Then clients that pause for random times offer a multiple of it. They do not wait for
-each other, so that a slow service does not reduce the offered rate, except for the clients in its queue. Responses and
-their times are those in nginx's access log for the last part of each run, when the queue has reached its length. At the
-end, very many jobs start at once, of which all must get their responses.
+`make serve`, lookups at random moments in the largest tag. The capacity is the rate of responses with a fixed number of
+connections without pauses. Clients that pause for random times offer a multiple of it. They do not wait for each other, so
+that a slow service does not reduce the offered rate, except for the clients in its queue. Responses and their times are those
+in nginx's access log for the last part of each run, when the queue has reached its length. The capacity is measured before
+and after each run, because a shared machine may become slower, and the rate of responses is compared with the mean of both.
+At the end, very many jobs start at once, of which all must get their responses.
 """
 
+import itertools
 import tempfile
 import time
 from pathlib import Path
@@ -24,9 +26,13 @@ from loadtests.service import Service, becomes_true, running
 
 TITLE = "Overload"
 # Clients in addition to those that wait in the queue, and the longest mean pause of a client before a request. Pauses are
-# up to twice as long, and nginx closes a connection on which no request has begun after 15 s.
-CLIENTS, LONGEST_PAUSE_SECONDS = 2000, 5
+# up to twice as long, and nginx closes a connection on which no request has begun after 15 s. wrk examines the pauses of all
+# clients at each event, so that more clients would take CPU time from the service.
+CLIENTS, LONGEST_PAUSE_SECONDS = 600, 5
+# The number of connections with which the capacity is measured.
+CONNECTIONS = 64
 FACTORS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
+MODERATE_FACTOR = 3
 # The defaults of CDB_OVERLOAD_WAIT_SECONDS, and of CDB_BURST_SECONDS with the time to empty the queue of that time.
 WAIT_SECONDS, SETTLE_SECONDS = 1, 20
 # The longest time that 99 % of the accepted lookups may take, in seconds.
@@ -35,7 +41,13 @@ MOST_P99_SECONDS = 3
 END_SECONDS = 1
 RATES = {"answered_per_s": "answered/s", "status_504_per_s": "504/s"}
 COLUMNS = {"factor": "× capacity", "offered_per_s": "offered/s", **RATES, "other": "other", "dropped": "dropped"}
-COLUMNS |= {"p50_ms": "p50 ms", "p99_ms": "p99 ms", "refused_p99_ms": "504: p99 ms", "share": "÷ most"}
+COLUMNS |= {
+    "p50_ms": "p50 ms",
+    "p99_ms": "p99 ms",
+    "refused_p99_ms": "504: p99 ms",
+    "capacity": "capacity/s",
+    "share": "÷ capacity",
+}
 COLUMNS |= {"client_cpu_percent": "client CPU %"}
 
 
@@ -46,32 +58,43 @@ def measure(harness: Harness, result: Result) -> None:
     with running(harness.settings, command="serve") as service:
         harness.warm_up(service, tag)
         url = service.lookup_url(tag)
-        capacity = max(wrk.run(url, seconds=seconds, connections=64, seed=number).rate for number in (1, 2, 3))
+        seeds = itertools.count(1)
+        capacity = _capacity(harness, url, next(seeds))
         harness.say(f"overload: capacity {capacity:.0f} responses per second")
         for factor in FACTORS:
             harness.say(f"overload: {factor} × capacity")
-            result.raw.append(_offer(harness, service, url, factor, capacity))
+            row = _offer(harness, service, url, factor, capacity, next(seeds))
             _wait_until_idle(service)
+            before, capacity = capacity, _capacity(harness, url, next(seeds))
+            row["capacity"] = (before + capacity) / 2
+            row["share"] = ratio(row["answered_per_s"], row["capacity"])
+            result.raw.append(row)
         harness.say(f"overload: burst of {harness.sizes.jobs:,}")
         options = {"jobs": harness.sizes.jobs, "scenario": tag, "global_tag": tag, "major": 2**30, "minor": 0}
         with tempfile.TemporaryDirectory(dir=harness.data) as directory:
             found = burst.figures_of(burst.run(service.host, Path(directory), options), harness.sizes.jobs)
-    _show(result, capacity)
+    _show(result)
     shown = {name: name for name in (*burst.SHOWN, "other")} | burst.MEASURED
     result.tables.append(Table.of(f"A burst of {harness.sizes.jobs:,} jobs", [found], shown))
     unanswered = harness.sizes.jobs - found[outcome.OK]
     result.targets.append(Target("jobs of the burst without a correct response", unanswered, 0, at_most=True))
 
 
-def _offer(harness: Harness, service: Service, url: str, factor: float, capacity: float) -> dict[str, Any]:
+def _capacity(harness: Harness, url: str, seed: int) -> float:
+    """The number of responses a second with `CONNECTIONS` connections. nginx has no response of another seed in its cache."""
+    return wrk.run(url, seconds=harness.sizes.seconds, connections=CONNECTIONS, seed=seed).rate
+
+
+def _offer(harness: Harness, service: Service, url: str, factor: float, capacity: float, seed: int) -> dict[str, Any]:
     seconds, excess, path = harness.sizes.overload_seconds, factor - 1, harness.data / "serve" / "access.log"
     # Under overload, some clients wait in the queue, and those that pause offer the excess.
     rate = capacity * (factor if excess <= 0 else excess)
     pausing = min(CLIENTS, LONGEST_PAUSE_SECONDS * rate)
     clients = int(pausing if excess <= 0 else pausing + capacity * WAIT_SECONDS)
     whole = SETTLE_SECONDS + seconds + END_SECONDS
+    pause = 1000 * pausing / rate
     offset, since = size_of(path), time.time() + SETTLE_SECONDS
-    load = wrk.run(url, seconds=whole, connections=clients, pause_milliseconds=1000 * pausing / rate)
+    load = wrk.run(url, seconds=whole, connections=clients, seed=seed, pause_milliseconds=pause)
     time.sleep(FLUSH_SECONDS)
     log = AccessLog.read(path, offset)
     sent = (log.ends >= since) & (log.ends < since + seconds)
@@ -102,11 +125,8 @@ def _wait_until_idle(service: Service) -> None:
     becomes_true(is_idle, 60)
 
 
-def _show(result: Result, capacity: float) -> None:
-    most = max(row["answered_per_s"] for row in result.raw)
-    for row in result.raw:
-        row["share"] = ratio(row["answered_per_s"], most)
-    result.tables.append(Table.of(f"Capacity: {capacity:.0f} responses/s", result.raw, COLUMNS))
+def _show(result: Result) -> None:
+    result.tables.append(Table.of("From half of the capacity to ten times the capacity", result.raw, COLUMNS))
     series = {
         name: sorted((row["offered_per_s"], row[key]) for row in result.raw)
         for name, key in zip(("answered (200)", "refused (504)"), RATES, strict=True)
@@ -114,11 +134,13 @@ def _show(result: Result, capacity: float) -> None:
     axes = {"x": "offered requests/s", "y": "requests/s", "log_x": True}
     result.plots.append(plots.lines("Offered against answered", series, **axes))
     lost = sum(row["dropped"] + row["other"] for row in result.raw)
-    share = result.raw[-1]["share"]
-    times = [row["p99_ms"] for row in result.raw if row["factor"] > 1]
+    beyond = [row for row in result.raw if row["factor"] > 1]
+    least = min(row["share"] for row in beyond if row["factor"] <= MODERATE_FACTOR)
+    times = [row["p99_ms"] for row in beyond]
     longest = None if None in times else max(times) / 1000
     result.targets += [
         Target("p99 of accepted lookups above the capacity", longest, MOST_P99_SECONDS, at_most=True, unit="s"),
-        Target("answered at ten times the capacity ÷ most answered", share, 0.8, at_most=False),
+        Target(f"answered ÷ capacity, at up to {MODERATE_FACTOR} times the capacity", least, 0.95, at_most=False),
+        Target("answered ÷ capacity, at ten times the capacity", beyond[-1]["share"], 0.8, at_most=False),
         Target("dropped or other than 200 and 504", lost, 0, at_most=True),
     ]
