@@ -33,6 +33,9 @@ from cdb_rest.wsgi.instrumentation import REPLACEMENT, Instrumented
 
 # A thread waits this long for the next request of a connection before it returns the connection to the main loop.
 LINGER_MILLISECONDS = 5
+# While the number of connections is limited because of an overload, one is closed after so many responses. Otherwise those in
+# the queue of the kernel would not be accepted as long as a proxy uses the ones that it has.
+RESPONSES_UNTIL_CLOSE = 8
 # A thread waits this long, in total, for the client to receive one response, if there are threads for all connections.
 SEND_WAIT_SECONDS = 1.0
 
@@ -47,6 +50,8 @@ class RespondingWorker(ThreadWorker):
     `handle`, `handle_request` and `handle_error` run in threads, `run` in the main loop.
     """
 
+    # Whether the number of connections is limited because of an overload.
+    _has_few_connections = False
     wsgi: Instrumented  # type: ignore[assignment]  # gunicorn's types say MutableMapping where WSGI says dict
 
     def run(self) -> None:
@@ -87,7 +92,8 @@ class RespondingWorker(ThreadWorker):
         waited for a thread for more than `QUEUE_SECONDS`.
         """
         conn.sock.begin_response(0 if self._is_crowded else SEND_WAIT_SECONDS)
-        if conn.reader.is_unread or conn.reader.is_truncated:
+        must_give_way = self._has_few_connections and self.nr % RESPONSES_UNTIL_CLOSE == 0
+        if conn.reader.is_unread or conn.reader.is_truncated or must_give_way:
             req.force_close()
         arrived.set(conn.waits_since)
         waited = monotonic() - conn.waits_since

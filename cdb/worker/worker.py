@@ -78,14 +78,19 @@ class BufferingWorker(RespondingWorker):
 
     def accept(self, listener: socket) -> None:
         """Accept a connection, and read the data that have already arrived."""
+        self._accept_one(listener)
+
+    def _accept_one(self, listener: socket) -> bool:
+        """Accept a connection if there is one. Returns whether there was one."""
         try:
             accepted, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
-            return
+            return False
         self.nr_conns += 1
         client = ClientSocket(accepted, self._spool)
         reader = RequestReader(client, self._spool, MOST_BYTES)
         self.enqueue_req(Connection(self.cfg, client, address, listener.getsockname(), reader))
+        return True
 
     # `accept` creates only connections of this class, which gunicorn's types can't express.
     def enqueue_req(self, conn: Connection) -> None:  # type: ignore[override]
@@ -180,8 +185,16 @@ class BufferingWorker(RespondingWorker):
         # gunicorn accepts connections while there are fewer than this. Each has one request at a time, so that the queue is
         # as long as it may be, and no request has to be refused here.
         self.worker_connections = min(self.cfg.worker_connections, FULL * limit.largest + self.cfg.threads)
-        if limit.is_nearly_full or limit.is_over:
-            self._listeners.set_short(limit.is_nearly_full)
+        self._has_few_connections = self.worker_connections < self.cfg.worker_connections
+        if limit.is_nearly_full and not self._listeners.is_short:
+            self._listeners.set_short(True)
+            # The kernel's queues may be longer than they are allowed to be now. Requests in them would wait too long, where no
+            # process sees them.
+            for listener in self.sockets:
+                while self._accept_one(listener):
+                    pass
+        elif limit.is_over:
+            self._listeners.set_short(False)
 
     def _refuse(self, conn: Connection, refusal: ErrorResponse) -> None:
         """Let a thread of the refusal pool send an error response, without reading the rest of the request."""

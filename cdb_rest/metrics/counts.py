@@ -94,7 +94,9 @@ QUEUE_TIMEOUTS = _counter(
     "pool",
 )
 OVERLOAD_SECONDS = _counter(
-    "cdb_overload_seconds_total", "Time, summed over the processes, of an overload, in which further lookups are rejected.", "pool"
+    "cdb_overload_seconds_total",
+    "Time, summed over the processes, of an overload, in which further lookups are rejected.",
+    "pool",
 )
 
 CHANGES = _counter("cdb_changes_total", "Committed changes of global tags, by action.", "action")

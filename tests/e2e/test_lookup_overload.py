@@ -4,13 +4,13 @@ import http.client
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 
 import pytest
 
 from cdb.env import ROOT
-from loadtests.service import free_port
+from loadtests.service import free_port, frozen
 from tests.e2e.behind_nginx import PREFIX
 from tests.e2e.counting import Metrics, eventually, workers
 from tests.e2e.faults import locked
@@ -101,6 +101,27 @@ def test_a_worker_that_is_killed_during_an_overload_leaves_no_short_queue(limite
 
     overload(limited, limited.port, "service_unavailable", kill)
     assert not before[0].is_running()
+    eventually(lambda: burst(limited.port, range(20_000, 20_400)), {200})
+
+
+def test_lookups_in_the_queue_of_the_kernel_do_not_wait_for_the_end_of_an_overload(limited):
+    [worker] = workers(limited, "lookups")
+
+    def received():
+        return Metrics(limited.port).sum("cdb_lookups_received_total")
+
+    before = received()
+    with ThreadPoolExecutor(WAITING + 200) as pool:
+        with locked(limited, "PayloadIOV"):
+            waiting = [pool.submit(look_up, limited.port, 30_000 + number) for number in range(WAITING)]
+            eventually(lambda: received() >= before + 2, True)
+            # When the worker goes on, the time of a burst is over.
+            with frozen([worker]):
+                late = [pool.submit(look_up, limited.port, 40_000 + number) for number in range(200)]
+                time.sleep(3)
+            wait(late, timeout=30)
+            assert {one.done() and one.result()[0] for one in late} == {504}
+        assert 200 in {one.result()[0] for one in waiting}
     eventually(lambda: burst(limited.port, range(20_000, 20_400)), {200})
 
 

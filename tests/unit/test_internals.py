@@ -37,6 +37,7 @@ OWN_METHODS = {
         "_on_read_timeout",
         "_submit",
         "_queue",
+        "_accept_one",
         "_check_wait_limit",
         "_refuse_now",
         "_refuse",

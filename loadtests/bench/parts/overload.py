@@ -53,7 +53,7 @@ COLUMNS |= {"client_cpu_percent": "client CPU %"}
 
 def measure(harness: Harness, result: Result) -> None:
     """Measure the capacity, then every multiple of it."""
-    tag, seconds = harness.sizes.largest, harness.sizes.seconds
+    tag = harness.sizes.largest
     harness.seed(tag)
     with running(harness.settings, command="serve") as service:
         harness.warm_up(service, tag)
@@ -86,11 +86,11 @@ def _capacity(harness: Harness, url: str, seed: int) -> float:
 
 
 def _offer(harness: Harness, service: Service, url: str, factor: float, capacity: float, seed: int) -> dict[str, Any]:
-    seconds, excess, path = harness.sizes.overload_seconds, factor - 1, harness.data / "serve" / "access.log"
-    # Under overload, some clients wait in the queue, and those that pause offer the excess.
-    rate = capacity * (factor if excess <= 0 else excess)
+    seconds, path = harness.sizes.overload_seconds, harness.data / "serve" / "access.log"
+    rate = factor * capacity
     pausing = min(CLIENTS, LONGEST_PAUSE_SECONDS * rate)
-    clients = int(pausing if excess <= 0 else pausing + capacity * WAIT_SECONDS)
+    # Under overload, further clients wait in the queue.
+    clients = int(pausing + (capacity * WAIT_SECONDS if factor > 1 else 0))
     whole = SETTLE_SECONDS + seconds + END_SECONDS
     pause = 1000 * pausing / rate
     offset, since = size_of(path), time.time() + SETTLE_SECONDS
