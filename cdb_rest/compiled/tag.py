@@ -6,7 +6,7 @@ import os
 import tokenize
 import weakref
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -175,25 +175,50 @@ class CompiledTag:
         found[[self.positions[one] for one in ids]] = True
         return found
 
-    def rows(self, starts: Integers, query: Query) -> dict[int, Row]:
-        """The rows of a lookup's answer, in its order, by the positions of their lists.
+    def answer(self, starts: Integers, query: Query, others: Sequence[tuple[str, bytes]] = ()) -> bytes:
+        """The answer of a lookup: the rows of the lists, and `others`, which are rows with their payload types.
 
         `starts` is the result of `starts_until`; lists with 0 are left out.
         """
-        positions = np.flatnonzero(starts)
-        numbers = (self._last + starts)[positions]
+        found = np.flatnonzero(starts)
+        numbers = (self._last + starts)[found]
         if query.only_valid:
             are_valid = self._intervals(numbers, query.mode).end_after(query.moment)
-            positions, numbers = positions[are_valid], numbers[are_valid]
+            found, numbers = found[are_valid], numbers[are_valid]
         # `take` is faster than an index.
         places = self._places.take(numbers)
         begins, ends = self._offsets.take(places).tolist(), (self._offsets.take(places + 1) - HEAD_BYTES).tolist()
-        found = zip(positions.tolist(), begins, ends, strict=True)
+        rows: list[Row]
         if query.as_objects:
-            return {position: as_object(self._rows[begin:end]) for position, begin, end in found}
-        # Views, so that the rows are copied once.
-        rows = self._view
-        return {position: rows[begin:end] for position, begin, end in found}
+            rows = [as_object(self._rows[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+        else:
+            # Views, so that the rows are copied once.
+            view = self._view
+            rows = [view[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        if others:
+            rows = self._merged(found.tolist(), rows, others)
+        return b"[" + b",".join(rows) + b"]"
+
+    def _merged(self, positions: list[int], rows: list[Row], others: Iterable[tuple[str, bytes]]) -> list[Row]:
+        """Rows, with the positions of their lists, and other rows, with their payload types, in the order of an answer.
+
+        May change `positions` and `rows`.
+        """
+        added: list[tuple[str, Row]] = []
+        for name, row in others:
+            position = self.by_name.get(name)
+            place = len(rows) if position is None else bisect_left(positions, position)
+            if position is None or positions[place : place + 1] == [position]:
+                added.append((name, row))
+            else:
+                positions.insert(place, position)
+                rows.insert(place, row)
+        if not added:
+            return rows
+        types = [one.payload_type for one in self.manifest.lists]
+        # In the order of the names' bytes, as in PostgreSQL; that of code points is the same.
+        pairs = [*((types[position], row) for position, row in zip(positions, rows, strict=True)), *added]
+        return [row for _, row in sorted(pairs, key=itemgetter(0))]
 
     def window(self, positions: Integers, starts: Integers, query: Query) -> tuple[Moment | None, Moment | None]:
         """The largest interval around the moment in which the rows of some lists are the same, as the SQL function cdb_window.
@@ -251,28 +276,3 @@ class CompiledTag:
 def _close(files: Iterable[int]) -> None:
     for file in files:
         os.close(file)
-
-
-def merged(by_name: Mapping[str, int], rows: dict[int, Row], others: Iterable[tuple[str, bytes]] = ()) -> bytes:
-    """The answer: `rows` by the positions of their lists, and other rows with their payload types.
-
-    `by_name` has the positions of lists by their payload types.
-    """
-    positions, found = list(rows), list(rows.values())
-    added: list[tuple[str, Row]] = []
-    for name, row in others:
-        position = by_name.get(name)
-        if position is None or position in rows:
-            added.append((name, row))
-        else:
-            place = bisect_left(positions, position)
-            positions.insert(place, position)
-            found.insert(place, row)
-    if not added:
-        return b"[" + b",".join(found) + b"]"
-    types = {position: name for name, position in by_name.items()}
-    # In the order of the names' bytes, as in PostgreSQL; that of code points is the same.
-    pairs = sorted(
-        [*((types[position], row) for position, row in zip(positions, found, strict=True)), *added], key=itemgetter(0)
-    )
-    return b"[" + b",".join([row for _, row in pairs]) + b"]"

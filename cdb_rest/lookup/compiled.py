@@ -16,7 +16,7 @@ from cdb_rest import named_sql
 from cdb_rest.compiled.compiler import database_identity
 from cdb_rest.compiled.intervals import Booleans
 from cdb_rest.compiled.registry import registry
-from cdb_rest.compiled.tag import Changes, CompiledTag, merged
+from cdb_rest.compiled.tag import Changes, CompiledTag
 from cdb_rest.connections.reads import fetch_all
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import Interval, Moment
@@ -112,7 +112,7 @@ def _alone(
     if validators.match(state):
         return LookupResult(state, None, None)
     starts = compiled.starts_until(query.moment)
-    body = merged(compiled.by_name, compiled.rows(starts, query))
+    body = compiled.answer(starts, query)
     window = window_between(*compiled.window(compiled.all, starts, query)) if with_window else None
     return LookupResult(state, body, window)
 
@@ -215,7 +215,7 @@ def _partly(
             max((since for since, _ in edges if since is not None), default=None),
             min((until for _, until in edges if until is not None), default=None),
         )
-    return LookupResult(state, merged(compiled.by_name, compiled.rows(starts, query), changed), found)
+    return LookupResult(state, compiled.answer(starts, query, changed), found)
 
 
 def _named(line: str) -> tuple[str, bytes]:
