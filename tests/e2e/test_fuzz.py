@@ -36,7 +36,7 @@ def fuzzed(new_directory):
         client.call("POST", "pt", {"name": name})
         client.call("POST", "pl", {"payload_type": name})
     yield service
-    assert service.process.poll() is None
+    assert service.process.poll() is None, "\n".join(service.lines[-30:])
     service.stop()
 
 
