@@ -50,8 +50,6 @@ class RespondingWorker(ThreadWorker):
     `handle`, `handle_request` and `handle_error` run in threads, `run` in the main loop.
     """
 
-    # Whether the number of connections is limited because of an overload.
-    _has_few_connections = False
     wsgi: Instrumented  # type: ignore[assignment]  # gunicorn's types say MutableMapping where WSGI says dict
 
     def run(self) -> None:
@@ -117,6 +115,12 @@ class RespondingWorker(ThreadWorker):
         """Whether there are more connections than threads."""
         is_crowded: bool = self.nr_conns > self.cfg.threads
         return is_crowded
+
+    @property
+    def _has_few_connections(self) -> bool:
+        """Whether the number of connections is limited because of an overload."""
+        has_few: bool = self.worker_connections < self.cfg.worker_connections
+        return has_few
 
     def _has_next_request(self, conn: Connection) -> bool:
         """Whether another request, to which no limit applies, is complete or arrives within `LINGER_MILLISECONDS`.

@@ -37,9 +37,9 @@ _shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
 class WaitLimit:
     """The state of the queue of one process. Only the main loop uses it.
 
-    - `largest`: the largest length of the queue with which no request waits too long; infinite without an overload.
-    - `is_nearly_full`, `is_exceeded`: whether the queue has nearly this length, and whether it is longer, so that further
-      requests must be refused.
+    - `full_length`: the length of the queue at which no more connections should be accepted; infinite without an overload.
+    - `is_nearly_full`: whether the queue has nearly this length.
+    - `is_exceeded`: whether a further request would wait too long, so that it must be refused.
     - `is_over`: whether no process has had a nearly full queue for as long as a request may wait.
     """
 
@@ -49,7 +49,7 @@ class WaitLimit:
         self._finished = 0
         # Requests per second while the queue was not empty. None: never measured. Infinite: not since it was empty.
         self._rate: float | None = None
-        self.largest = math.inf
+        self.full_length = math.inf
         self.is_nearly_full, self.is_exceeded, self.is_over = False, False, True
 
     def count_finished(self) -> None:
@@ -66,9 +66,10 @@ class WaitLimit:
         self.is_over = now >= _shared[LAST_FULL] + MAX_WAIT_SECONDS
         is_overloaded = not self.is_over or now > self._last_empty + BURST_SECONDS
         rate = _shared[RATE] if self._rate is None else self._rate
-        self.largest = max(ALWAYS_ACCEPTED, MAX_WAIT_SECONDS * rate) if is_overloaded else math.inf
-        self.is_exceeded = length > self.largest
-        self.is_nearly_full = length > NEARLY_FULL * self.largest
+        # A queue of this length is emptied within the limit.
+        largest = max(ALWAYS_ACCEPTED, MAX_WAIT_SECONDS * rate) if is_overloaded else math.inf
+        self.full_length = FULL * largest
+        self.is_nearly_full, self.is_exceeded = length > NEARLY_FULL * largest, length > largest
         # A process without a rate of its own does not renew the shared values: it could do so forever.
         if self.is_nearly_full and self._rate is not None:
             _shared[LAST_FULL], _shared[RATE] = now, self._rate

@@ -20,7 +20,7 @@ from cdb.worker.request_queue import RequestQueue
 from cdb.worker.request_reader import RequestReader
 from cdb.worker.responding import RespondingWorker
 from cdb.worker.spool import PIECE_BYTES, SpoolFullError, process_spool
-from cdb.worker.wait_limit import FULL, WaitLimit
+from cdb.worker.wait_limit import WaitLimit
 from cdb.worker.waiting import WaitingConnections
 from cdb_rest.metrics import counts
 from cdb_rest.metrics.slots import here
@@ -76,12 +76,8 @@ class BufferingWorker(RespondingWorker):
         self._most_requests, self.max_requests = self.max_requests, sys.maxsize
         super().run()
 
-    def accept(self, listener: socket) -> None:
-        """Accept a connection, and read the data that have already arrived."""
-        self._accept_one(listener)
-
-    def _accept_one(self, listener: socket) -> bool:
-        """Accept a connection if there is one. Returns whether there was one."""
+    def accept(self, listener: socket) -> bool:  # type: ignore[override]  # gunicorn ignores what is returned
+        """Accept a connection, and read the data that have already arrived. Returns False if there was no connection."""
         try:
             accepted, address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
@@ -184,14 +180,13 @@ class BufferingWorker(RespondingWorker):
             return
         # gunicorn accepts connections while there are fewer than this. Each has one request at a time, so that the queue is
         # as long as it may be, and no request has to be refused here.
-        self.worker_connections = min(self.cfg.worker_connections, FULL * limit.largest + self.cfg.threads)
-        self._has_few_connections = self.worker_connections < self.cfg.worker_connections
+        self.worker_connections = min(self.cfg.worker_connections, limit.full_length + self.cfg.threads)
         if limit.is_nearly_full and not self._listeners.is_short:
             self._listeners.set_short(True)
             # The kernel's queues may be longer than they are allowed to be now. Requests in them would wait too long, where no
             # process sees them.
             for listener in self.sockets:
-                while self._accept_one(listener):
+                while self.accept(listener):
                     pass
         elif limit.is_over:
             self._listeners.set_short(False)

@@ -129,9 +129,7 @@ def _with_database(
     if lists is not None:
         parameters["lists"] = lists
     known = compiled.changes
-    if known is not None:
-        parameters |= {"known_version": known.version, "known_changed": known.lists}
-    row = _ask(compiled, CALL if known is None else CALL_KNOWN, parameters)
+    row = _ask(compiled, parameters, known)
     if row is None:
         return None
     version, status, modified, scope, text, since, until, changed, unchanged = row
@@ -143,16 +141,13 @@ def _with_database(
         counts.COMPILED_CONFIRMED.inc(1)
         return _alone(compiled, query, state, NO_VALIDATORS, with_window)
     window = (moment_from(since), moment_from(until)) if with_window else None
-    if scope == "known":
-        assert known is not None  # noqa: S101 -- for the type checker
-        return _partly(compiled, query, state, text, window, known.same)
-    if scope == "changed":
-        if unchanged is None and not all(one in compiled.positions for one in changed):
-            # As many lists were added as have gone. No tag has this number of lists, so all unchanged ones are named.
+    if scope in ("changed", "known"):
+        if scope == "changed":
+            known = compiled.changes = _changes(compiled, version, changed, unchanged)
+        if known is None:
+            # No tag has this number of lists, so all unchanged ones are named.
             return _with_database(compiled, query, validators, with_window=with_window, lists=-1)
-        same = ~compiled.mask(changed) if unchanged is None else compiled.mask(unchanged)
-        compiled.changes = Changes(version, changed, same)
-        return _partly(compiled, query, state, text, window, same)
+        return _partly(compiled, query, state, text, window, known.same)
     registry.note_use(compiled)
     if scope is None:
         counts.COMPILED_CONFIRMED.inc(1)
@@ -164,13 +159,30 @@ def _with_database(
     return LookupResult(state, text.encode(), window and window_between(*window))
 
 
-def _ask(compiled: CompiledTag, statement: str, parameters: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The row that `CALL` or `CALL_KNOWN` returns, or None if the database is down and the tag is frozen.
+def _changes(compiled: CompiledTag, version: str, changed: list[int], unchanged: list[int] | None) -> Changes | None:
+    """The changes in a version, from the ids of the lists; None if as many lists were added as have gone.
 
-    After None, the caller can use a replica.
+    `unchanged` is None if the tag has as many lists as the compiled one. Then the unchanged lists are all compiled ones but the
+    changed ones, unless a changed list is a new one, so that another one must have gone.
+    """
+    if unchanged is not None:
+        return Changes(version, changed, compiled.mask(unchanged))
+    if all(one in compiled.positions for one in changed):
+        return Changes(version, changed, ~compiled.mask(changed))
+    return None
+
+
+def _ask(compiled: CompiledTag, parameters: dict[str, Any], known: Changes | None) -> tuple[Any, ...] | None:
+    """The row that the database returns, or None if it is down and the tag is frozen.
+
+    `known` is what has changed in a version, if that is known. After None, the caller can use a replica.
     """
     try:
-        [row] = fetch_all(statement, parameters, count_started)
+        if known is None:
+            [row] = fetch_all(CALL, parameters, count_started)
+        else:
+            changes = {"known_version": known.version, "known_changed": known.lists}
+            [row] = fetch_all(CALL_KNOWN, parameters | changes, count_started)
     except Error:
         if compiled.manifest.status == Status.FROZEN:
             return None

@@ -31,13 +31,12 @@ from tests.unit.worker_sockets import connected
 
 # What our classes add to those of gunicorn; all their other methods replace one of gunicorn's.
 OWN_METHODS = {
-    RespondingWorker: {"_is_crowded", "_has_next_request", "_respond_with_error"},
+    RespondingWorker: {"_is_crowded", "_has_few_connections", "_has_next_request", "_respond_with_error"},
     BufferingWorker: {
         "_read",
         "_on_read_timeout",
         "_submit",
         "_queue",
-        "_accept_one",
         "_check_wait_limit",
         "_refuse_now",
         "_refuse",
