@@ -15,7 +15,7 @@ from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import State, past_state
-from cdb_rest.lookup.queries import read_state
+from cdb_rest.lookup.states import read_state
 from cdb_rest.models import GlobalTag, GlobalTagChange, PayloadList
 from cdb_rest.services.export import check_payload_type
 

@@ -10,8 +10,8 @@ from cdb_rest.domain.moment import Moment
 from cdb_rest.http.caching import REVISION_HEADER, combined, revisions_of
 from cdb_rest.lookup.many import Result, look_up_many
 from cdb_rest.lookup.model import LookupQuery
-from cdb_rest.lookup.queries import read_state
 from cdb_rest.lookup.stack import Stack
+from cdb_rest.lookup.states import read_state
 from cdb_rest.services.export import take_slot
 
 # Requests for more lookups need a slot, like an export.

@@ -23,7 +23,7 @@ from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import find_past
 from cdb_rest.http.caching import combined
 from cdb_rest.lookup.model import State, past_state
-from cdb_rest.lookup.queries import read_state
+from cdb_rest.lookup.states import read_state
 from cdb_rest.models import PayloadIOV, PayloadList
 from cdb_rest.services.export import Selection, find_source
 from cdb_rest.services.validity import ValidRow, overlaid, valid_rows

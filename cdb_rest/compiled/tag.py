@@ -1,10 +1,5 @@
 """Reading a compiled tag: the row of each payload list at a moment, and the window of the answer."""
 
-import contextlib
-import mmap
-import os
-import tokenize
-import weakref
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
@@ -14,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cdb_rest.compiled.files import OpenFiles
 from cdb_rest.compiled.intervals import Booleans, Integers, Intervals, Moments, joined
 from cdb_rest.compiled.manifest import (
     COUNTS,
@@ -24,7 +20,6 @@ from cdb_rest.compiled.manifest import (
     PLACES,
     ROWS,
     Manifest,
-    UnusableError,
 )
 from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE, as_object
 from cdb_rest.domain.moment import Mode, Moment
@@ -48,13 +43,8 @@ class Query(Protocol):
 
 # The row of an answer; a view is valid as long as the compiled tag is open.
 Row = bytes | memoryview
-# Sizes and times of the files: they change with every write to a file, and with its deletion.
-Signature = tuple[tuple[int, int, int], ...]
-READ_BYTES = 2**21
 # The positions of the bytes of a record before its JSON array.
 HEAD_RANGE = np.arange(HEAD_BYTES)
-# Linux: map all pages of a range that are in the memory. Python has no name for it.
-MADV_POPULATE_READ = 22
 
 
 class Changes(NamedTuple):
@@ -93,70 +83,23 @@ class CompiledTag:
         self._sizes = np.array([one.rows for one in manifest.lists], np.int64)
         self._first = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
         self._last = self._first[:-1] - 1
-        self._files: list[int] = []
-        # With the last reference, because other threads may still read when the registry drops it.
-        weakref.finalize(self, _close, self._files)
-        self._open_files()
-        self.signature = self._signature()
-        self._maps: list[mmap.mmap] = []
-        self._map_files()
-
-    def _open_files(self) -> None:
-        for name, expected in self.manifest.files.items():
-            self._files.append(os.open(self.path / name, os.O_RDONLY))
-            if os.fstat(self._files[-1]).st_size != expected.size:
-                raise UnusableError(f"{name} does not have its size")
-
-    def _map_files(self) -> None:
-        self._offsets = self._array(self.path / OFFSETS)
-        self._majors = self._array(self.path / MAJORS)
-        minors = self._array(self.path / MINORS)
+        self._files = OpenFiles(path, {name: one.size for name, one in manifest.files.items()})
+        self._offsets, self._majors, minors, self._lists, self._counts, self._places = (
+            self._files.array(name) for name in (OFFSETS, MAJORS, MINORS, LISTS, COUNTS, PLACES)
+        )
         # Many tags use only the major number. Then half of the search is left out.
         self._minors = minors if len(minors) else None
-        self._lists = self._array(self.path / LISTS)
-        self._counts = self._array(self.path / COUNTS)
-        self._places = self._array(self.path / PLACES)
-        with (self.path / ROWS).open("rb") as rows:
-            self._rows = mmap.mmap(rows.fileno(), 0, prot=mmap.PROT_READ)
-        self._maps.append(self._rows)
+        self._rows = self._files.content(ROWS)
         self._view = memoryview(self._rows)
         self._bytes = np.frombuffer(self._rows, np.uint8)
-        for one in self._maps:
-            # A lookup reads single numbers of the arrays. Reading ahead would fill the memory with others.
-            if one is not self._rows:
-                one.madvise(mmap.MADV_RANDOM)
-
-    def _array(self, path: Path) -> npt.NDArray[Any]:
-        """The array in a file, memory-mapped. Raises `UnusableError`."""
-        try:
-            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-        # numpy parses the header as Python does, so that a damaged one may cause other errors than ValueError.
-        except (ValueError, OSError, SyntaxError, tokenize.TokenError) as error:
-            raise UnusableError(f"{path.name} cannot be read: {error}") from error
-        self._maps.append(mapped._mmap)
-        # As a plain array: the operations of memmap objects are slower.
-        return np.asarray(mapped)
 
     def load(self) -> None:
         """Read all files, so that lookups do not wait for the disk. Other threads can work meanwhile. Raises `OSError`."""
-        for file in self._files:
-            position = 0
-            while piece := os.pread(file, READ_BYTES, position):
-                position += len(piece)
-        with contextlib.suppress(OSError):
-            # Linux before 5.14 does not know it; then each page is mapped when it is first used.
-            for one in self._maps:
-                for position in range(0, len(one), READ_BYTES):
-                    one.madvise(MADV_POPULATE_READ, position, min(READ_BYTES, len(one) - position))
+        self._files.load()
 
     def is_intact(self) -> bool:
         """Whether the files are as they were when they were opened: not written to, truncated or deleted."""
-        return self._signature() == self.signature
-
-    def _signature(self) -> Signature:
-        return tuple(
-            (found.st_size, found.st_mtime_ns, found.st_ctime_ns) for found in (os.fstat(file) for file in self._files)
-        )
+        return self._files.are_intact()
 
     def starts_until(self, moment: Moment) -> Integers:
         """For each list, the number of its rows that start at or before the moment."""
@@ -271,8 +214,3 @@ class CompiledTag:
             heads[name].astype(np.int64) for name in ("major", "minor", "major_end", "minor_end")
         )
         return Intervals.from_wire(Moments(majors, minors), Moments(major_ends, minor_ends), mode)
-
-
-def _close(files: Iterable[int]) -> None:
-    for file in files:
-        os.close(file)

@@ -19,7 +19,7 @@ from django.utils.http import http_date, parse_http_date_safe
 from cdb_rest.domain.as_of import AsOf, TagState
 from cdb_rest.domain.status import Status
 from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
-from cdb_rest.lookup.queries import read_shared_state, read_shared_state_of_all, read_state
+from cdb_rest.lookup.states import read_shared_state, read_shared_state_of_all, read_state
 
 # The revision of the global tag from which a response was made, so that clients can log it and ask for it again.
 REVISION_HEADER = "CDB-Revision"

@@ -42,7 +42,8 @@ def waiting():
 
 
 def shared_in(states):
-    return patch("cdb_rest.lookup.queries.shared_states", states)
+    """Lookups and other reads of states share those in `states` inside the block."""
+    return patch.object(shared_states.shared_states, "_states", states._states)
 
 
 def read(api, path, etag=None):

@@ -19,7 +19,7 @@ from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.http.caching import Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import State
-from cdb_rest.lookup.queries import VERSION_OF_NONE, state_of_all
+from cdb_rest.lookup.states import VERSION_OF_NONE, state_of_all
 from cdb_rest.models import GlobalTag, GlobalTagStatus
 from cdb_rest.parsing.fields import read_body, read_value
 from cdb_rest.parsing.parameters import is_light, parse_as_of, parse_number
