@@ -38,7 +38,7 @@ class _Pace:
 
     def __init__(self, share: float) -> None:
         self._share = share
-        # CPU time, because a process with the lowest priority waits for the CPU anyway.
+        # CPU time, because a process with low priority waits for the CPU anyway.
         self._begin = time.process_time()
 
     def pause(self) -> None:

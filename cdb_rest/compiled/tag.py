@@ -41,8 +41,6 @@ class Query(Protocol):
     def mode(self) -> Mode: ...
 
 
-# The row of an answer; a view is valid as long as the compiled tag is open.
-Row = bytes | memoryview
 # The positions of the bytes of a record before its JSON array.
 HEAD_RANGE = np.arange(HEAD_BYTES)
 
@@ -90,7 +88,6 @@ class CompiledTag:
         # Many tags use only the major number. Then half of the search is left out.
         self._minors = minors if len(minors) else None
         self._rows = self._files.content(ROWS)
-        self._view = memoryview(self._rows)
         self._bytes = np.frombuffer(self._rows, np.uint8)
 
     def load(self) -> None:
@@ -131,23 +128,20 @@ class CompiledTag:
         # `take` is faster than an index.
         places = self._places.take(numbers)
         begins, ends = self._offsets.take(places).tolist(), (self._offsets.take(places + 1) - HEAD_BYTES).tolist()
-        rows: list[Row]
+        content = self._rows
+        rows = [content[begin:end] for begin, end in zip(begins, ends, strict=True)]
         if query.as_objects:
-            rows = [as_object(self._rows[begin:end]) for begin, end in zip(begins, ends, strict=True)]
-        else:
-            # Views, so that the rows are copied once.
-            view = self._view
-            rows = [view[begin:end] for begin, end in zip(begins, ends, strict=True)]
+            rows = [as_object(row) for row in rows]
         if others:
             rows = self._merged(found.tolist(), rows, others)
         return b"[" + b",".join(rows) + b"]"
 
-    def _merged(self, positions: list[int], rows: list[Row], others: Iterable[tuple[str, bytes]]) -> list[Row]:
+    def _merged(self, positions: list[int], rows: list[bytes], others: Iterable[tuple[str, bytes]]) -> list[bytes]:
         """Rows, with the positions of their lists, and other rows, with their payload types, in the order of an answer.
 
         May change `positions` and `rows`.
         """
-        added: list[tuple[str, Row]] = []
+        added: list[tuple[str, bytes]] = []
         for name, row in others:
             position = self.by_name.get(name)
             place = len(rows) if position is None else bisect_left(positions, position)

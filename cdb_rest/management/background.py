@@ -7,7 +7,8 @@ import threading
 
 from django.core.management.base import CommandParser
 
-LOWEST_PRIORITY = 19
+# With the lowest one (19), work on a busy machine would take several times as long, although `background_share` limits it.
+LOW_PRIORITY = 5
 
 
 def add_background_option(parser: CommandParser) -> None:
@@ -15,13 +16,13 @@ def add_background_option(parser: CommandParser) -> None:
     parser.add_argument(
         "--background",
         action="store_true",
-        help="for the service only: work with the lowest priority, and end when standard input is closed",
+        help="for the service only: work with low priority, and end when standard input is closed",
     )
 
 
 def run_in_background() -> None:
-    """Give this process the lowest priority, and send it SIGTERM when its standard input is closed."""
-    os.nice(LOWEST_PRIORITY)
+    """Give this process a low priority, and send it SIGTERM when its standard input is closed."""
+    os.nice(LOW_PRIORITY)
     threading.Thread(target=_wait_for_end, name="background", daemon=True).start()
 
 
