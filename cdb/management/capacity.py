@@ -74,10 +74,10 @@ class Capacity:
             name = f"gunicorn ({pool.name})"
             yield Hop(name, "processes", pool.workers, "CDB_WORKERS" if env.read()["CDB_WORKERS"] else "cores")
             yield Hop("", "threads in all", pool.connections, "CDB_THREADS")
-        yield Hop("gunicorn -> PgBouncer", "connections", lookups.connections + others.connections, "threads")
+        yield Hop("gunicorn (lookups) -> PostgreSQL", "connections", lookups.connections, "threads")
+        yield Hop("gunicorn (others) -> PgBouncer", "connections", others.connections, "threads")
         yield Hop("", "connections at most", _numbers(r"^max_client_conn = (\d+)", ini)[0], "max_client_conn")
-        for pool in (lookups, others):
-            yield Hop(f"PgBouncer -> PostgreSQL ({pool.database})", "connections", pool.connections, "pool_size")
+        yield Hop(f"PgBouncer -> PostgreSQL ({others.database})", "connections", others.connections, "pool_size")
         yield Hop("PostgreSQL", "max_connections", int(self._postgresql()["max_connections"]), "pools, and some")
         yield Hop("", "connections that fit", self.connections_that_fit, "memory")
 
@@ -93,7 +93,7 @@ class Capacity:
         servers = {
             "cores": self.cores,
             "gunicorn's processes": lookups.workers,
-            "gunicorn's threads, and PgBouncer's connections": lookups.connections,
+            "gunicorn's threads, and their connections": lookups.connections,
             "memory for PostgreSQL's connections": max(1, math.floor(lookups.connections * share)),
         }
         bounds = [Bound(name, count / self.service_seconds) for name, count in servers.items()]

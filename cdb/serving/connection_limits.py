@@ -23,10 +23,10 @@ CONSOLE = "pgbouncer"
 
 
 def warnings_of_serve() -> list[str]:
-    """The warnings for `make serve`, whose PgBouncer opens at most one connection for each thread to each server."""
+    """The warnings for `make serve`, each of whose pools opens at most `most_connections` to each server."""
     each = pools().values()
-    who = f"PgBouncer's pools ({', '.join(f'{pool.database} {pool.connections}' for pool in each)})"
-    return list(_warnings(sum(pool.connections for pool in each), who))
+    who = f"during a deployment, the pools ({', '.join(f'{pool.name} {pool.most_connections}' for pool in each)})"
+    return list(_warnings(sum(pool.most_connections for pool in each), who))
 
 
 def warnings_of_gunicorn(workers: int, threads: int) -> list[str]:

@@ -37,12 +37,14 @@ SUPPORTED_PARAMETERS = {
 
 
 def url(pool: Pool) -> str:
-    """The libpq URL with which a gunicorn instance connects to its database in PgBouncer."""
-    return _url(pool, pool.database)
+    """The libpq URL with which a gunicorn instance connects to the database, through PgBouncer if the pool has it."""
+    return _url(pool, pool.database) if pool.has_pooler else database.url()
 
 
 def replica_urls(pool: Pool) -> list[str]:
-    """The libpq URLs with which a gunicorn instance connects, through PgBouncer, to each streaming replica."""
+    """The libpq URLs with which a gunicorn instance connects to each streaming replica, as `url`."""
+    if not pool.has_pooler:
+        return database.replica_urls()
     return [_url(pool, pool.database_on_replica(number)) for number, _ in enumerate(database.replica_urls(), 1)]
 
 
@@ -59,17 +61,16 @@ def configuration(placeholders: dict[str, object] | None = None, sizes: dict[str
     """The text of pgbouncer.ini for the settings.
 
     `placeholders` are the values for its directory, addresses and authentication, by default those of `make
-    serve`. `sizes` are the pools by name, by default those of this machine. Raises `ConfigurationError` if a
+    serve`. `sizes` are the pools by name, by default those of this machine that use PgBouncer. Raises `ConfigurationError` if a
     database URL is invalid or has parameters that PgBouncer does not support, or if the TLS parameters of a
     replica differ from those of the primary.
     """
-    sizes = sizes or pools()
+    sizes = sizes or {name: pool for name, pool in pools().items() if pool.has_pooler}
     target = _target(database.parts(), "DATABASE_URL")
     return templates.fill(
         CONFIGURATION,
         {
-            "LOOKUPS": _database(sizes["lookups"], target),
-            "OTHERS": _database(sizes["others"], target),
+            "DATABASES": "\n".join(_database(pool, target) for pool in sizes.values()),
             "REPLICAS": "\n".join(_replicas(target, sizes)),
             "TLS": _tls(target),
             "CONNECT_TIMEOUT": min(3, env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]),
@@ -176,7 +177,7 @@ class PgBouncer(Program):
     @staticmethod
     def _accepts_connections() -> bool:
         try:
-            psycopg2.connect(url(pools()["lookups"]), connect_timeout=3).close()
+            psycopg2.connect(url(pools()["others"]), connect_timeout=3).close()
         except psycopg2.OperationalError:
             return False
         return True

@@ -15,19 +15,27 @@ OTHER_CONNECTIONS = 50
 
 @dataclass(frozen=True)
 class Pool:
-    """A gunicorn instance of `workers` processes with `threads` threads each, and its pool of database connections.
+    """A gunicorn instance of `workers` processes with `threads` threads each, and its database connections.
 
-    Each thread may use one connection, so there are as many connections as threads.
+    Each thread may use one connection, so there are as many connections as threads. With `make serve`, the threads of a pool
+    without `has_pooler` keep connections to PostgreSQL itself: while a deployment replaces the processes, the old ones and the
+    new ones both have theirs. In containers all connections lead to PgBouncer, because many instances may share a database.
     """
 
     name: str
     workers: int
     threads: int
+    has_pooler: bool = True
 
     @property
     def connections(self) -> int:
         """The total number of threads, which is also the number of connections."""
         return self.workers * self.threads
+
+    @property
+    def most_connections(self) -> int:
+        """The largest number of connections that it opens to PostgreSQL with `make serve`, which is during a deployment."""
+        return self.connections * (1 if self.has_pooler else 2)
 
     @property
     def database(self) -> str:
@@ -54,11 +62,12 @@ def pools(cores: int | None = None) -> dict[str, Pool]:
     values = env.read()
     workers = values["CDB_WORKERS"] or (cores or cores_here()) + 1
     threads = values["CDB_THREADS"]
-    lookups = Pool("lookups", workers, threads)
+    # A lookup takes so little time that PgBouncer would be a tenth of it.
+    lookups = Pool("lookups", workers, threads, has_pooler=False)
     others = Pool("others", max(2, math.ceil(workers / 2)), threads)
     return {pool.name: pool for pool in (lookups, others)}
 
 
 def connections(cores: int | None = None) -> int:
-    """The number of connections that PostgreSQL should allow: those of both pools and `OTHER_CONNECTIONS`."""
-    return sum(pool.connections for pool in pools(cores).values()) + OTHER_CONNECTIONS
+    """The number of connections that PostgreSQL should allow: the most of both pools, and `OTHER_CONNECTIONS`."""
+    return sum(pool.most_connections for pool in pools(cores).values()) + OTHER_CONNECTIONS

@@ -60,10 +60,10 @@ class Stage:
 
     @property
     def pooled_database(self) -> Database:
-        """The database of lookups through PgBouncer."""
+        """The database through PgBouncer."""
         settings = (self.data / "serve" / "pgbouncer.ini").read_text()
         directory = re.search(r"^unix_socket_dir\s*=\s*(\S+)", settings, re.MULTILINE)[1]
-        return Database(f"postgresql://cdb@/cdb_lookups?host={directory}&port=6432")
+        return Database(f"postgresql://cdb@/cdb_others?host={directory}&port=6432")
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until a condition holds. Raises `ServiceError` with the words `what` if it does not in time."""

@@ -49,7 +49,7 @@ def test_run_says_so(fresh, small, threads):
 def test_serve_says_so_once_for_all_pools(needs_packages, fresh, small):
     service = fresh("serve", "serve", DATABASE_URL=small.url, CDB_WORKERS="2", CDB_THREADS="2").start()
     [line] = warnings(service)
-    said = "Warning: PgBouncer's pools (cdb_lookups 4, cdb_others 4) may open 8 connections, but DATABASE_URL allows 7 "
+    said = "Warning: during a deployment, the pools (lookups 8, others 4) may open 12 connections, but DATABASE_URL allows 7 "
     assert line.startswith(said)
     assert len(JobClient(service.port).get(LOOKUP)) == 10
     service.stop()
@@ -150,11 +150,10 @@ def test_serve_starts_the_processes_that_capacity_prints(served):
         columns = [column.name for column in cursor.description]
         rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     console.close()
-    for row in rows:
-        if row["name"] != "pgbouncer":
-            assert row["pool_size"] == said[f"PgBouncer -> PostgreSQL ({row['name']})", "connections"]
-            threads = said[f"gunicorn ({row['name'].removeprefix('cdb_')})", "threads in all"]
-            assert row["pool_size"] == threads
+    sizes = {row["name"]: row["pool_size"] for row in rows if row["name"] != "pgbouncer"}
+    assert sizes == {"cdb_others": said["PgBouncer -> PostgreSQL (cdb_others)", "connections"]}
+    assert sizes["cdb_others"] == said["gunicorn (others)", "threads in all"]
+    assert said["gunicorn (lookups) -> PostgreSQL", "connections"] == said["gunicorn (lookups)", "threads in all"]
     connection = psycopg2.connect(EmbeddedPostgres(served.data / "postgres").url)
     with connection.cursor() as cursor:
         for name, value in document["postgresql"].items():

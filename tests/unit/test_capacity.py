@@ -118,10 +118,9 @@ def test_the_hops_are_those_of_the_files_that_serve_writes():
     assert rows["clients -> nginx", "other requests at once"] == REQUESTS_OF_A_THREAD * pools()["others"].connections
     waiting = re.findall(r"lookups\.sock\S+ max_fails=0 max_conns=(\d+)", conf)
     assert sum(map(int, waiting)) == rows["nginx -> gunicorn (lookups)", "requests at once, most waiting"]
-    for pool in pools().values():
-        name = f"PgBouncer -> PostgreSQL ({pool.database})"
-        assert re.search(rf"^{pool.database} = .* pool_size={rows[name, 'connections']} ", ini, re.MULTILINE)
-    assert f"max_client_conn = {rows['gunicorn -> PgBouncer', 'connections at most']}" in ini
+    size = rows["PgBouncer -> PostgreSQL (cdb_others)", "connections"]
+    assert re.findall(r"^(\w+) = host=.* pool_size=(\d+) ", ini, re.MULTILINE) == [("cdb_others", str(size))]
+    assert f"max_client_conn = {rows['gunicorn (others) -> PgBouncer', 'connections at most']}" in ini
     assert str(rows["PostgreSQL", "max_connections"]) == postgresql.options()["max_connections"]
 
 

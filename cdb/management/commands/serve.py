@@ -20,8 +20,8 @@ CHECK_INTERVAL_SECONDS = 1
 class Command(ServingCommand):
     help = (
         "Serve as in production until Ctrl-C or SIGTERM, as `make serve` does: nginx on 127.0.0.1 and PORT, two instances of "
-        "gunicorn, and PgBouncer in front of the database. `manage.py reload` loads new code and new settings without losing "
-        "a request."
+        "gunicorn, and PgBouncer in front of the database, which lookups do not use. `manage.py reload` loads new code and new "
+        "settings without losing a request."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

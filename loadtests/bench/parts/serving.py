@@ -5,7 +5,9 @@ a streaming replica. All processes share the machine, so that a replica does not
 matters is the primary's CPU per lookup, which a replica on another machine would save. For a frozen tag only the replica is
 queried; for a tag that may change, the primary is queried whether it has changed. The client's counts are compared with
 nginx's access log, which would reveal a client that counts incorrectly. When the time is over, each connection may have a
-request in progress, which is in the log but was not counted. The campaign storm-cache measures what nginx's cache saves.
+request in progress, which is in the log but was not counted. Then the first two services are compared in each scenario with
+compiled tags, in which nothing has changed, and with fewer connections, so that requests do not wait for threads. The
+campaign storm-cache measures what nginx's cache saves.
 """
 
 import contextlib
@@ -15,15 +17,16 @@ from typing import Any
 from loadtests import usage
 from loadtests.access_log import FLUSH_SECONDS, AccessLog, size_of
 from loadtests.bench.harness import Harness
+from loadtests.bench.parts.compiled import CONNECTIONS, SMALL, compiled_by_command
 from loadtests.client import Client
 from loadtests.harness import clone_with_statuses
 from loadtests.reporting.figures import grouped, ratios_to, spreads
 from loadtests.reporting.result import Result, Table, Target
-from loadtests.service import Service, running
+from loadtests.service import Service, manage, running
 from loadtests.standby import Standby
 
 TITLE = "Serving as in production"
-ALONE, SERVE, REPLICATED = "make run", "make serve: nginx, gunicorn, PgBouncer", "make run with a streaming replica"
+ALONE, SERVE, REPLICATED = "make run", "make serve", "make run with a streaming replica"
 KEYS = "tag what round responses_per_s p50_ms p99_ms errors gunicorn_cpu_ms primary_cpu_ms replica_cpu_ms others_cpu_percent"
 
 
@@ -48,6 +51,34 @@ def measure(harness: Harness, result: Result) -> None:
                 row = {"tag": tag, "what": name, "round": number}
                 result.raw.append(row | _load(harness, services[name], standby, tag, number))
     _show(harness, result)
+    _compare_compiled(harness, result)
+
+
+def _compare_compiled(harness: Harness, result: Result) -> None:
+    """Compare gunicorn alone and `make serve` in each scenario, with compiled tags."""
+    tags = list(dict.fromkeys((SMALL, *harness.sizes.scenarios)))
+    harness.seed(*tags)
+    rows: list[dict[str, Any]] = []
+    with compiled_by_command(harness, harness.settings) as settings, contextlib.ExitStack() as stack:
+        for tag in tags:
+            manage(settings, "compile_tag", tag)
+        commands = {ALONE: "run", SERVE: "serve"}
+        services = {name: stack.enter_context(running(settings, command=one)) for name, one in commands.items()}
+        for tag in tags:
+            for service in services.values():
+                harness.warm_up(service, tag)
+            found: list[dict[str, Any]] = []
+            for number, name in harness.rounds(f"serving, {tag}, compiled", list(services)):
+                load = {"connections": CONNECTIONS, "seconds": harness.sizes.seconds, "seed": number}
+                row = harness.load(services[name], services[name].lookup_url(tag), **load)
+                found.append({"tag": tag, "what": name, "round": number, **row})
+            rows += found
+            rate = ratios_to(spreads(found, "what", "responses_per_s"), ALONE)[SERVE]
+            result.targets.append(Target(f"compiled {tag}: make serve ÷ make run", rate, 0.9, at_most=False))
+    result.raw += rows
+    title = f"Random moments, {CONNECTIONS} connections, compiled tags"
+    keys = "tag what round responses_per_s p50_ms p99_ms errors gunicorn_cpu_ms postgres_cpu_ms client_cpu_percent"
+    result.tables.append(Table.of(title, rows, keys))
 
 
 def _load(harness: Harness, service: Service, standby: Standby, tag: str, seed: int) -> dict[str, Any]:
