@@ -113,13 +113,18 @@ def revisions_of(state: State) -> str:
     return state.version.partition("-")[0]
 
 
+@lru_cache(maxsize=1000)
+def _http_date(moment: datetime) -> str:
+    return http_date(moment.timestamp())
+
+
 def headers_of(state: State, digest: str) -> dict[str, str]:
     """The caching headers of a response made from that state, also of a 304. They include the ETag."""
     headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(state.status, _max_age(state.status))
     if state.status != ALL_TAGS:
         headers[REVISION_HEADER] = revisions_of(state)
     if state.modified is not None:
-        headers["Last-Modified"] = http_date(state.modified.timestamp())
+        headers["Last-Modified"] = _http_date(state.modified)
     return headers
 
 
