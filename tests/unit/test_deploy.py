@@ -44,7 +44,10 @@ def test_each_pool_with_pgbouncer_has_its_share_of_each_replica(monkeypatch):
     lines = [line for line in pgbouncer.configuration().splitlines() if re.match("cdb_.*_replica_", line)]
     assert [line.split(" = ")[0] for line in lines] == ["cdb_others_replica_1", "cdb_others_replica_2"]
     assert "host='one' port='5433' user='reader' password='it''s' dbname='conditions'" in lines[0]
-    assert pgbouncer.replica_urls(pools.pools()["lookups"]) == urls.split(", ")
+    assert pgbouncer.replica_urls(pools.pools()["lookups"]) == [
+        "postgresql://reader:it%27s@one:5433/conditions?application_name=cdb-lookups",
+        "postgres://two/conditions?sslmode=prefer&application_name=cdb-lookups",
+    ]
     assert [url.split("?")[0].split("/")[-1] for url in pgbouncer.replica_urls(pools.pools()["others"])] == [
         "cdb_others_replica_1",
         "cdb_others_replica_2",
