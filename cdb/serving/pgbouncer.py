@@ -66,11 +66,11 @@ def configuration(placeholders: dict[str, object] | None = None, sizes: dict[str
     """The text of pgbouncer.ini for the settings.
 
     `placeholders` are the values for its directory, addresses and authentication, by default those of `make
-    serve`. `sizes` are the pools by name, by default those of this machine that use PgBouncer. Raises `ConfigurationError` if a
+    serve`. `sizes` are the pools by name, by default those of this machine. Raises `ConfigurationError` if a
     database URL is invalid or has parameters that PgBouncer does not support, or if the TLS parameters of a
     replica differ from those of the primary.
     """
-    sizes = sizes or {name: pool for name, pool in pools().items() if pool.has_pooler}
+    sizes = sizes or pools()
     target = _target(database.parts(), "DATABASE_URL")
     return templates.fill(
         CONFIGURATION,

@@ -34,10 +34,11 @@ def _bytes(size):
     return int(size[:-2]) * {"kB": 1, "MB": 1024, "GB": 1024**2}[size[-2:]]
 
 
-def test_sessions_in_pgbouncer_begin_with_the_timeouts_of_cheap_reads(served):
+def test_sessions_of_each_pool_begin_with_the_timeouts_of_cheap_reads(served):
     sockets = directories.for_sockets(served.data.resolve() / "serve" / "sockets", "[^A-Za-z0-9/._-]")
-    connection = psycopg2.connect(dbname=pools()["others"].database, host=str(sockets / "pool"), port=6432, user="cdb")
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')")
-        assert cursor.fetchone() == ("5s", "10s")
-    connection.close()
+    for name in ("lookups", "others"):
+        connection = psycopg2.connect(dbname=pools()[name].database, host=str(sockets / "pool"), port=6432, user="cdb")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')")
+            assert cursor.fetchone() == ("5s", "10s")
+        connection.close()

@@ -38,11 +38,13 @@ def test_the_tables_of_sizes_are_what_is_computed(name, of):
     assert row == [postgresql.sizes(*(sizes | {of: size * 1024}).values())[name] for size in gigabytes]
 
 
-def test_each_pool_with_pgbouncer_has_its_share_of_each_replica(monkeypatch):
+def test_each_pool_has_its_share_of_each_replica(monkeypatch):
     urls = "postgresql://reader:it%27s@one:5433/conditions, postgres://two/conditions?sslmode=prefer"
     monkeypatch.setattr(env, "read", lambda: VALUES | {"DATABASE_REPLICA_URLS": urls})
     lines = [line for line in pgbouncer.configuration().splitlines() if re.match("cdb_.*_replica_", line)]
-    assert [line.split(" = ")[0] for line in lines] == ["cdb_others_replica_1", "cdb_others_replica_2"]
+    assert [line.split(" = ")[0] for line in lines] == [
+        f"cdb_{pool}_replica_{number}" for number in (1, 2) for pool in ("lookups", "others")
+    ]
     assert "host='one' port='5433' user='reader' password='it''s' dbname='conditions'" in lines[0]
     assert pgbouncer.replica_urls(pools.pools()["lookups"]) == [
         "postgresql://reader:it%27s@one:5433/conditions?application_name=cdb-lookups",
