@@ -37,14 +37,14 @@ SUPPORTED_PARAMETERS = {
 
 
 def url(pool: Pool) -> str:
-    """The libpq URL with which a gunicorn instance connects to the database, through PgBouncer if the pool has it."""
-    return _url(pool, pool.database) if pool.has_pooler else _named(database.url(), pool)
+    """The libpq URL with which a gunicorn instance connects to the database, through PgBouncer if the pool uses it."""
+    return _url(pool, pool.database) if pool.uses_pgbouncer else _named(database.url(), pool)
 
 
 def replica_urls(pool: Pool) -> list[str]:
     """The libpq URLs with which a gunicorn instance connects to each streaming replica, as `url`."""
-    if not pool.has_pooler:
-        return [_named(url, pool) for url in database.replica_urls()]
+    if not pool.uses_pgbouncer:
+        return [_named(target, pool) for target in database.replica_urls()]
     return [_url(pool, pool.database_on_replica(number)) for number, _ in enumerate(database.replica_urls(), 1)]
 
 
@@ -52,9 +52,9 @@ def _url(pool: Pool, name: str) -> str:
     return _named(f"postgresql://cdb@/{name}?host={layout.pooler_sockets()}&port={PORT}", pool)
 
 
-def _named(url: str, pool: Pool) -> str:
+def _named(target: str, pool: Pool) -> str:
     """A libpq URL with the application name of a pool; the last one of several parameters with the same name is used."""
-    return f"{url}{'&' if '?' in url else '?'}application_name=cdb-{pool.name}"
+    return f"{target}{'&' if '?' in target else '?'}application_name=cdb-{pool.name}"
 
 
 def console_url() -> str:

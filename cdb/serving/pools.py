@@ -18,14 +18,15 @@ class Pool:
     """A gunicorn instance of `workers` processes with `threads` threads each, and its database connections.
 
     Each thread may use one connection, so there are as many connections as threads. With `make serve`, the threads of a pool
-    without `has_pooler` keep connections to PostgreSQL itself: while a deployment replaces the processes, the old ones and the
-    new ones both have theirs. In containers all connections lead to PgBouncer, because many instances may share a database.
+    keep connections to PostgreSQL itself unless it `uses_pgbouncer`. While a deployment replaces the processes, the old ones
+    and the new ones both have theirs. In containers all connections lead to PgBouncer, because many instances may share a
+    database.
     """
 
     name: str
     workers: int
     threads: int
-    has_pooler: bool = True
+    uses_pgbouncer: bool = True
 
     @property
     def connections(self) -> int:
@@ -35,7 +36,7 @@ class Pool:
     @property
     def most_connections(self) -> int:
         """The largest number of connections that it opens to PostgreSQL with `make serve`, which is during a deployment."""
-        return self.connections * (1 if self.has_pooler else 2)
+        return self.connections * (1 if self.uses_pgbouncer else 2)
 
     @property
     def database(self) -> str:
@@ -62,8 +63,8 @@ def pools(cores: int | None = None) -> dict[str, Pool]:
     values = env.read()
     workers = values["CDB_WORKERS"] or (cores or cores_here()) + 1
     threads = values["CDB_THREADS"]
-    # A lookup takes so little time that PgBouncer would be a tenth of it.
-    lookups = Pool("lookups", workers, threads, has_pooler=False)
+    # A lookup takes so little time that PgBouncer would be a twentieth of it.
+    lookups = Pool("lookups", workers, threads, uses_pgbouncer=False)
     others = Pool("others", max(2, math.ceil(workers / 2)), threads)
     return {pool.name: pool for pool in (lookups, others)}
 

@@ -7,7 +7,7 @@ import threading
 
 from django.core.management.base import CommandParser
 
-# With the lowest one (19), work on a busy machine would take several times as long, although `background_share` limits it.
+# With the lowest one (19), a compilation on a busy machine took a quarter longer, although `background_share` limits it.
 LOW_PRIORITY = 5
 
 

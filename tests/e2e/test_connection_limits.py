@@ -151,8 +151,8 @@ def test_serve_starts_the_processes_that_capacity_prints(served):
         rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
     console.close()
     sizes = {row["name"]: row["pool_size"] for row in rows if row["name"] != "pgbouncer"}
+    assert sizes == {f"cdb_{pool}": said[f"gunicorn ({pool})", "threads in all"] for pool in ("lookups", "others")}
     assert sizes["cdb_others"] == said["PgBouncer -> PostgreSQL (cdb_others)", "connections"]
-    assert sizes["cdb_others"] == said["gunicorn (others)", "threads in all"]
     assert said["gunicorn (lookups) -> PostgreSQL", "connections"] == said["gunicorn (lookups)", "threads in all"]
     connection = psycopg2.connect(EmbeddedPostgres(served.data / "postgres").url)
     with connection.cursor() as cursor:
