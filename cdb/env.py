@@ -1,6 +1,6 @@
 """The service's configuration, read from environment variables and from a `.env` file in the project's root.
 
-`cdb/variables.py` declares the variables. This module is the only reader of ``os.environ``. An environment variable
+`cdb/variables.toml` declares the variables. This module is the only reader of ``os.environ``. An environment variable
 takes precedence over the file. An empty variable counts as not set, in the environment and in the file.
 """
 
@@ -18,8 +18,6 @@ from cdb.variables import VARIABLES
 # Django's createsuperuser command defines this variable.
 SUPERUSER_PASSWORD = "DJANGO_SUPERUSER_PASSWORD"  # noqa: S105
 ROOT = Path(__file__).resolve().parent.parent
-# Removed from the environment, because gunicorn would otherwise report its own state to the service manager.
-_NOTIFY_SOCKET = os.environ.pop("NOTIFY_SOCKET", "")
 # A copy from before the `.env` file is read into os.environ.
 _ENVIRONMENT = dict(os.environ)
 
@@ -42,23 +40,27 @@ def read() -> dict[str, Any]:
     for name, value in _read_file().items():
         if value and not os.environ.get(name):
             os.environ[name] = value
-    _remove_empty()
+    for name in [*(variable.name for variable in VARIABLES), SUPERUSER_PASSWORD]:
+        if not os.environ.get(name):
+            os.environ.pop(name, None)
     values = {}
     for variable in VARIABLES:
         try:
-            values[variable.name] = getattr(env, variable.kind)(
-                variable.name, variable.default, validate=variable.check
+            values[variable.name] = getattr(env, variable.type)(
+                variable.name, variable.default, validate=variable.check()
             )
         except EnvError as error:
             # Such as: Environment variable "PORT" invalid: ['Not a valid integer.']
             reason = re.sub(r"[\[\]']", "", " ".join(str(error).split())).rpartition("invalid: ")[2].rstrip(".")
             raise ConfigurationError(f"{variable.name}: {reason} (got {os.environ[variable.name]})") from error
     try:
-        values["CDB_DATA_DIR"] = (ROOT / values["CDB_DATA_DIR"].expanduser()).resolve()
+        values["CDB_DATA_DIR"] = (ROOT / Path(values["CDB_DATA_DIR"]).expanduser()).resolve()
     except RuntimeError as error:
         raise ConfigurationError(f"CDB_DATA_DIR: {error}") from error
     if not values["DATABASE_URL"]:
-        _remove_libpq_variables()
+        # Variables of libpq, such as PGPORT, would redirect connections to the embedded server.
+        for name in [name for name in os.environ if name.startswith("PG")]:
+            del os.environ[name]
     return values
 
 
@@ -76,14 +78,6 @@ def _read_file() -> dict[str, str | None]:
         raise ConfigurationError(f"can't read settings from {file()}: {error}") from error
 
 
-def libpq_password() -> str:
-    """The value of PGPASSWORD, which libpq uses if a URL has no password; empty if not set, and with the embedded server.
-
-    Call `read` before, because the `.env` file may contain it.
-    """
-    return os.environ.get("PGPASSWORD", "")
-
-
 def superuser_password() -> str:
     """The password for `createsuperuser --noinput`; empty if not set.
 
@@ -92,27 +86,9 @@ def superuser_password() -> str:
     return os.environ.get(SUPERUSER_PASSWORD, "")
 
 
-def notify_socket() -> str:
-    """The address of the service manager's socket (NOTIFY_SOCKET); empty if there is none."""
-    return _NOTIFY_SOCKET
-
-
 def child_environment(**more: str) -> dict[str, str]:
     """The environment variables for a child process: those that this process was started with, and `more`.
 
-    They do not include NOTIFY_SOCKET, nor values from the `.env` file, so the child reads the current version of the
-    file itself.
+    They do not include values from the `.env` file, so the child reads the current version of the file itself.
     """
     return _ENVIRONMENT | more
-
-
-def _remove_empty() -> None:
-    for name in [*(variable.name for variable in VARIABLES), SUPERUSER_PASSWORD]:
-        if not os.environ.get(name):
-            os.environ.pop(name, None)
-
-
-def _remove_libpq_variables() -> None:
-    """Remove libpq's variables, such as PGPORT, which would redirect connections to the embedded server."""
-    for name in [name for name in os.environ if name.startswith("PG")]:
-        del os.environ[name]

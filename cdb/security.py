@@ -5,7 +5,6 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterable
-from ipaddress import ip_address
 from pathlib import Path
 
 from django.core.checks.security import base as django_checks
@@ -56,32 +55,12 @@ def check_debug() -> None:
         )
 
 
-def check_debug_listens_here(addresses: Iterable[object]) -> None:
-    """Raise `ConfigurationError` if DEBUG is on and other machines can connect.
-
-    `addresses` are those that gunicorn listens on: each a pair of host and port, or the path of a Unix socket.
-    """
-    hosts = [address[0] for address in addresses if isinstance(address, tuple)]
-    open_ones = [host for host in hosts if host != "localhost" and not _is_loopback(host)]
-    if env.read()["DEBUG"] and open_ones:
-        raise ConfigurationError(
-            f"with DEBUG, gunicorn must listen on addresses of this machine only (got {', '.join(open_ones)})"
-        )
-
-
 def trusted_origins(hosts: Iterable[str]) -> list[str]:
     """The HTTPS origins from which forms are accepted, for the allowed host names.
 
     A name that begins with a dot stands for that domain and all of its subdomains. The name `*` has no origin.
     """
     return [f"https://{f'*{host}' if host.startswith('.') else host}" for host in hosts if host != "*"]
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_weak(key: str) -> bool:

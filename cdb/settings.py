@@ -1,7 +1,6 @@
 """Django's settings. Those that an operator may change come from `cdb.env`; the others are constants."""
 
 import importlib.util
-import sys
 
 from cdb import database, env, logs, security
 from cdb.processes import machine
@@ -37,21 +36,18 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "cdb_rest.middleware.observation.TimingMiddleware",
-    "cdb_rest.middleware.observation.RouteMiddleware",
-    "cdb_rest.middleware.observation.FailureMiddleware",
-    "cdb_rest.middleware.edge.SecurityHeadersMiddleware",
+    "cdb_rest.middleware.ObservationMiddleware",
     "cdb_web.error_pages.ErrorPageMiddleware",
-    "cdb_rest.middleware.edge.EdgeMiddleware",
-    "cdb_rest.middleware.edge.MetricsMiddleware",
+    "cdb_rest.middleware.EdgeMiddleware",
     "django.middleware.security.SecurityMiddleware",  # with CDB_TLS, redirects the admin to HTTPS
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.common.CommonMiddleware",  # the check of the host name
     "django.middleware.csrf.CsrfViewMiddleware",  # for the admin; the views of the API are exempt, see cdb/urls.py
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "cdb_rest.middleware.admin.AdminSessionMiddleware",
-    "cdb_rest.middleware.admin.AdminAuthenticationMiddleware",
-    "cdb_rest.middleware.admin.AdminMessageMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "cdb_rest.middleware.AdminPermissionMiddleware",
 ]
 
 TEMPLATES = [
@@ -74,13 +70,11 @@ if _values["CDB_ISSUERS_FILE"]:
 # After a login at an identity provider.
 LOGIN_REDIRECT_URL = "/"
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in ("UserAttributeSimilarityValidator", "CommonPasswordValidator", "NumericPasswordValidator")
-] + [
-    {
-        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 12},
-    }
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator", "OPTIONS": options}
+    for name, options in (
+        *((name, {}) for name in ("UserAttributeSimilarity", "CommonPassword", "NumericPassword")),
+        ("MinimumLength", {"min_length": 12}),
+    )
 ]
 
 # Scripts can't read the cookies, writes from other sites do not include them, and a session expires after 8 hours.
@@ -94,8 +88,9 @@ CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "cdb_web.error_pages.csrf_failure"
 SESSION_COOKIE_AGE = 8 * 3600
 
-# With CDB_TLS a proxy terminates HTTPS and sends `X-Forwarded-Proto: https`. gunicorn trusts this header from
-# its own machine and sets the URL scheme, so Django needs no SECURE_PROXY_SSL_HEADER.
+# With CDB_TLS a proxy terminates HTTPS and sends `X-Forwarded-Proto: https`.
+if _values["CDB_TLS"]:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _values["CDB_TLS"]
 # Only the admin is redirected to HTTPS: clients of the API do not follow redirects, so the proxy must reject
 # their HTTP requests.
@@ -150,8 +145,6 @@ globals().update(
 CDB_STRATEGIES = DEBUG if _values["CDB_STRATEGIES"] is None else _values["CDB_STRATEGIES"]
 # `make run`, which listens on this machine only, sets it.
 CDB_OPEN_WRITES = bool(_values["CDB_OPEN_WRITES"])
-# The command line of manage.py, for the commands that the service runs.
-CDB_MANAGE = [sys.executable, str(env.ROOT / "manage.py")]
 # About half of the memory can hold files, and a quarter of that is for these.
 _affordable = machine.memory_limit_bytes() // 8
 CDB_COMPILED_BYTES = _affordable if _values["CDB_COMPILED_BYTES"] is None else _values["CDB_COMPILED_BYTES"]
@@ -164,7 +157,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["cdb_rest.api.authorization.RoutePermission"],
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_RENDERER_CLASSES": ["cdb_rest.api.json.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["cdb_rest.parsing.json_body.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["cdb_rest.api.json.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "cdb_rest.api.json.AlwaysJSON",
     "DEFAULT_SCHEMA_CLASS": "cdb_rest.api.schema.RouteSchema",
     "EXCEPTION_HANDLER": "cdb_rest.api.errors.handle",
@@ -198,31 +191,20 @@ if DEBUG:
     if importlib.util.find_spec("debug_toolbar") is None:
         raise env.ConfigurationError("DEBUG needs django-debug-toolbar, which is not installed: make setup-dev")
     INSTALLED_APPS.append("debug_toolbar")
-    # Outside all other middleware except TimingMiddleware: the toolbar processes the finished HTML page, and
+    # Outside all other middleware except ObservationMiddleware: the toolbar processes the finished HTML page, and
     # BrowserPages the finished response, including error responses.
     MIDDLEWARE[1:1] = [
         "debug_toolbar.middleware.DebugToolbarMiddleware",
-        "cdb_rest.middleware.browser_pages.BrowserPages",
+        "cdb_rest.api.browser_pages.BrowserPages",
     ]
-    # The format of a response can't be chosen in the URL, so the pages must not have links for it.
-    REST_FRAMEWORK["URL_FORMAT_OVERRIDE"] = None
     INTERNAL_IPS = ["127.0.0.1"]
     DEBUG_TOOLBAR_PANELS = [
-        f"debug_toolbar.panels.{name}"
-        for name in (
-            "history.HistoryPanel",
-            "timer.TimerPanel",
-            "sql.SQLPanel",
-            "request.RequestPanel",
-            "headers.HeadersPanel",
-            "settings.SettingsPanel",
-        )
+        f"debug_toolbar.panels.{name.lower()}.{name}Panel"
+        for name in ("History", "Timer", "SQL", "Request", "Headers", "Settings")
     ]
     DEBUG_TOOLBAR_CONFIG = {
-        "SHOW_TOOLBAR_CALLBACK": "cdb_rest.middleware.browser_pages.is_recorded",
+        "SHOW_TOOLBAR_CALLBACK": "cdb_rest.api.browser_pages.is_recorded",
         # An expanded toolbar would cover the buttons of the page.
         "SHOW_COLLAPSED": True,
         "RESULTS_CACHE_SIZE": 50,
-        # A script writes the page that follows a form, and browsers ignore declarative shadow roots in such a page.
-        "USE_SHADOW_DOM": False,
     }

@@ -10,7 +10,7 @@ from cdb_rest.api import errors
 from cdb_rest.api.json import JSONRenderer
 from cdb_rest.api.views import index, monitoring
 from cdb_rest.identity import issuers
-from cdb_rest.middleware.observation import NOT_FOUND
+from cdb_rest.middleware import NOT_FOUND
 
 # Only the admin and the pages with forms need the middleware's CSRF check; all other views are exempt. For writes to the API
 # with a session's cookie, `cdb_rest.api.authorization.RoutePermission` makes this check.

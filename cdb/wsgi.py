@@ -1,44 +1,50 @@
-"""The WSGI application that gunicorn serves."""
+"""The WSGI application that granian and gunicorn serve."""
 
+import gc
 import os
+import signal
+import sys
 from wsgiref.types import WSGIApplication
 
 from django.core.wsgi import get_wsgi_application
 
+from cdb.processes.parent import end_with_parent
+
+# The servers import this module in the main thread of each of their processes, after any change of the user.
+end_with_parent()
+if "granian" in sys.modules:
+    # The handler of its main process, which a new process has inherited, would ignore a signal until the process serves.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cdb.settings")
 
-application: WSGIApplication = get_wsgi_application()
+django: WSGIApplication = get_wsgi_application()
 
 from django.conf import settings  # noqa: E402 -- all imports below need Django to be set up
 from django.urls import resolve  # noqa: E402
 
+from cdb_rest.api import errors  # noqa: E402
 from cdb_rest.compiled import registry  # noqa: E402
-from cdb_rest.connections import deadlines  # noqa: E402
+from cdb_rest.connections import postgresql, replicas  # noqa: E402
 from cdb_rest.identity import issuers  # noqa: E402
-from cdb_rest.observe.metrics import MetricsObserver  # noqa: E402
-from cdb_rest.observe.request_log import RequestLog  # noqa: E402
-from cdb_rest.routes import LOOKUP_SPELLINGS  # noqa: E402
-from cdb_rest.wsgi.fast_conditional_get import FastConditionalGet  # noqa: E402
-from cdb_rest.wsgi.fast_lookup import FastLookup  # noqa: E402
-from cdb_rest.wsgi.instrumentation import Instrumented  # noqa: E402
+from cdb_rest.observe.request_observer import Observed  # noqa: E402
+from cdb_rest.wsgi.overload import Overload  # noqa: E402
 from cdb_rest.wsgi.read_access import ReadAccess  # noqa: E402
-from cdb_rest.wsgi.replica_reads import ReplicaReads  # noqa: E402
+from cdb_rest.wsgi.shortcut import Shortcut  # noqa: E402
 
-deadlines.enforce()
+postgresql.enforce()
+replicas.watch()
 registry.enable()
-# Import the routes and their views before the workers are forked. Otherwise each worker would import them
-# with its first request, in 0.2 s and into memory of its own.
+# Import the routes and their views now, instead of with the first request.
 resolve("/")
-
-# With DEBUG every request goes through Django, so that the debug toolbar shows it.
-if not settings.DEBUG:
-    application = ReplicaReads(application, "/api/cdb_rest/")
-    application = FastConditionalGet(application, "/api/cdb_rest/")
-    application = FastLookup(application, [f"/api/cdb_rest/{path}" for path in LOOKUP_SPELLINGS])
-
-if not settings.CDB_ANONYMOUS_READS:
-    application = ReadAccess(application, "/api/cdb_rest/")
 # An invalid CDB_ISSUERS_FILE must prevent the start of the server, instead of failing later requests.
 issuers.configured()
 
-application = Instrumented(application, [RequestLog(), MetricsObserver()])
+application = django
+# With DEBUG every request goes through Django, so that the debug toolbar shows it.
+if not settings.DEBUG:
+    application = Shortcut(application)
+if not settings.CDB_ANONYMOUS_READS:
+    application = ReadAccess(application, refuse=django)
+application = Observed(Overload(application), on_error=errors.respond)
+# Large requests make many objects, and each collection looks at all that were loaded before.
+gc.set_threshold(50_000)

@@ -148,9 +148,3 @@ class GlobalTagChangeAdmin(ReadOnlyAdmin):
     ordering = ("-id",)
     # Counting all rows would be slow.
     show_full_result_count = False
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[GlobalTagChange]:
-        changes = super().get_queryset(request)
-        match = request.resolver_match
-        is_list = match is not None and (match.url_name or "").endswith("_changelist")
-        return changes.defer("logged_before", "logged_after") if is_list else changes

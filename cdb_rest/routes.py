@@ -1,7 +1,7 @@
 """The table of the API's routes: paths, view, pool, caching, query budget and required roles of each.
 
 Everything else derives from it: Django's URL patterns (`cdb_rest/api/urls.py`), the roles that requests need
-(`cdb_rest/api/authorization.py`), the locations of nginx (`cdb/serving/nginx_configuration.py`), the OpenAPI description,
+(`cdb_rest/api/authorization.py`), the pools of nginx (`cdb/serving/nginx.py`), the OpenAPI description,
 and tests of the API and of nginx. It does not import Django, so that nginx can be configured without the application.
 """
 
@@ -14,16 +14,31 @@ from cdb_rest.domain.access import Role
 
 
 class Pool(StrEnum):
-    """How nginx chooses the gunicorn instance for GET and HEAD: `lookups` or `others`.
+    """Which server nginx chooses for GET and HEAD: granian for lookups, gunicorn for everything else.
 
-    All other methods, and requests with a body, go to `others`.
+    All other methods, and requests with a body, go to gunicorn, too. nginx limits the number of heavy reads.
     """
 
     LOOKUPS = "lookups"
-    # `lookups` with the parameter `light`: a global tag with counts. Otherwise `others`: a tag with all its IOVs, which
-    # may be gigabytes.
+    # Lookups with the parameter `light`: a global tag with counts. Otherwise heavy: a tag with all its IOVs.
     LOOKUPS_IF_LIGHT = "tag"
     READS = "reads"
+    # Heavy without the parameter `page`: a whole table.
+    HEAVY_IF_WHOLE = "list"
+    HEAVY = "heavy"
+
+
+class Hot(StrEnum):
+    """A read that is answered without Django, because jobs send it very often."""
+
+    LOOKUP = "lookup"
+    GLOBAL_TAGS = "globalTags"
+    # Only with the parameter `light`.
+    GLOBAL_TAG = "globalTag"
+    PAYLOAD_LISTS = "gtPayloadLists"
+    STATUSES = "gtstatus"
+    PAYLOAD_TYPES = "pt"
+    SETTING = "user_settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +47,8 @@ class Route:
 
     `view` is the name "module.Class" of the view in `cdb_rest.api.views`, or the class itself. `paths` are relative to
     `/api/cdb_rest/`. If existing clients have a path for the view, it is the first one. Each path is served with and
-    without its trailing slash. `is_cached` lets nginx store responses that have an ETag. `queries` are the numbers of
-    SQL statements of a GET, by query string; tests check them.
+    without its trailing slash. `is_cached` lets nginx store responses that have an ETag. `hot` is the read that a plain GET
+    is. `queries` are the numbers of SQL statements of a GET, by query string; tests check them.
 
     `writes` is the least role that a write needs, or None if the view has no writes. The services check the role again,
     or a higher one, for the tags and payload types of the request. If `CDB_ANONYMOUS_READS` is off, a read needs the
@@ -45,6 +60,7 @@ class Route:
     paths: tuple[str, ...]
     pool: Pool = Pool.READS
     is_cached: bool = False
+    hot: Hot | None = None
     queries: Mapping[str, int] = field(default_factory=dict)
     writes: Role | None = None
     is_public: bool = False
@@ -65,26 +81,27 @@ RANGE = "gtName=tag0&startMajorIOV=0&startMinorIOV=0&endMajorIOV=-1&endMinorIOV=
 ROUTES = (
     Route(
         "lookup.LookupView", ("payloadiovs/", "payload-iovs/query/"),
-        pool=Pool.LOOKUPS, is_cached=True, queries={MOMENT: 1, f"{MOMENT}&rev=2": 1, f"{MOMENT}&gtName=tag0": 5},
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.LOOKUP,
+        queries={MOMENT: 1, f"{MOMENT}&rev=2": 1, f"{MOMENT}&gtName=tag0": 5},
         # For one moment; each further one may add a statement.
         reads_by_post={'{"gtName": "tag0", "moments": [[1, 0]]}': 10},
     ),
     Route(
         "global_tags.GlobalTagCollectionView", ("global-tags",),
-        pool=Pool.LOOKUPS, is_cached=True, queries={"": 1}, writes=Role.MANAGER,
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.GLOBAL_TAGS, queries={"": 1}, writes=Role.MANAGER,
     ),
     Route(
-        "global_tags.GlobalTagListView", ("globalTags",), pool=Pool.LOOKUPS, is_cached=True,
+        "global_tags.GlobalTagListView", ("globalTags",), pool=Pool.LOOKUPS, is_cached=True, hot=Hot.GLOBAL_TAGS,
         queries={"": 1, "page=1&search=tag&sort=name&status=unlocked": 5},
     ),
     Route(
         "global_tags.GlobalTagByNameView", ("globalTag/<str:name>", "global-tags/<str:name>"),
-        pool=Pool.LOOKUPS_IF_LIGHT, is_cached=True,
+        pool=Pool.LOOKUPS_IF_LIGHT, is_cached=True, hot=Hot.GLOBAL_TAG,
         queries={"": 6, "light": 1, "rev=2": 8, "light&rev=2": 6},
     ),
     Route(
         "global_tags.PayloadListsOfGlobalTagView", ("gtPayloadLists/<str:name>", "global-tags/<str:name>/payload-lists"),
-        pool=Pool.LOOKUPS, is_cached=True, queries={"": 1, "rev=2": 5},
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.PAYLOAD_LISTS, queries={"": 1, "rev=2": 5},
     ),
     Route(
         "global_tags.GlobalTagCloneView",
@@ -102,40 +119,46 @@ ROUTES = (
     ),
     Route(
         "global_tags.GlobalTagStatusListView", ("gtstatus", "global-tags/statuses"),
-        pool=Pool.LOOKUPS, queries={"": 1}, writes=Role.MANAGER,
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.STATUSES, queries={"": 1}, writes=Role.MANAGER,
     ),
-    Route("global_tags.NestedGlobalTagListView", ("gt",), queries={"": 6, "page=1": 5}, writes=Role.MANAGER),
-    Route("global_tags.GlobalTagByIdView", ("gt/<str:tag_id>",), queries={"": 6}),
+    Route(
+        "global_tags.NestedGlobalTagListView", ("gt",), pool=Pool.HEAVY_IF_WHOLE, queries={"": 6, "page=1": 5},
+        writes=Role.MANAGER,
+    ),
+    Route("global_tags.GlobalTagByIdView", ("gt/<str:tag_id>",), pool=Pool.HEAVY, queries={"": 6}),
     Route(
         "payload_types.PayloadTypeListView", ("pt", "payload-types"),
-        pool=Pool.LOOKUPS, queries={"": 1, "page=1": 5}, writes=Role.CONTRIBUTOR,
+        pool=Pool.LOOKUPS, is_cached=True, hot=Hot.PAYLOAD_TYPES, queries={"": 1, "page=1": 5}, writes=Role.CONTRIBUTOR,
     ),
     Route(
         "payload_types.PayloadTypeDeleteView", ("deletePayloadType/<str:name>", "payload-types/<str:name>/delete"),
         writes=Role.MANAGER,
     ),
     Route(
-        "payload_lists.PayloadListListView", ("pl", "payload-lists"),
+        "payload_lists.PayloadListListView", ("pl", "payload-lists"), pool=Pool.HEAVY_IF_WHOLE,
         queries={"": 5, "page=1&global_tag=tag0": 5}, writes=Role.CONTRIBUTOR,
     ),
     Route("payload_lists.PayloadListAttachView", ("pl_attach", "payload-lists/attach"), writes=Role.CONTRIBUTOR),
     Route("payload_lists.PayloadListByNameView", ("payload-lists/by-name/<str:name>",), queries={"": 1}),
-    Route("payload_lists.PayloadListByIdView", ("pl/<str:list_id>", "payload-lists/<str:list_id>"), queries={"": 5}),
+    Route(
+        "payload_lists.PayloadListByIdView", ("pl/<str:list_id>", "payload-lists/<str:list_id>"), pool=Pool.HEAVY,
+        queries={"": 5},
+    ),
     Route(
         "payload_lists.PayloadListDeleteView", ("deletePayloadList/<str:name>", "payload-lists/<str:name>/delete"),
         writes=Role.MANAGER,
     ),
     Route(
-        "payload_iovs.PayloadIOVListView", ("piov", "payload-iovs"),
+        "payload_iovs.PayloadIOVListView", ("piov", "payload-iovs"), pool=Pool.HEAVY_IF_WHOLE,
         queries={"": 4, "page=1": 6, "page=1&payload_list={list_name}": 5},
         writes=Role.CONTRIBUTOR,
     ),
     Route(
-        "payload_iovs.PayloadIOVRangeView", ("payloadiovsrange/", "payload-iovs/starts/"),
+        "payload_iovs.PayloadIOVRangeView", ("payloadiovsrange/", "payload-iovs/starts/"), pool=Pool.HEAVY,
         queries={RANGE: 6, f"{RANGE}&rev=2": 6},
     ),
     Route(
-        "payload_iovs.ValidPayloadIOVView", ("payload-iovs/range",),
+        "payload_iovs.ValidPayloadIOVView", ("payload-iovs/range",), pool=Pool.HEAVY,
         queries={"gtName=tag0": 7, "gtName=tag0&payload_type=Type0&rev=2": 7},
     ),
     Route("payload_iovs.PayloadIOVAttachView", ("piov_attach", "payload-iovs/attach"), writes=Role.CONTRIBUTOR),
@@ -155,29 +178,32 @@ ROUTES = (
     Route("inserting.PayloadIOVInsertView", ("payload-iovs/insert",), writes=Role.CONTRIBUTOR),
     Route("inserting.PayloadIOVBulkView", ("bulk_piov", "payload-iovs/bulk"), writes=Role.CONTRIBUTOR),
     Route("changes.ChangeListView", ("global-tags/<str:name>/changes",), queries={"": 6}),
-    Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), queries={"": 8}),
+    Route("changes.ChangeView", ("global-tags/<str:name>/changes/<str:revision>",), pool=Pool.HEAVY, queries={"": 8}),
     Route("reverting.GlobalTagRevertView", ("global-tags/<str:name>/revert",), writes=Role.MANAGER),
     Route(
-        "export.ExportView", ("global-tags/<str:name>/export",),
-        queries={"": 6, "payload_type=Type0&format=jsonl": 8, "rev=2": 6, "payload_type=Type0&rev=2": 7},
+        "export.ExportView", ("global-tags/<str:name>/export",), pool=Pool.HEAVY,
+        queries={"": 5, "payload_type=Type0&format=jsonl": 7, "rev=2": 5, "payload_type=Type0&rev=2": 6},
     ),
     Route(
-        "comparison.DifferencesView", ("global-tags/<str:a>/diff/<str:b>",),
+        "comparison.DifferencesView", ("global-tags/<str:a>/diff/<str:b>",), pool=Pool.HEAVY,
         queries={"": 8, "summary=1": 9, "rev_a=2": 9},
     ),
     Route(
         "comparison.AffectedView", ("global-tags/<str:name>/affected",),
         reads_by_post={'{"to": {"tag": "tag1"}}': 9, '{"from_rev": 2, "to": {"tag": "tag1"}, "moments": [[1, 0]]}': 10},
     ),
-    Route("analysis.CoverageView", ("global-tags/<str:name>/coverage",), queries={"": 7, "rev=2&payload_type=Type0": 8}),
-    Route("analysis.UsesView", ("payload-iovs/uses",), queries={"payload_url=u": 4, "checksum=a&removed=1": 4}),
+    Route(
+        "analysis.CoverageView", ("global-tags/<str:name>/coverage",), pool=Pool.HEAVY,
+        queries={"": 7, "rev=2&payload_type=Type0": 8},
+    ),
+    Route(
+        "analysis.UsesView", ("payload-iovs/uses",), pool=Pool.HEAVY,
+        queries={"payload_url=u": 4, "checksum=a&removed=1": 4},
+    ),
     Route("analysis.ExplanationView", ("payload-iovs/explain",), queries={MOMENT: 8, f"{MOMENT}&rev=2": 7}),
     Route(
         "settings.PublicSettingView", ("user_settings/<str:name>", "settings/<str:name>"),
-        pool=Pool.LOOKUPS, queries={"": 0},
+        pool=Pool.LOOKUPS, hot=Hot.SETTING, queries={"": 0},
     ),
     Route("identity.WhoAmIView", ("whoami",), is_public=True, queries={"": 0}),
 )  # fmt: skip
-
-# The paths of lookups, which are answered without Django.
-LOOKUP_SPELLINGS = ROUTES[0].spellings

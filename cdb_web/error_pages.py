@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from cdb_rest.api.errors import error_response
 from cdb_rest.api.views.index import prefers_html
+from cdb_rest.http.security import PAGE_HEADERS
 from cdb_web.page import show
 
 HEADINGS = {
@@ -59,7 +60,7 @@ def _page(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         "may_log_in": False,
     }
     page = show(request, "error.html", values, status=status)
-    for name, value in response.items():
+    for name, value in [*PAGE_HEADERS.items(), *response.items()]:
         if name.lower() not in OF_BODY:
             page.headers.setdefault(name, value)
     page.cookies = response.cookies

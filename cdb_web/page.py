@@ -1,4 +1,4 @@
-"""What the views of all pages use: decorators with access, a snapshot, headers and errors, and functions that show a page."""
+"""What the views of all pages use: decorators with a snapshot, headers and errors, and functions that show a page."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from cdb_rest.api.errors import handle
 from cdb_rest.connections.snapshot import snapshot
-from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import Mode
 from cdb_rest.http.security import POLICY, SAFE_METHODS
@@ -35,32 +34,29 @@ View = Callable[..., HttpResponseBase]
 def page(view: View) -> View:
     """Decorator for the view of a page, for GET and HEAD.
 
-    The view reads in one snapshot of the database. If reads are closed, the page needs the role reader. An exception becomes the
-    response of the API, which `cdb_web.error_pages` shows as a page.
+    The view reads in one snapshot of the database. An exception becomes the response of the API, which `cdb_web.error_pages`
+    shows as a page.
     """
     return csrf_exempt(require_safe(_guarded(view)))
 
 
-def form_page(view: View, *, needs_role: bool = True) -> View:
+def form_page(view: View) -> View:
     """Decorator for the view of a page with a form: as `page`, and for POST, which needs the CSRF token of the form.
 
     A POST is not in a snapshot, because the services make their own transactions. The services check the permissions of a
     write.
-    Without `needs_role`, the page is for everybody, also if reads are closed.
     """
-    return require_http_methods(["GET", "HEAD", "POST"])(_guarded(view, needs_role=needs_role))
+    return require_http_methods(["GET", "HEAD", "POST"])(_guarded(view))
 
 
-def _guarded(view: View, *, needs_role: bool = True) -> View:
+def _guarded(view: View) -> View:
     @wraps(view)
     def respond(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponseBase:
         if (request.encoding or "utf-8").lower() not in ("utf-8", "utf8"):
             # In another encoding, texts may have characters that the database cannot store. This also empties a form.
             request.encoding = "utf-8"
         try:
-            if needs_role and not settings.CDB_ANONYMOUS_READS:
-                principal_of(request.META).require(Role.READER)
-            elif not settings.CDB_OPEN_WRITES and settings.SESSION_COOKIE_NAME in request.COOKIES:
+            if not settings.CDB_OPEN_WRITES and settings.SESSION_COOKIE_NAME in request.COOKIES:
                 # For the name in the head of the page.
                 principal_of(request.META)
             with snapshot() if request.method in SAFE_METHODS else nullcontext():

@@ -30,6 +30,13 @@ umask 022
 stamp=.venv/installed-$(basename "$requirements")
 if ! cmp -s "$requirements" "$stamp"; then
     echo "Installing $requirements"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$requirements"
+    # uv takes a fifth of pip's time. Where it does not work, for example with a private package index, pip does.
+    pip="-m pip install --quiet --disable-pip-version-check --require-hashes --requirement"
+    # shellcheck disable=SC2086 # the words of $pip
+    if ! { .venv/bin/python $pip deploy/uv.txt && .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes \
+        --requirement "$requirements"; } 2>/dev/null; then
+        # shellcheck disable=SC2086
+        .venv/bin/python $pip "$requirements"
+    fi
     cp "$requirements" "$stamp"
 fi

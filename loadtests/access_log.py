@@ -20,7 +20,7 @@ class AccessLog:
 
     `ends` are the times at which responses were sent, in whole seconds since the epoch. `seconds` are the
     durations in nginx, from the first bytes of the request. `passed_on` is 1 for requests that nginx passed on to
-    gunicorn, 0 for others. `statuses` are the HTTP statuses.
+    the service, 0 for others. `statuses` are the HTTP statuses.
     """
 
     ends: numpy.ndarray

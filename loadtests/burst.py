@@ -135,41 +135,59 @@ def _play(options: argparse.Namespace, url: str, verdict: Callable[[int, bytes],
 
     Raises `ServiceError` if the process cannot open a connection for each job.
     """
-    parts = urlsplit(url)
-    request = f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode()
-    allow_files(options.jobs)
-    jobs, bodies = [], {}
-    cpu, due, longest = time.process_time(), now(), 0.0
+    cpu, due = time.process_time(), now()
+    clients, lag = exchange(options.host, [[url]] * options.jobs, options.patience)
+    seconds = now() - due
+    generator = seconds, (time.process_time() - cpu) / seconds, lag * 1000
+    _write(Path(options.directory), due, [job for jobs in clients for job in jobs], verdict, generator)
+
+
+def exchange(host: str, clients: Sequence[Sequence[str]], patience: float) -> tuple[list[list[Job]], float]:
+    """Start all clients at once. Each requests its URLs one after the other, over a new connection each, while it gets 200.
+
+    Returns the requests of each client, and the longest time in seconds for which this loop did not look at its connections.
+    After `patience` seconds, the rest has no response. Raises `ServiceError` if the process cannot open so many connections.
+    """
+    allow_files(len(clients))
+    parts, bodies = urlsplit(host), {}
+    begin, longest, done = now(), 0.0, [[] for _ in clients]
+
+    def start(client: int) -> None:
+        url = urlsplit(clients[client][len(done[client])])
+        text = f"GET {url.path}?{url.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n"
+        job, connection = Job(), socket.socket()
+        done[client].append(job)
+        connection.setblocking(False)
+        connection.connect_ex((parts.hostname, parts.port))
+        selector.register(connection, selectors.EVENT_WRITE, (client, job, text.encode()))
 
     def end(key: selectors.SelectorKey) -> None:
-        key.data.finish(bodies)
+        client, job, _ = key.data
+        job.finish(bodies)
         selector.unregister(key.fileobj)
         key.fileobj.close()
+        if job.status == 200 and len(done[client]) < len(clients[client]):
+            start(client)
 
     with selectors.DefaultSelector() as selector:
-        for _ in range(options.jobs):
-            jobs.append(Job())
-            connection = socket.socket()
-            connection.setblocking(False)
-            connection.connect_ex((parts.hostname, parts.port))
-            selector.register(connection, selectors.EVENT_WRITE, jobs[-1])
-        while selector.get_map() and now() < due + options.patience:
+        for client in range(len(clients)):
+            start(client)
+        while selector.get_map() and now() < begin + patience:
             ready = selector.select(1)
             since = now()
             for key, _ in ready:
-                if _is_over(selector, key, request):
+                if _is_over(selector, key):
                     end(key)
             longest = max(longest, now() - since)
         for key in list(selector.get_map().values()):
-            end(key)
-    seconds = now() - due
-    _write(
-        Path(options.directory), due, jobs, verdict, (seconds, (time.process_time() - cpu) / seconds, longest * 1000)
-    )
+            key.data[1].finish(bodies)
+            key.fileobj.close()
+    return done, longest
 
 
-def _is_over(selector: selectors.BaseSelector, key: selectors.SelectorKey, request: bytes) -> bool:
+def _is_over(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> bool:
     """Send the request of a job, or read a part of its response; returns whether nothing more will come."""
+    _, job, request = key.data
     try:
         if key.events == selectors.EVENT_WRITE:
             key.fileobj.send(request)
@@ -180,7 +198,7 @@ def _is_over(selector: selectors.BaseSelector, key: selectors.SelectorKey, reque
         return False
     except OSError:
         return True
-    key.data.received += piece
+    job.received += piece
     return not piece
 
 

@@ -49,7 +49,7 @@ class Harness:
     @property
     def settings(self) -> Settings:
         """The settings of a service on the main database."""
-        return Settings(self.data, {})
+        return Settings(self.data, {"DATABASE_URL": self._server.url})
 
     @property
     def database(self) -> Database:

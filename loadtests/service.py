@@ -18,7 +18,6 @@ from typing import IO, Any
 import psutil
 
 from cdb.env import ROOT
-from cdb.processes import signals
 
 START_SECONDS = 120
 STOP_SECONDS = 60
@@ -39,7 +38,8 @@ def prepare_process() -> None:
 
     libpq's variables could redirect connections.
     """
-    signals.install(interrupts=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]
 
@@ -98,9 +98,7 @@ def started(
     """Run a program, as `start` does, inside the block. At the end it is stopped, as `stop` does, unless it has ended."""
     process = None
     try:
-        # A signal before the assignment would leave a process that nothing stops.
-        with signals.deferred():
-            process = start(command, environment, output)
+        process = start(command, environment, output)
         yield process
     finally:
         if process is not None:
@@ -176,7 +174,7 @@ def manage(settings: Settings, *arguments: str) -> Finished:
 
 @dataclass(frozen=True)
 class Service:
-    """A running `manage.py run` or `manage.py serve`; `workers` is its number of gunicorn workers."""
+    """A running `manage.py run` or `manage.py serve`; `workers` is its number of processes of granian."""
 
     settings: Settings
     process: subprocess.Popen
@@ -207,20 +205,13 @@ class Service:
         """The process from which all others of the service descend; the database is not among them."""
         return psutil.Process(self.process.pid)
 
-    def gunicorn(self) -> psutil.Process:
-        """A master process of gunicorn; `run` has one of them. Raises `ServiceError` if there is none."""
-        return self.program("gunicorn")[0]
-
-    def program(self, name: str) -> list[psutil.Process]:
-        """The main processes of a program, such as the masters of gunicorn. Raises `ServiceError` if there is none."""
-        found = []
+    def program(self, name: str) -> psutil.Process:
+        """The main process of a program: granian, gunicorn, nginx or compiler. Raises `ServiceError` if it does not run."""
         for child in self.root().children():
             with contextlib.suppress(psutil.Error):
                 if any(name in word for word in child.cmdline()):
-                    found.append(child)
-        if not found:
-            raise ServiceError(f"{name} is not running")
-        return found
+                    return child
+        raise ServiceError(f"{name} is not running")
 
 
 @contextlib.contextmanager

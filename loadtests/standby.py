@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import psycopg2
 
-from cdb.embedded import postgres_binaries
-from cdb.embedded.postgres_process import PostgresProcess
+from cdb.embedded import binaries
 from cdb.processes import directories
 from loadtests.database import Database
 from loadtests.service import becomes_true, frozen, kill
@@ -37,17 +36,17 @@ class Standby:
         self._sockets = directory / "socket"
         settings = {
             "listen_addresses": "",
-            "port": postgres_binaries.PORT,
+            "port": binaries.PORT,
             "max_connections": CONNECTIONS,
             "jit": "off",
             # Long reads are cancelled, so that they do not delay replay.
             "max_standby_streaming_delay": "2s",
             "hot_standby_feedback": "on",
         } | (options or {})
-        self._process = PostgresProcess(data=self.data, log=self.log, socket_directory=self._sockets, options=settings)
-
+        settings["unix_socket_directories"] = str(self._sockets)
+        self._options = " ".join(f"-c {name}='{value}'" for name, value in settings.items())
         self._database, self._source = (
-            Database(f"postgresql://{USER}@/{DATABASE}?host={quote(str(sockets))}&port={postgres_binaries.PORT}")
+            Database(f"postgresql://{USER}@/{DATABASE}?host={quote(str(sockets))}&port={binaries.PORT}")
             for sockets in (self._sockets, self._primary)
         )
 
@@ -78,8 +77,9 @@ class Standby:
 
     def start(self) -> None:
         """Start the replica if it does not run, and wait until it accepts connections."""
-        if not self._process.is_running():
-            self._process.start()
+        if not processes_in(self.data):
+            words = ("-D", str(self.data), "-l", str(self.log), "-o", self._options, "-w", "-t", str(CATCH_UP_SECONDS))
+            binaries.run("pg_ctl", "start", *words)
 
     def kill(self) -> None:
         """Kill all processes of the replica at once, as a power failure does."""
@@ -87,7 +87,7 @@ class Standby:
 
     def stop(self) -> None:
         """Shut the replica down."""
-        self._process.stop()
+        binaries.run("pg_ctl", "stop", "-D", str(self.data), "-m", "fast", "-w")
 
     def frozen(self) -> contextlib.AbstractContextManager[None]:
         """Freeze the replica inside the block: the kernel accepts connections, but nothing responds."""
@@ -126,8 +126,8 @@ class Standby:
 
     def _create(self) -> None:
         for directory in (self._directory, self.data, self._sockets):
-            directories.make_private(directory, postgres_binaries.account())
-        postgres_binaries.allow_traversal(self.data)
+            directories.make_private(directory, binaries.account())
+        binaries.allow_traversal(self.data)
         options = ("--wal-method", "stream", "--checkpoint", "fast", "--write-recovery-conf", "--create-slot", "--slot")
         server = ("--pgdata", str(self.data), "--host", str(self._primary), "--username", USER)
-        postgres_binaries.run("pg_basebackup", *server, *options, SLOT)
+        binaries.run("pg_basebackup", *server, *options, SLOT)

@@ -1,4 +1,4 @@
-"""CPU time and memory of processes: gunicorn, PostgreSQL, and the whole machine."""
+"""CPU time and memory of processes: the service, PostgreSQL, and the whole machine."""
 
 import contextlib
 import re
@@ -58,12 +58,12 @@ def measured(**roots: psutil.Process) -> Iterator[dict[str, float]]:
 
 
 @contextlib.contextmanager
-def peak_of_workers(gunicorn: psutil.Process) -> Iterator[dict[str, float]]:
-    """Measure the peak resident memory of child processes, by the kernel.
+def peak_of_workers(parent: psutil.Process) -> Iterator[dict[str, float]]:
+    """Measure the peak resident memory of the children of a process, by the kernel.
 
     When the block ends, the yielded dictionary gets that of the largest one, `worker_peak_mib`.
     """
-    children = [Path(f"/proc/{child.pid}") for child in gunicorn.children()]
+    children = [Path(f"/proc/{child.pid}") for child in parent.children()]
     for child in children:
         # Resets the peak (man proc_pid_clear_refs).
         (child / "clear_refs").write_text("5")

@@ -1,4 +1,4 @@
 -- Claim an idempotency key for a request. Inserts no row if the key exists. Waits for a transaction that is claiming it.
 -- Parameters: actor, key, request_digest text.
-INSERT INTO "KeptAnswer" (actor, key, request_digest, answer) VALUES (%(actor)s, %(key)s, %(request_digest)s, '')
+INSERT INTO "IdempotencyRecord" (actor, key, request_digest, response) VALUES (%(actor)s, %(key)s, %(request_digest)s, '')
 ON CONFLICT (actor, key) DO NOTHING

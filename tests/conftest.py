@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.contenttypes.management import create_contenttypes
 from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -16,8 +17,11 @@ from django.db.models.signals import post_migrate
 from django.test import Client, override_settings
 
 from cdb.env import ROOT
+from cdb_rest.api.authorization import REFUSED
 from cdb_rest.http.security import HEADERS
 from cdb_rest.identity import api_tokens, attempts, rules
+from cdb_rest.observe.request_context import current_context
+from cdb_rest.wsgi.read_access import ReadAccess
 from tests.builders import Builder, make_statuses
 from tests.lookup.compiling import compiled_tags_in
 
@@ -46,8 +50,9 @@ def _static_files() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _rules() -> None:
-    """No test sees the access rules of the one before."""
+def _left_behind() -> None:
+    """No test sees the access rules and the request of the one before."""
+    current_context.set(None)
     rules.forget()
     api_tokens.forget()
     attempts.forget()
@@ -76,11 +81,22 @@ def second_connection(transactional_db: None) -> Iterator[BaseDatabaseWrapper]:
         other.close()
 
 
+class ServiceClient(Client):
+    """Django's test client behind the check of reads, as in the service."""
+
+    def request(self, **request: Any) -> Any:
+        if not settings.CDB_ANONYMOUS_READS:
+            environ = self._base_environ(**request)
+            ReadAccess(lambda *_: [], refuse=lambda *_: [])(environ, lambda *_: None)
+            request |= {name: environ[name] for name in (REFUSED,) if name in environ}
+        return super().request(**request)
+
+
 class Api:
     """Requests to the API in this process: every answer is held against the rules that all answers keep."""
 
     def __init__(self) -> None:
-        self._client = Client(raise_request_exception=False)
+        self._client = ServiceClient(raise_request_exception=False)
 
     def __call__(
         self, method: str, path: str, body: Any = None, *, raw: bytes | None = None, **headers: str

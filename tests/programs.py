@@ -17,14 +17,18 @@ TOOLS = Path(__file__).parent.parent / ".tools"
 MORE_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 # Every machine for which `make test` is made has bash, coreutils, make, mount, runuser and useradd; they are not listed.
 PACKAGES = {
+    "/usr/lib/postgresql/15/bin/postgres": "postgresql-15",
     "buildah": "buildah",
     "chromium-headless-shell": "chromium-headless-shell",
     "curl": "curl",
     "git": "git",
     "mmdebstrap": "mmdebstrap",
     "nginx": "nginx-light",
+    "pkill": "procps",
+    "setpriv": "util-linux",
     "openssl": "openssl",
     "pgbouncer": "pgbouncer",
+    "logrotate": "logrotate",
     "podman": "podman",
     "prometheus": "prometheus",
     "promtool": "prometheus",

@@ -1,1 +1,1 @@
-"""The embedded PostgreSQL: a server that runs as long as at least one process of the service uses it."""
+"""The embedded PostgreSQL: real server programs from a Python wheel, with the data in one directory."""

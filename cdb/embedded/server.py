@@ -1,80 +1,85 @@
-"""The embedded PostgreSQL server, which needs no installation and no configuration and keeps its data in one directory.
+"""The embedded PostgreSQL server of one data directory, which needs no installation and no configuration.
 
-The binaries come from a wheel. The first process that uses the server starts it, and the last one stops it. Every
-process that uses it holds a shared file lock, which the kernel releases when the process ends, even if it is killed. A
-guard (`cdb/embedded/postgres_guard.py`) waits for the exclusive lock, and stops the server if its last user was killed.
+The process that has the lock on ``server.lock`` runs the server, and stops it when it ends; if it is killed, Linux stops the
+server. Other processes find the server running and hold a shared lock on ``users.lock`` meanwhile.
 
-The server listens only on a Unix socket, in a directory that only its owner and root can enter. So it needs
-no password, and instances with different data directories do not conflict.
+The server listens only on a Unix socket, in a directory that only its owner and root can enter. So it needs no password, and
+servers of different directories do not conflict.
 """
 
 import contextlib
 import fcntl
+import functools
 import os
+import re
 import shutil
+import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
+import uuid
 from pathlib import Path
+from urllib.parse import quote
 
+import psutil
 import psycopg2
 
-from cdb.embedded import locks, postgres_binaries
-from cdb.embedded.data_directory import DATABASE, RESTORED, DataDirectory, server_options
-from cdb.embedded.postgres_process import PostgresProcess
-from cdb.env import ROOT, ConfigurationError
+from cdb.embedded import binaries
+from cdb.env import ConfigurationError
+from cdb.processes import directories, machine, templates
+from cdb.processes.parent import end_with_parent
 
-PAUSE_SECONDS = 0.01
-# The last user waits this long for the guard to end.
-GUARD_SECONDS = 5
+DATABASE = USER = "cdb"
+# Crash recovery may take long before the server accepts connections.
+START_TIMEOUT_SECONDS = 600
+STOP_TIMEOUT_SECONDS = 60
+PAUSE_SECONDS = 0.05
+CONFIGURATION = "postgresql.conf"
+SETTING = re.compile(r"^(\w+) = '?([^'#]*?)'?\s*(?:#.*)?$", re.MULTILINE)
 
 
 class EmbeddedPostgres:
-    """The embedded server of one data directory.
+    """The embedded server of a data directory.
 
-    `acquire` creates `directory` if it does not exist. `options` are server settings by name; they override the
-    default ones if this object starts the server, and are ignored if the server runs already.
+    `options` are settings of PostgreSQL that override those of deploy/postgresql.conf. Methods raise `ConfigurationError`, with
+    a message of one line.
     """
 
     def __init__(self, directory: Path, options: dict[str, str] | None = None) -> None:
         self.directory = directory
+        self.data = directory / "data"
         self.log = directory / "server.log"
-        self.data_directory = DataDirectory(directory)
-        self.data = self.data_directory.data
-        self._use_lock: int | None = None
-        self._process = self.process(self.data, options or {})
+        # Beside the data, or elsewhere if that path is too long or contains a comma, which separates hosts in libpq.
+        self.sockets = directories.for_sockets(directory / "socket", ",")
+        self.url = self._url_of(DATABASE)
+        self._options = options or {}
+        self._lock: int | None = None
+        self._users: int | None = None
+        self._is_service = False
+        self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def socket_directory(self) -> Path:
-        """The directory of the server's socket."""
-        return self.data_directory.sockets
+    def acquire(self, service: str = "") -> None:
+        """Make the server available until `release`: start it, or find it running. Creates the data and the database.
 
-    @property
-    def url(self) -> str:
-        """The libpq URL of the service's database on this server."""
-        return self.data_directory.url_of(DATABASE)
-
-    def acquire(self) -> None:
-        """Start the server unless it runs, and register this process as one of its users until `release`.
-
-        Creates the data and the service's database if they do not exist. Returns when the server accepts connections.
-        Waits while another process starts, stops or restores the server. Must not be called again before `release`.
-
-        Raises `ConfigurationError`, with a message of one line, if the server can't be created or started.
+        A service, such as "make run", always runs the server itself: it waits for commands that run it, and fails if another
+        service does. Waits while the server starts or stops.
         """
-        postgres_binaries.check_installed()
+        binaries.check_installed()
+        self._is_service = bool(service)
         try:
-            self.data_directory.create()
-            with locks.control(self.directory):
-                self._use_lock = locks.open_file(self.directory / locks.USERS)
-                fcntl.flock(self._use_lock, fcntl.LOCK_SH)
-                self.data_directory.initialise()
-                if not self._process.is_running():
-                    self._remove_unfinished()
-                    self._process.start()
-                self._ensure_guard()
-                self.data_directory.create_database()
+            self._create_directories()
+            self._lock = _open(self.directory / "server.lock")
+            while not _try_lock(self._lock, fcntl.LOCK_EX):
+                if not service and self._join():
+                    return
+                other = os.pread(self._lock, 100, 0).decode()
+                if service and other:
+                    raise ConfigurationError(f"{other} uses {self.directory}; choose another CDB_DATA_DIR")
+                time.sleep(PAUSE_SECONDS)
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, service.encode(), 0)
+            self._initialise()
+            self.start()
+            self._create_database()
         except BaseException as error:
             self.release()
             if isinstance(error, OSError | psycopg2.Error):
@@ -82,119 +87,177 @@ class EmbeddedPostgres:
                 raise ConfigurationError(f"can't use {self.directory} for the embedded PostgreSQL: {reason}") from error
             raise
 
-    def restart_if_ended(self) -> bool:
-        """Restart the server if it has ended although it is in use. Returns whether this call restarted it.
-
-        Must be called only between `acquire` and `release`. Raises `ConfigurationError` if it can't be started.
-        """
-        if self._process.is_alive():
-            return False
-        try:
-            with locks.control(self.directory):
-                if self._process.is_running():
-                    return False
-                self._process.start()
-                return True
-        except OSError as error:
-            raise ConfigurationError(f"can't restart the embedded PostgreSQL in {self.directory}: {error}") from error
-
     def release(self) -> None:
-        """Unregister this process as a user, and stop the server if no other process uses it.
+        """Stop using the server, and stop it if this process runs it; a command first waits for others that use it."""
+        try:
+            if self._process and not self._is_service:
+                with contextlib.closing(os.fdopen(_open(self.directory / "users.lock"))) as users:
+                    fcntl.flock(users, fcntl.LOCK_EX)
+                    self.stop()
+            else:
+                self.stop()
+        finally:
+            for lock in (self._users, self._lock):
+                if lock is not None:
+                    os.close(lock)
+            self._users = self._lock = None
 
-        Waits some seconds for the end of the guard process. Does nothing if this object has not registered the process.
-        Raises `ConfigurationError` if the server does not stop in time; the process is unregistered nevertheless.
-        """
-        if self._use_lock is None:
-            return
-        with locks.opened(self.directory / locks.GUARD) as guard:
-            with locks.control(self.directory):
-                try:
-                    is_last = self._is_last_user(self._use_lock)
-                    if is_last:
-                        self._process.stop()
-                finally:
-                    os.close(self._use_lock)
-                    self._use_lock = None
-            deadline = time.monotonic() + GUARD_SECONDS
-            while is_last and not locks.try_lock(guard, fcntl.LOCK_SH) and time.monotonic() < deadline:
-                time.sleep(PAUSE_SECONDS)
+    def keep_lock(self) -> None:
+        """Let the program that replaces this process (`os.exec`) keep the lock, after `stop`."""
+        if self._lock is not None:
+            os.set_inheritable(self._lock, True)
 
-    @contextlib.contextmanager
-    def unused(self) -> Iterator[None]:
-        """Stop the server and keep other processes from using it inside the block. A context manager.
+    def command(self) -> list[str]:
+        """The command line of the server, for the account of `binaries.account`."""
+        # The setting is a list, so its only element is quoted.
+        quoted = str(self.sockets).replace('"', '""')
+        options = settings(self.directory) | self._options | {"unix_socket_directories": f'"{quoted}"'}
+        words = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
+        return [str(binaries.BINARIES / "postgres"), "-D", str(self.data), *words]
 
-        `acquire` waits until the block ends, so it must not be called inside. Raises `ConfigurationError` if a process
-        uses the server, even this one, or if it does not stop in time.
-        """
-        postgres_binaries.check_installed()
-        self.data_directory.create()
-        with locks.control(self.directory), locks.opened(self.directory / locks.USERS) as users:
-            if not locks.try_lock(users, fcntl.LOCK_EX):
-                raise ConfigurationError(f"the database in {self.directory} is in use; stop the service first")
-            # A server whose last user was killed may still run.
-            self._process.stop()
-            self._remove_unfinished()
-            yield
-
-    def process(self, data: Path, options: dict[str, str]) -> PostgresProcess:
-        """A server on the data in `data`, which is not started. It has the same socket as this one: only one may run.
-
-        `options` override the default settings; those that were given to this object are not used.
-        """
-        return PostgresProcess(
-            data=data,
-            log=self.log,
-            socket_directory=self.socket_directory,
-            options=server_options(self.directory) | options,
-        )
-
-    def _remove_unfinished(self) -> None:
-        """Remove the data that a killed restoration has left.
-
-        The server of that restoration, which has the same socket, may still be stopping.
-        """
-        for data in self.directory.glob(f"{RESTORED}*"):
-            self.process(data, {}).stop()
-            shutil.rmtree(data)
-
-    def stop(self) -> None:
-        """Stop the server if it runs. Raises `ConfigurationError` if it does not stop in time.
-
-        The caller must hold the control lock (`locks.control`) and ensure that no process uses the server.
-        """
-        self._process.stop()
-
-    @staticmethod
-    def _is_last_user(use_lock: int) -> bool:
-        """Whether no other process uses the server.
-
-        Only the last user can get the lock exclusively. Otherwise, this process gets its shared lock again. Neither
-        succeeds while the guard holds the lock, which is for a moment only, so this is retried.
-        """
-        while True:
-            for kind in (fcntl.LOCK_EX, fcntl.LOCK_SH):
-                if locks.try_lock(use_lock, kind):
-                    return kind == fcntl.LOCK_EX
+    def start(self) -> None:
+        """Start the server, which this process must have the lock for, and wait until it accepts connections."""
+        self._wait_for_end()
+        # A fast shutdown if this process is killed.
+        at_fork = functools.partial(end_with_parent, signal.SIGINT)
+        with os.fdopen(os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603
+                self.command(),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                preexec_fn=at_fork,
+                **binaries.process_options(),
+            )
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while not self._accepts_connections():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                # Not the answers to our own attempts to connect, such as "the database system is starting up".
+                said = [line for line in self.log.read_text(errors="replace").splitlines() if "FATAL" in line]
+                said = [line for line in said if "the database system is" not in line]
+                raise ConfigurationError(
+                    f"the embedded PostgreSQL did not start: {said[-1] if said else 'see its log'} ({self.log})"
+                )
             time.sleep(PAUSE_SECONDS)
 
-    def _ensure_guard(self) -> None:
-        with locks.opened(self.directory / locks.GUARD) as lock:
-            if locks.try_lock(lock, fcntl.LOCK_EX):
-                _start_guard(self.directory, lock)
+    def restart_if_ended(self) -> bool:
+        """Restart the server if it was killed. Returns whether it was. This process must run it."""
+        if self._process is None or self._process.poll() is None:
+            return False
+        self.start()
+        return True
+
+    def stop(self) -> None:
+        """Stop the server, if this process runs it: connections are aborted, and all data are on disk (fast shutdown)."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(STOP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise ConfigurationError(
+                f"the embedded PostgreSQL has not stopped within {STOP_TIMEOUT_SECONDS} s; see {self.log}"
+            ) from error
+
+    def _join(self) -> bool:
+        """Register this process as a user of a server that another process runs. Returns whether the server is there."""
+        users = _open(self.directory / "users.lock")
+        # It cannot be locked while the server is being stopped.
+        if _try_lock(users, fcntl.LOCK_SH) and self._accepts_connections():
+            self._users = users
+            return True
+        os.close(users)
+        return False
+
+    def _accepts_connections(self) -> bool:
+        try:
+            psycopg2.connect(self._url_of("postgres"), connect_timeout=5).close()
+        except psycopg2.OperationalError:
+            return False
+        return True
+
+    def _url_of(self, database: str) -> str:
+        return f"postgresql://{USER}@/{database}?host={quote(str(self.sockets))}&port={binaries.PORT}"
+
+    def _create_directories(self) -> None:
+        """Create the directories for the account that runs the server, unless they exist."""
+        account = binaries.account()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        if account:
+            os.chown(self.directory, account.pw_uid, account.pw_gid, follow_symlinks=False)
+            binaries.allow_traversal(self.directory)
+            binaries.allow_traversal(binaries.BINARIES)
+        directories.make_private(self.sockets, account)
+
+    def _initialise(self) -> None:
+        """Create the data with initdb, unless they exist. They get their final name last, so that they are complete."""
+        version_file = self.data / "PG_VERSION"
+        if version_file.exists():
+            found = version_file.read_text().strip()
+            if found != str(binaries.MAJOR_VERSION):
+                raise ConfigurationError(
+                    f"{self.data} was created by PostgreSQL {found}, this is {binaries.MAJOR_VERSION}: use another "
+                    "CDB_DATA_DIR, and restore a backup of the old one there"
+                )
+            return
+        for leftover in self.directory.glob("unfinished-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        unfinished = self.directory / f"unfinished-{uuid.uuid4().hex}"
+        # Collation by byte order, which is the same with every C library.
+        binaries.run(
+            "initdb",
+            f"--username={USER}",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--locale=C",
+            f"--pgdata={unfinished}",
+        )
+        unfinished.rename(self.data)
+
+    def _create_database(self) -> None:
+        with contextlib.closing(psycopg2.connect(self._url_of("postgres"))) as connection:
+            connection.autocommit = True
+            cursor = connection.cursor()
+            cursor.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
+            if cursor.fetchone() is None:
+                cursor.execute(f"CREATE DATABASE {DATABASE}")
+
+    def _wait_for_end(self) -> None:
+        """Wait until no process of an earlier server is left, and remove its lock files.
+
+        The process id in them may belong to another program by now, which PostgreSQL would take for the server.
+        """
+        pid_file = self.data / "postmaster.pid"
+        if not pid_file.exists():
+            return
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+        data = str(self.data.resolve())
+        while any(process.info["cwd"] == data for process in psutil.process_iter(["cwd"])):
+            if time.monotonic() > deadline:
+                raise ConfigurationError(f"another server, or the rest of one that was killed, uses {self.data}")
+            time.sleep(PAUSE_SECONDS)
+        for leftover in (pid_file, *self.sockets.glob(".s.PGSQL.*")):
+            leftover.unlink(missing_ok=True)
 
 
-def _start_guard(directory: Path, lock: int) -> None:
-    """Start the guard of the embedded server in `directory`, in a new session.
-
-    `lock` is the descriptor of a file on which this process holds a lock. The guard inherits it, and holds
-    the lock until it ends.
-    """
-    subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "cdb.embedded.postgres_guard", str(directory)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        pass_fds=[lock],
+def settings(directory: Path) -> dict[str, str]:
+    """The settings of deploy/postgresql.conf by name, for this machine and the disk of `directory`."""
+    memory, disk = machine.memory_megabytes(), machine.disk_megabytes(directory)
+    text = templates.fill(
+        CONFIGURATION, machine.postgresql_sizes(memory, disk) | {"CONNECTIONS": 100 + 32 * machine.cores()}
     )
+    only_socket = {"listen_addresses": "", "port": binaries.PORT, "unix_socket_permissions": "0700"}
+    return dict(SETTING.findall(text)) | only_socket | {"timezone": "UTC", "log_timezone": "UTC"}
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _try_lock(handle: int, kind: int) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        return True
+    return False

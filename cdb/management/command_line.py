@@ -13,23 +13,12 @@ from psycopg2.errors import UndefinedTable
 
 from cdb import database, security
 from cdb.env import ConfigurationError
-from cdb.serving import postgresql
 from cdb_rest.domain.errors import CdbError
 
 # Commands that use no database. Starting the embedded server for them would only take time.
-WITHOUT_DATABASE = {
-    "help",
-    "version",
-    "check",
-    "capacity",
-    "reload",
-    # It needs the server to be stopped.
-    "restore",
-    "spectacular",
-    "startapp",
-    "startproject",
-    "diffsettings",
-}
+WITHOUT_DATABASE = {"help", "version", "check", "capacity", "spectacular", "diffsettings"}
+# Commands that run the embedded server until they are stopped.
+SERVICES = ("run", "serve")
 HELP_FLAGS = {"-h", "--help", "--version"}
 
 
@@ -50,10 +39,7 @@ def main(arguments: list[str]) -> int:
             from django.core.management import execute_from_command_line
 
             execute_from_command_line(arguments)
-    except (ConfigurationError, ImproperlyConfigured) as error:
-        sys.stderr.write(f"cdb: {error}\n")
-        return 1
-    except CdbError as error:
+    except (ConfigurationError, ImproperlyConfigured, CdbError) as error:
         sys.stderr.write(f"cdb: {' '.join(str(error).split())}\n")
         return 1
     except (DatabaseError, psycopg2.Error) as error:
@@ -74,9 +60,8 @@ def _database(arguments: list[str]) -> Iterator[None]:
     if not arguments or arguments[0] in WITHOUT_DATABASE or HELP_FLAGS.intersection(arguments):
         yield
         return
-    is_production = arguments[0] == "serve"
-    if is_production:
+    command = arguments[0]
+    if command == "serve":
         security.check_production()
-    # For `serve`, the embedded server gets the settings of production.
-    with database.available(postgresql.options() if is_production else None):
+    with database.available(f"make {command}" if command in SERVICES else ""):
         yield

@@ -12,7 +12,7 @@ from cdb.env import ConfigurationError
 
 # A file system in memory, which not every machine has.
 MEMORY = Path("/dev/shm")  # noqa: S108
-# The path of a socket has at most 107 bytes, including a name such as "/pool/.s.PGSQL.6432" at its end.
+# The path of a socket has at most 107 bytes, including a name such as "/.s.PGSQL.5432" at its end.
 LONGEST_SOCKET_DIRECTORY = 85
 
 
@@ -25,6 +25,11 @@ def for_sockets(wanted: Path, forbidden: str) -> Path:
     if len(os.fsencode(wanted)) <= LONGEST_SOCKET_DIRECTORY and not re.search(forbidden, str(wanted)):
         return wanted
     return Path(tempfile.gettempdir()) / f"cdb-{digest(wanted.parent)}"
+
+
+def in_memory(wanted: Path) -> Path:
+    """The path of a directory in memory whose name is derived from `wanted`, or `wanted` if the machine has no /dev/shm."""
+    return MEMORY / f"cdb-{wanted.name}-{digest(wanted)}" if MEMORY.is_dir() else wanted
 
 
 def digest(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The memory, disk and TCP ports of this machine, and PostgreSQL settings that are proportional to memory or disk."""
+"""The cores, memory, disk and TCP ports of this machine, and PostgreSQL settings that are proportional to memory or disk."""
 
 import contextlib
 import os
@@ -14,6 +14,11 @@ PORT_TIMEOUT_SECONDS = 10
 HIGHEST_PORT = 65535
 # Inside a container with cgroup v2.
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def memory_megabytes() -> int:
@@ -41,24 +46,38 @@ def share(megabytes: int, part: int, least: int, most: int) -> str:
     return f"{max(least, min(most, megabytes // part))}MB"
 
 
-def bind_port(port: int, command: str) -> socket.socket:
-    """A socket that is bound to the port on 127.0.0.1, and does not listen yet. The caller must close it.
+def postgresql_sizes(memory: int, disk: int) -> dict[str, str]:
+    """The values of the placeholders in deploy/postgresql.conf except CONNECTIONS, for `memory` and `disk` in MiB.
 
-    Raises `ConfigurationError` if another program still uses the port after `PORT_TIMEOUT_SECONDS`, or if only root may
-    use it. The message suggests `command`, such as "make run", with another port.
+    The comments there have the rules.
+    """
+    return {
+        "SHARED_BUFFERS": share(memory, 4, 128, 16384),
+        "EFFECTIVE_CACHE_SIZE": f"{max(256, memory * 5 // 8)}MB",
+        "WORK_MEM": share(memory, 512, 4, 64),
+        "MAINTENANCE_WORK_MEM": share(memory, 16, 64, 2048),
+        "MAX_WAL": share(disk, 20, 256, 8192),
+        "MIN_WAL": share(disk, 160, 80, 1024),
+        "SLOT_WAL": share(disk, 10, 512, 10240),
+    }
+
+
+def check_port_free(port: int, command: str) -> None:
+    """Raise `ConfigurationError` if another program uses the port on 127.0.0.1, or if only root may use it.
+
+    Waits for the port for up to `PORT_TIMEOUT_SECONDS`. The message suggests `command`, such as "make run", with another port.
     """
     deadline = time.monotonic() + PORT_TIMEOUT_SECONDS
     while True:
-        bound = socket.socket()
-        # Otherwise closed connections in state TIME_WAIT would prevent the bind.
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind(("127.0.0.1", port))
-            return bound
-        except OSError as error:
-            bound.close()
-            if isinstance(error, PermissionError) or time.monotonic() > deadline:
-                raise ConfigurationError(_reason(error, port, command)) from error
+        with socket.socket() as bound:
+            # Otherwise closed connections in state TIME_WAIT would prevent the bind.
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                bound.bind(("127.0.0.1", port))
+                return
+            except OSError as error:
+                if isinstance(error, PermissionError) or time.monotonic() > deadline:
+                    raise ConfigurationError(_reason(error, port, command)) from error
         time.sleep(0.2)
 
 

@@ -1,1 +1,1 @@
-"""The production deployment on one machine (`make serve`): nginx, two gunicorn instances, PgBouncer and PostgreSQL."""
+"""The production deployment on one machine (`make serve`): the configuration of supervisord, nginx, granian and gunicorn."""

@@ -1,151 +1,126 @@
-"""The process of nginx, to which clients connect."""
+"""The configuration of nginx: deploy/nginx.conf with the values for the settings and the machine.
 
-import math
-import os
-import signal
-import socket
-import subprocess
-import time
-from pathlib import Path
+`python -m cdb.serving.nginx` prints it for the addresses of the options, such as those of containers.
+"""
 
-import psutil
+import argparse
+import grp
+import re
+import resource
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 
+from cdb import env
 from cdb.env import ConfigurationError
-from cdb.processes import child
-from cdb.serving.nginx_configuration import ALERTS, CONFIGURATION, create_logs
-from cdb.serving.program import Program, append_to, find
+from cdb.processes import machine, templates
+from cdb.serving import layout
+from cdb.serving.sizes import other_threads
+from cdb_rest.routes import ROUTES, Pool, Route
 
-# The kernel's usual maximum, because jobs that start together all connect at the same time.
-BACKLOG = 4096
-# A part of the line in ALERTS with which nginx reports that a worker has crashed.
-CRASHED = b"exited on signal"
-MOST_ALERT_BYTES = 1024 * 1024
-PID_FILE = "nginx.pid"
-# The minimum time between two restarts because of crashed workers.
-RESTART_INTERVAL_SECONDS = 10
+CONFIGURATION, ERRORS = "nginx.conf", "nginx-errors.conf"
+# Connections of one process: each request has two, one from the client and one to a server.
+MOST_CONNECTIONS = 32768
+# The limit on open files, often 20,000, applies to each process, so a few processes are needed even on one core.
+LEAST_PROCESSES = 4
+# Open files other than connections: logs, the cache, listening sockets.
+OTHER_FILES = 128
+# nginx accepts bodies that are slightly too large, so that the service refuses them with a more precise error.
+BODY_SLACK_BYTES = 64 * 1024
+# Added to the longest time that a lookup may wait for a thread and for the database.
+MARGIN_SECONDS = 5
 
 
-class Nginx(Program):
-    """nginx on a socket that this process has bound, so that the port stays open while nginx is restarted.
+def processes() -> int:
+    """The number of nginx worker processes: the cores of this machine, but at least `LEAST_PROCESSES`."""
+    return max(LEAST_PROCESSES, machine.cores())
 
-    `directory` has the configuration and is the working directory. Output other than logs is appended to the
-    file `output` in that directory or, if `output` is empty, written to the output of this process.
+
+def of_serve() -> str:
+    """The text of nginx.conf for `make serve`."""
+    account = layout.nginx_account()
+    user = f"user {account.pw_name} {grp.getgrgid(account.pw_gid).gr_name};" if account else ""
+    return configuration(
+        USER=user,
+        LISTEN=f"127.0.0.1:{env.read()['PORT']}",
+        LOOKUPS=f"unix:{layout.sockets() / 'lookups.sock'}",
+        OTHERS=f"unix:{layout.sockets() / 'others.sock'}",
+        CACHE="cache",
+        TEMPORARY=layout.temporary(),
+        ACCESS_LOG="access.log",
+        ERROR_LOG="error.log",
+        # nginx listens on 127.0.0.1, so a proxy in front of it is on this machine.
+        trusted=["127.0.0.1", "::1"] if env.read()["CDB_BEHIND_PROXY"] else [],
+    )
+
+
+def configuration(*, trusted: Sequence[str], **addresses: object) -> str:
+    """The text of nginx.conf for the settings and this machine, with these addresses and paths.
+
+    `trusted` are the networks of trusted proxies. Raises `KeyError` if a placeholder has no value.
     """
+    values = env.read()
+    open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if open_files == resource.RLIM_INFINITY:
+        open_files = 2 * MOST_CONNECTIONS
+    most_bytes = {"MAX_BODY_BYTES": values["CDB_MAX_BODY_BYTES"] + BODY_SLACK_BYTES}
+    cached = [route for route in ROUTES if route.is_cached and values["CDB_ANONYMOUS_READS"]]
+    return templates.fill(
+        CONFIGURATION,
+        most_bytes
+        | {
+            "PROCESSES": processes(),
+            "OPEN_FILES": open_files,
+            "WORKER_CONNECTIONS": min(MOST_CONNECTIONS, open_files - OTHER_FILES),
+            "HEAVY": max(1, other_threads() // 4),
+            "ERRORS": templates.fill(ERRORS, most_bytes),
+            "POOLS": _map([*_pools(), *(("POST", route, Pool.HEAVY) for route in ROUTES if route.reads_by_post)]),
+            "CACHED": _map(("GET|HEAD", route, "cdb") for route in cached),
+            "LOOKUPS_TIMEOUT": values["CDB_QUEUE_TIMEOUT_SECONDS"]
+            + values["CDB_LOOKUP_TIMEOUT_SECONDS"]
+            + MARGIN_SECONDS,
+            "TRUSTED_PROXIES": " ".join(f"set_real_ip_from {network};" for network in trusted),
+            "PROXY_NETWORKS": " ".join(f"{network} 1;" for network in trusted),
+        }
+        | addresses,
+    )
 
-    name = "nginx"
-    graceful_signal = signal.SIGQUIT
-    immediate_signal = signal.SIGTERM
 
-    def __init__(self, listener: socket.socket, directory: Path, output: str = "") -> None:
-        super().__init__()
-        self._listener = listener
-        self._port = listener.getsockname()[1]
-        self._directory = directory
-        self._output = output
-        self._loaded_configuration = ""
-        alerts = directory / ALERTS
-        self._alerts_read = alerts.stat().st_size if alerts.exists() else 0
-        self._has_crashed = False
-        self._restarted = -math.inf
+def _pools() -> Iterator[tuple[str, Route, str]]:
+    return (("GET|HEAD", route, route.pool) for route in ROUTES if route.pool != Pool.READS)
 
-    def _start_process(self) -> child.Child:
-        self._loaded_configuration = self._read_configuration()
-        # nginx expects an inherited socket to listen already and to be non-blocking.
-        self._listener.listen(BACKLOG)
-        self._listener.setblocking(False)
-        create_logs(self._directory)
-        output = append_to(self._directory / self._output) if self._output else None
-        try:
-            return child.start(
-                [find("nginx"), "-p", f"{self._directory}/", "-c", CONFIGURATION, "-e", self._output or "stderr"],
-                cwd=self._directory,
-                # The mechanism by which nginx passes its sockets to a new nginx during an upgrade.
-                env={"PATH": os.defpath, "NGINX": f"{self._listener.fileno()};"},
-                pass_fds=[self._listener.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                umask=0o077,
-            )
-        finally:
-            if output is not None:
-                os.close(output)
 
-    def wait_until_ready(self) -> None:
-        try:
-            child.wait_until(self.started, lambda: child.is_ready(self._port), "nginx")
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{error}; see {self._directory / 'error.log'}") from error
+def _map(values: Iterable[tuple[str, Route, str]]) -> str:
+    """The lines of an nginx map from method and path to the value of each route.
 
-    def restart_if_ended(self) -> bool:
-        """Restart nginx if it has ended, and restore a missing PID file. Returns whether nginx was restarted."""
-        restarted = super().restart_if_ended()
-        file = self._directory / PID_FILE
-        # A replaced nginx removes the PID file when it ends.
-        if self.process and not self._retiring and not file.exists() and not restarted:
-            file.write_text(f"{self.process.pid}\n")
-        return restarted
+    nginx uses the first line that matches, so fixed paths come before paths with parameters, as in Django's patterns.
+    """
+    paths = [(methods, path.rstrip("/"), value) for methods, route, value in values for path in route.paths]
+    lines = []
+    for methods, path, value in sorted(paths, key=lambda one: "<" in one[1]):
+        pattern = re.sub("<.*?>", "[^/]+", path)
+        lines.append(f'"~^({methods}):/api/cdb_rest/{pattern}/?$" {value};')
+    return "\n        ".join(lines)
 
-    def restart_after_crash(self) -> bool:
-        """If a worker of nginx has crashed, start another nginx, and let the old one finish its requests.
 
-        The connection limits in shared memory would count the requests of the crashed worker forever. Returns whether
-        nginx was restarted. That is at most once in `RESTART_INTERVAL_SECONDS`; after a crash within this interval, a
-        later call restarts it. If the new nginx does not start, the old one continues.
-        """
-        self._has_crashed |= CRASHED in self._new_alerts()
-        if not self._has_crashed or time.monotonic() < self._restarted + RESTART_INTERVAL_SECONDS:
-            return False
-        self._has_crashed = False
-        self._restarted = time.monotonic()
-        old = self.started
-        # Registered before the start, so that a signal that arrives meanwhile is sent to both.
-        self._retiring.append(old)
-        self.start()
-        try:
-            child.wait_until(self.started, self._has_workers, "nginx")
-        except ConfigurationError:
-            # The old nginx continues, with limits that are too low.
-            self._retiring[self._retiring.index(old)], self.process = self.started, old
-            self._retiring[-1].kill()
-            return False
-        old.send_signal(self.graceful_signal)
-        return True
+def main(arguments: Sequence[str]) -> int:
+    """Print nginx.conf for the options. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m cdb.serving.nginx", description=__doc__)
+    parser.add_argument("--listen", required=True, help="PORT or HOST:PORT to listen on")
+    parser.add_argument("--lookups", required=True, help="address of granian: HOST:PORT or unix:PATH")
+    parser.add_argument("--others", required=True, help="address of gunicorn: HOST:PORT or unix:PATH")
+    parser.add_argument("--cache", required=True, help="directory of the cache")
+    parser.add_argument("--temporary", required=True, help="directory of temporary files, in memory")
+    parser.add_argument("--trust", nargs="*", action="extend", default=[], help="networks of trusted proxies")
+    options = vars(parser.parse_args(arguments))
+    fixed = {"USER": "", "ACCESS_LOG": "/dev/stdout", "ERROR_LOG": "/dev/stderr", "trusted": options.pop("trust")}
+    try:
+        text = configuration(**fixed, **{name.upper(): value for name, value in options.items()})
+    except ConfigurationError as error:
+        sys.stderr.write(f"cdb: {error}\n")
+        return 1
+    sys.stdout.write(text)
+    return 0
 
-    def reload(self) -> None:
-        """Load the configuration if it has changed. A needless reload would close idle connections."""
-        configured = self._read_configuration()
-        if configured != self._loaded_configuration:
-            self._loaded_configuration = configured
-            self.send(signal.SIGHUP)
 
-    def close(self) -> None:
-        """Close the listening socket."""
-        self._listener.close()
-
-    def _read_configuration(self) -> str:
-        return (self._directory / CONFIGURATION).read_text()
-
-    def _new_alerts(self) -> bytes:
-        try:
-            alerts = (self._directory / ALERTS).open("r+b")
-        except FileNotFoundError:
-            # The log was removed. nginx keeps writing to the removed file until SIGUSR1 makes it open its logs again.
-            self._alerts_read = 0
-            create_logs(self._directory)
-            self.send(signal.SIGUSR1)
-            return b""
-        with alerts:
-            if alerts.seek(0, os.SEEK_END) < self._alerts_read:
-                # The log was truncated.
-                self._alerts_read = 0
-            alerts.seek(self._alerts_read)
-            new = alerts.read()
-            self._alerts_read += len(new)
-            if self._alerts_read > MOST_ALERT_BYTES:
-                alerts.truncate(0)
-                self._alerts_read = 0
-        return new
-
-    def _has_workers(self) -> bool:
-        return bool(psutil.Process(self.started.pid).children())
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -21,7 +21,7 @@ from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import State, past_state
 from cdb_rest.lookup.states import read_state
 from cdb_rest.models import PayloadList
-from cdb_rest.services.export import check_payload_type, take_slot
+from cdb_rest.services.export import check_payload_type
 
 SETTINGS = named_sql.load("analysis_settings")
 WINDOW_ROWS = named_sql.load("window_rows")
@@ -115,12 +115,9 @@ def _read_lists(tag: str, as_of: AsOf | None) -> tuple[State, dict[str, ListVers
 def in_batches(items: Sequence[tuple[Depths, int, Item]]) -> Generator[tuple[Depths, list[Item]]]:
     """The items in batches of about `ROWS_AT_ONCE` rows, each batch with the numbers of lists that its items have.
 
-    `items` are (numbers of lists, number of rows, item), sorted by the numbers of lists. If all together have more rows than
-    a batch, one of the `CDB_MAX_EXPORTS` slots is taken first; raises `OverloadedError` if there is none. The settings of the
-    transaction are changed to those of `analysis_settings.sql`.
+    `items` are (numbers of lists, number of rows, item), sorted by the numbers of lists. The settings of the transaction are
+    changed to those of `analysis_settings.sql`.
     """
-    if sum(rows for _, rows, _ in items) > ROWS_AT_ONCE:
-        take_slot()
     with connection.cursor() as cursor:
         cursor.execute(SETTINGS)
     for depths, group in groupby(items, key=itemgetter(0)):

@@ -17,7 +17,7 @@ from cdb_rest.analysis.contents import (
     parts_of,
     read_contents,
 )
-from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.domain.as_of import TagState
 from cdb_rest.domain.moment import OPEN, Interval, Moment
 from cdb_rest.services.export import window_values

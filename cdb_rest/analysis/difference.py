@@ -20,7 +20,7 @@ from cdb_rest.analysis.contents import (
     parts_of,
     read_contents,
 )
-from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.domain.as_of import TagState
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.domain.moment import Interval

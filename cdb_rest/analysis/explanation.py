@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from cdb_rest import named_sql
-from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.domain.as_of import AsOf, TagState
 from cdb_rest.domain.moment import Mode, Moment
 from cdb_rest.history.contents import past_lists
@@ -122,7 +122,7 @@ def _began(walk: Sequence[dict[str, Any]]) -> int | None:
 
 
 def _changes(tag_id: int, numbers: list[int]) -> dict[int, GlobalTagChange]:
-    found = GlobalTagChange.objects.filter(tag_id=tag_id, number__in=numbers).defer("logged_before", "logged_after")
+    found = GlobalTagChange.objects.filter(tag_id=tag_id, number__in=numbers)
     return {change.number: change for change in found}
 
 

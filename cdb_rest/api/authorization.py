@@ -1,12 +1,11 @@
-"""Authorization of requests to the API: a write needs the role of its route, and a read needs the role reader.
+"""Authorization of requests: a write to the API needs the role of its route, and a read the role reader if reads are closed.
 
-A read needs no role if reads are open to all clients (`CDB_ANONYMOUS_READS`), or if its route is public. The services
-check the roles of a write again, for its global tags and payload types.
+The services check the roles of a write again, for its global tags and payload types.
 """
 
+import re
 from typing import TYPE_CHECKING
 
-from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
@@ -15,7 +14,6 @@ from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from cdb_rest.domain.access import Role
 from cdb_rest.domain.errors import NotPermittedError
 from cdb_rest.http.security import SAFE_METHODS
 from cdb_rest.identity.authentication import SESSION, principal_of
@@ -28,19 +26,28 @@ if TYPE_CHECKING:
 PREFIX = "api/cdb_rest/"
 WRITES = {PREFIX + spelling: route.writes for route in ROUTES for spelling in route.spellings}
 READS_BY_POST = {PREFIX + spelling for route in ROUTES if route.reads_by_post for spelling in route.spellings}
+POSTED_READS = [re.compile("/" + re.sub("<.*?>", "[^/]+", spelling)) for spelling in READS_BY_POST]
 PUBLIC = {PREFIX + spelling for route in ROUTES if route.is_public for spelling in route.spellings}
 
 
-def is_public(path: str) -> bool:
-    """Whether a path of this server may be read by all clients even if reads are closed."""
-    return path.removeprefix("/") in PUBLIC
+# What all clients may read even if reads are closed: the login, what monitoring needs, and the description of the API.
+OPEN = ("/health/", "/metrics", "/admin/", "/oidc/", "/logout", "/static/", "/favicon.ico", "/api/docs", "/api/schema")
+# WSGI variable: why a read is refused. `EdgeMiddleware` makes the response, which is a page for a browser.
+REFUSED = "cdb.refused"
+
+
+def is_closed_read(method: str, path: str) -> bool:
+    """Whether a request to a path of this server is a read that needs the role reader if reads are closed."""
+    if method in SAFE_METHODS:
+        return not path.startswith(OPEN) and path.removeprefix("/") not in PUBLIC
+    return method == "POST" and any(pattern.fullmatch(path) for pattern in POSTED_READS)
 
 
 class RoutePermission(BasePermission):
-    """The permission class of all views: a request needs the role of its route, for at least one tag and payload type.
+    """The permission class of all views: a write needs the role of its route, for at least one tag and payload type.
 
-    So a client without any permission is refused before its body is read. If reads are open, the principal of a read is
-    not determined.
+    So a client without any permission is refused before its body is read. Reads are checked elsewhere
+    (`cdb_rest.wsgi.read_access`).
     """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
@@ -51,8 +58,6 @@ class RoutePermission(BasePermission):
         """
         path = request.resolver_match.route if request.resolver_match else ""
         if request.method in SAFE_METHODS or (request.method == "POST" and path in READS_BY_POST):
-            if not settings.CDB_ANONYMOUS_READS and path not in PUBLIC:
-                principal_of(request.META).require(Role.READER)
             return True
         role = WRITES.get(path)
         # A method that the route does not have is refused by the view, with 405.

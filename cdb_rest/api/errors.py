@@ -10,10 +10,10 @@ from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from rest_framework import exceptions
 
-from cdb_rest.api.json import dump
+from cdb_rest.api.json import TooComplexError, dump
 from cdb_rest.domain import errors
-from cdb_rest.metrics import counts
-from cdb_rest.parsing.json_body import TooComplexError
+from cdb_rest.http.security import HEADERS
+from cdb_rest.observe import metrics
 from cdb_rest.services.driver_errors import translate
 
 logger = logging.getLogger(__name__)
@@ -86,13 +86,19 @@ def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
     return error_response(500, "internal_error", "An internal error occurred; it was logged.", more)
 
 
+def respond(error: Exception) -> tuple[int, dict[str, str], bytes]:
+    """The response to an exception in a WSGI application: status, headers and body. Otherwise as `handle`."""
+    response = handle(error, {})
+    return response.status_code, dict(response.items()) | HEADERS, response.content
+
+
 def error_response(status: int, code: str, detail: str, more: dict[str, Any] | None = None) -> HttpResponse:
     """An error response: a JSON object with `detail`, `code` and the members of `more`.
 
     `more` may have the names of unknown members of a body, but never replaces `detail` and `code`. Call it once for each
     response, because it counts the error.
     """
-    counts.ERRORS.labels(code).inc()
+    metrics.ERRORS.labels(code).inc()
     # A message may quote text of the client that UTF-8 cannot encode, such as half of a surrogate pair.
     fixed = {"detail": detail.encode(errors="replace").decode(), "code": code}
     body = dump(fixed | (more or {}) | fixed)
@@ -133,7 +139,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """`handler500`: the response to an exception in middleware or in a view without Django REST framework."""
-    return error_response(500, "internal_error", "An internal error occurred; it was logged.")
+    response = error_response(500, "internal_error", "An internal error occurred; it was logged.")
+    # Django logs the exception.
+    response._has_been_logged = False  # type: ignore[attr-defined]  # the types lack it
+    return response
 
 
 def route_not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

@@ -1,12 +1,15 @@
-"""Validation of request bodies."""
+"""Validation of request bodies, and the base class of views that reject unknown query parameters."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
-from cdb_rest.domain.errors import InvalidInputError, TooManyRowsError, invalid_field
+from cdb_rest.domain.errors import InvalidInputError, TooManyRowsError, UnknownParameterError, invalid_field
 from cdb_rest.domain.moment import END_OF_TIME, OPEN
 from cdb_rest.domain.names import COMMENT_LENGTH, LIST_NAME_LENGTH, NAME_LENGTH, TEXT_LENGTH
 from cdb_rest.parsing.fields import (
@@ -20,9 +23,8 @@ from cdb_rest.parsing.fields import (
     plain_errors,
     read_body,
 )
-from cdb_rest.parsing.parameters import parse_flag
-from cdb_rest.parsing.unknown_names import is_own_path
-from cdb_rest.services.row_errors import ROWS_NAMED, wrong_rows
+from cdb_rest.parsing.parameters import is_own_path, parse_flag, unknown_names
+from cdb_rest.services.rows import ROWS_NAMED, wrong_rows
 
 ROWS_VALIDATED_AT_ONCE = 1000
 
@@ -192,3 +194,23 @@ def read_rows(data: list[Any], form_class: type[Input], *, strict: bool) -> list
     if wrong:
         raise wrong_rows(wrong, len(data))
     return rows
+
+
+class StrictView(APIView):
+    """A view that rejects unknown query parameters; `query` declares the known ones.
+
+    A view that has a path of nopayloaddb must not be strict, because existing clients may send unknown parameters.
+    Such a view ignores them on all of its paths.
+    """
+
+    query: Sequence[OpenApiParameter] = ()
+
+    def initial(self, request: Request, *arguments: Any, **named: Any) -> None:
+        """Check the permissions, then the query string, before the method of the view runs.
+
+        Raises the errors of `RoutePermission`, or `UnknownParameterError`.
+        """
+        super().initial(request, *arguments, **named)
+        unknown = unknown_names(request.query_params, [parameter.name for parameter in self.query])
+        if unknown:
+            raise UnknownParameterError(" ".join(text for [text] in unknown.values()), unknown)

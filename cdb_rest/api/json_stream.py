@@ -42,7 +42,10 @@ def can_detect_truncation(request: HttpRequest) -> bool:
     In HTTP/1.0, a complete and a truncated response both end when the connection closes. Proxies report in `Via` the
     HTTP version by which they received the request.
     """
-    return request.META.get("SERVER_PROTOCOL") != "HTTP/1.0" and not OLD_HOP.search(request.META.get("HTTP_VIA", ""))
+    # granian writes HTTP/1.0 without its minor number.
+    return request.META.get("SERVER_PROTOCOL") not in ("HTTP/1.0", "HTTP/1") and not OLD_HOP.search(
+        request.META.get("HTTP_VIA", "")
+    )
 
 
 def add_caching_headers(request: HttpRequest, response: HttpResponseBase, headers: Mapping[str, str]) -> None:

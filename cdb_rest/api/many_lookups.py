@@ -12,10 +12,6 @@ from cdb_rest.lookup.many import Result, look_up_many
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.stack import Stack
 from cdb_rest.lookup.states import read_state
-from cdb_rest.services.export import take_slot
-
-# Requests for more lookups need a slot, like an export.
-FREE_LOOKUPS = 1000
 
 
 def lookups(queries: Sequence[LookupQuery], moments: Sequence[Moment]) -> HttpResponseBase:
@@ -24,8 +20,6 @@ def lookups(queries: Sequence[LookupQuery], moments: Sequence[Moment]) -> HttpRe
 
     def pieces() -> Generator[bytes]:
         nonlocal revisions
-        if len(queries) * len(moments) > FREE_LOOKUPS:
-            take_slot()
         revisions = revisions_of(combined([read_state(query.tag, query.as_of) for query in queries]))
         yield from array(_element(found) for found in look_up_many(Stack(queries), moments))
 

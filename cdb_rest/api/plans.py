@@ -7,14 +7,13 @@ from django.conf import settings
 from rest_framework import serializers
 
 from cdb_rest.api.documents import PayloadIOVDocument, Shape
-from cdb_rest.domain.attach import Cut
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.moment import Interval, Mode
-from cdb_rest.domain.timeline import TimelineRow
+from cdb_rest.domain.timeline import Cut, TimelineRow
 from cdb_rest.models import PayloadIOV
 from cdb_rest.services.insertion import Insertion
-from cdb_rest.services.intervals import interval_of
 from cdb_rest.services.placing import Placement
+from cdb_rest.services.rows import interval_of
 
 MOMENT = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
 

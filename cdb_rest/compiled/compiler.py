@@ -15,7 +15,7 @@ from cdb_rest.compiled import directory
 from cdb_rest.compiled.collector import read_parts
 from cdb_rest.compiled.manifest import CompiledList, Manifest, UnusableError
 from cdb_rest.compiled.writer import Writer
-from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import GlobalTagNotFoundError

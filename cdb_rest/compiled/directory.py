@@ -136,18 +136,20 @@ def is_sealed(path: Path) -> bool:
 def verify(path: Path) -> Manifest:
     """Compare the contents of all files with their checksums, and seal them.
 
-    Raises `UnusableError`, or `OSError`.
+    Raises `UnusableError`, also if a file is missing, or `OSError`.
     """
-    before = _identity(path)
-    manifest = read_manifest(path)
-    for name in FILES:
-        if name not in manifest.files:
-            raise UnusableError(f"its manifest lacks {name}")
-        if sum_of(path / name) != manifest.files[name]:
-            raise UnusableError(f"{name} is damaged")
-    _seal(path)
-    if _identity(path) != before:
-        raise UnusableError("it was written to while it was verified")
+    try:
+        before = _identity(path)
+        manifest = read_manifest(path)
+        for name in FILES:
+            if name not in manifest.files or sum_of(path / name) != manifest.files[name]:
+                raise UnusableError(f"{name} is damaged")
+        _seal(path)
+        if _identity(path) != before:
+            raise UnusableError("it was written to while it was verified")
+    except FileNotFoundError as error:
+        # Perhaps it was deleted meanwhile.
+        raise UnusableError("it is not complete") from error
     return manifest
 
 

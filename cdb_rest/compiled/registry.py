@@ -1,23 +1,21 @@
-"""The compiled tags that this process uses, and a thread that finds new ones, counts their use, and keeps them up to date."""
+"""The compiled tags that this process uses, and a thread that finds new ones and records their use."""
 
 import logging
-import os
 import threading
+import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
 from django.conf import settings
-from django.db import DatabaseError
 
-from cdb_rest.compiled import directory, keeper, usage
+from cdb_rest.compiled import directory, usage
 from cdb_rest.compiled.manifest import UnusableError, read_manifest
 from cdb_rest.compiled.tag import CompiledTag
-from cdb_rest.metrics import counts
+from cdb_rest.observe import metrics
 
 logger = logging.getLogger(__name__)
 
 CHECK_INTERVAL_SECONDS = 0.5
-CLOSE_SECONDS = 10
 
 
 class Registry:
@@ -88,7 +86,7 @@ class Registry:
         # Otherwise it was deleted as a whole, for example because a new one has taken its place.
         if compiled.path.exists():
             logger.warning("the files of a compiled tag were changed: %s", compiled.path.name)
-            counts.COMPILED_DAMAGED.inc(1)
+            metrics.COMPILED_DAMAGED.inc()
         self._open.pop(compiled.path.name, None)
         self._present.pop(manifest.tag, None)
         self._past.pop((manifest.tag, manifest.revision), None)
@@ -98,7 +96,8 @@ class Registry:
     def _try(path: Path) -> CompiledTag | None:
         try:
             compiled = CompiledTag(path, read_manifest(path))
-            # One that is not sealed is verified first (`keeper`). Asked after opening, so that it holds for the open files.
+            # One that is not sealed is verified first (`cdb_rest.compiled.maintenance`). Asked after opening, so that it holds
+            # for the open files.
             if not directory.is_sealed(path):
                 return None
             compiled.load()
@@ -112,23 +111,14 @@ class Registry:
 
 registry = Registry()
 _is_enabled = False
-_is_ending = threading.Event()
-_lock = threading.Lock()
-_thread: threading.Thread | None = None
-_pid = 0
 
 
 def enable() -> None:
-    """Let this process, and those that are forked from it, use compiled tags, if the settings permit it."""
+    """Let this process use compiled tags, if the settings permit it. Starts a thread, which does not survive a fork."""
     global _is_enabled
-    _is_enabled = settings.CDB_COMPILED_BYTES > 0
-
-
-def close() -> None:
-    """End the thread of this process and what it started, in at most ten seconds."""
-    _is_ending.set()
-    if _thread is not None and _is_running():
-        _thread.join(CLOSE_SECONDS)
+    if settings.CDB_COMPILED_BYTES and not _is_enabled:
+        _is_enabled = True
+        threading.Thread(target=_run, name="compiled tags", daemon=True).start()
 
 
 def note_whole(tag: str) -> None:
@@ -138,42 +128,22 @@ def note_whole(tag: str) -> None:
 
 
 def find(tag: str, revision: int | None = None) -> CompiledTag | None:
-    """The compiled tag for lookups in a tag, or in a revision of it; None if there is none. Starts the thread if necessary."""
-    if not _is_enabled:
-        return None
-    if not _is_running():
-        _start()
-    return registry.find(tag, revision)
-
-
-def _is_running() -> bool:
-    # Threads do not survive a fork.
-    return _pid == os.getpid() and _thread is not None and _thread.is_alive()
-
-
-def _start() -> None:
-    global _thread, _pid
-    with _lock:
-        if not _is_running():
-            _pid = os.getpid()
-            _thread = threading.Thread(target=_run, name="compiled tags", daemon=True)
-            _thread.start()
+    """The compiled tag for lookups in a tag, or in a revision of it; None if there is none."""
+    return registry.find(tag, revision) if _is_enabled else None
 
 
 def _run() -> None:
-    mine, reason = keeper.Keeper(), ""
-    while not _is_ending.is_set():
+    reason = ""
+    while True:
         before, reason = reason, ""
         try:
             registry.refresh()
             registry.flush()
-            mine.step()
-        except (OSError, DatabaseError) as error:
-            reason = " ".join(str(error).split())
+        except OSError as error:
+            reason = str(error)
             if reason != before:
-                logger.warning("compiled tags cannot be kept up to date: %s", reason)
+                logger.warning("the compiled tags of this host cannot be read: %s", reason)
         except Exception:
             # The thread must go on: it is the only one that notices new and deleted compiled tags.
-            logger.exception("keeping compiled tags up to date failed")
-        _is_ending.wait(CHECK_INTERVAL_SECONDS)
-    mine.close()
+            logger.exception("reading the compiled tags of this host failed")
+        time.sleep(CHECK_INTERVAL_SECONDS)

@@ -23,6 +23,7 @@ from cdb_rest.compiled.manifest import (
 )
 from cdb_rest.compiled.records import HEAD_BYTES, HEAD_TYPE, as_object
 from cdb_rest.domain.moment import Mode, Moment
+from cdb_rest.domain.status import Status
 
 
 class Query(Protocol):
@@ -89,6 +90,12 @@ class CompiledTag:
         self._minors = minors if len(minors) else None
         self._rows = self._files.content(ROWS)
         self._bytes = np.frombuffer(self._rows, np.uint8)
+
+    @property
+    def may_be_unchanged(self) -> bool:
+        """Whether the tag can still change, and no lookup has found that it has."""
+        is_fixed = self.manifest.status == Status.FROZEN and self.is_confirmed
+        return not (is_fixed or self.is_outdated) and self.changes is None
 
     def load(self) -> None:
         """Read all files, so that lookups do not wait for the disk. Other threads can work meanwhile. Raises `OSError`."""

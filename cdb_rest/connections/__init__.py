@@ -1,1 +1,1 @@
-"""Connections to PostgreSQL: choice of the server, timeouts, circuit breaker, replicas and snapshots."""
+"""Connections to PostgreSQL: timeouts, circuit breaker, replicas for lookups, and snapshots."""

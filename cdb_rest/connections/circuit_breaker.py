@@ -10,16 +10,13 @@ from time import monotonic
 
 import psycopg2
 
-from cdb_rest.metrics import counts
-
 # No attempt begins for this time after a failure.
 PAUSE_SECONDS = 0.5
 
 
 class CircuitBreaker:
-    """The circuit breaker of one server, shared by the threads of a process.
+    """The circuit breaker of one server, shared by the threads of a process. At first it is closed.
 
-    While the circuit is open, new connections fail at once, except for one attempt at a time. At first it is closed.
     Existing connections do not check it. They stay in use, so that an error which concerns new ones alone, such as too
     many connections, does not stop the work on the others.
     """
@@ -31,13 +28,8 @@ class CircuitBreaker:
         self._next_attempt = 0.0
 
     def open(self) -> None:
-        """Open the circuit, because an attempt to connect failed or the database did not respond in time.
-
-        The next attempt may begin after `PAUSE_SECONDS`, also if the circuit was open already.
-        """
+        """Open the circuit, because an attempt to connect failed or the database did not respond in time."""
         with self._lock:
-            if not self._is_open:
-                counts.OUTAGES.inc()
             self._is_open = True
             self._next_attempt = monotonic() + PAUSE_SECONDS
 
@@ -52,17 +44,14 @@ class CircuitBreaker:
         with self._lock:
             was_open = self._is_open
             if was_open and (self._has_attempt or monotonic() < self._next_attempt):
-                counts.CONNECTION_ATTEMPTS.labels("not tried").inc()
                 raise psycopg2.OperationalError("the database did not respond a moment ago; it is not tried again yet")
             self._has_attempt = was_open
         try:
             yield was_open
         except psycopg2.OperationalError:
-            counts.CONNECTION_ATTEMPTS.labels("failed").inc()
             self.open()
             raise
         else:
-            counts.CONNECTION_ATTEMPTS.labels("opened").inc()
             with self._lock:
                 self._is_open = False
         finally:

@@ -2,30 +2,24 @@
 
 from typing import Any
 
+from psycopg2.errors import UndefinedTable
+
 from cdb_rest import named_sql
 
-HAS_PROPERTIES = named_sql.load("has_properties")
 IOV_MODE = named_sql.load("iov_mode")
 
 
-def recorded(cursor: Any) -> str | None:
-    """The mode in which the database was created; None if none is recorded, as before the migrations.
-
-    `cursor` is a cursor of the driver or of Django. Raises its database errors.
-    """
-    cursor.execute(HAS_PROPERTIES)
-    if not cursor.fetchone()[0]:
-        return None
-    cursor.execute(IOV_MODE)
-    row = cursor.fetchone()
-    return row[0] if row else None
-
-
-def conflict(created_in: str | None, configured: str) -> str | None:
+def conflict(cursor: Any, configured: str) -> str | None:
     """An error message if the database was created in another mode than the configured one, else None.
 
-    There is no conflict if `created_in` is None. In the other mode, the same stored ends would mean other intervals.
+    In the other mode, the same stored ends would mean other intervals. A database without tables has no mode yet. `cursor` is one
+    of the driver, whose transaction fails if there are no tables. Raises its database errors.
     """
-    if created_in in (None, configured):
+    try:
+        cursor.execute(IOV_MODE)
+    except UndefinedTable:
         return None
-    return f"the database was created with CDB_IOV_MODE={created_in}; it cannot be used with CDB_IOV_MODE={configured}"
+    for (created_in,) in cursor.fetchall():
+        if created_in != configured:
+            return f"the database was created with CDB_IOV_MODE={created_in}; it cannot be used with CDB_IOV_MODE={configured}"
+    return None

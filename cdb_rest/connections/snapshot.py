@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from django.db import connection, transaction
 
 from cdb_rest import named_sql
-from cdb_rest.connections import deadlines
+from cdb_rest.connections import postgresql
 
 SNAPSHOT = named_sql.load("snapshot")
 LIMIT_STATEMENT = named_sql.load("limit_statement")
@@ -37,6 +37,5 @@ def long_reads() -> Iterator[None]:
 @contextlib.contextmanager
 def _with_long_timeout(statement: str) -> Iterator[None]:
     with connection.cursor() as cursor:
-        cursor.execute(statement, {"statement": deadlines.statement_timeout()})
-    deadlines.extend()
+        cursor.execute(statement, {"statement": postgresql.extend()})
     yield

@@ -255,9 +255,6 @@ class DatabaseUnavailableError(CdbError):
 
 
 class OverloadedError(CdbError):
-    """There are more requests than the service can handle in time, or already `CDB_MAX_EXPORTS` exports and other large reads.
-
-    Nothing was done; try again later.
-    """
+    """There are more requests than the service can handle in time. Nothing was done; try again later."""
 
     code = "overloaded"

@@ -29,11 +29,8 @@ def read_change(
 
     Raises `RevisionPrunedError` if the rows before or after the change are no longer stored.
     """
-    if change.logged_before is not None and change.logged_after is not None:
-        return _read_logged(change.logged_before, change.logged_after, most)
     previous = (
         GlobalTagChange.objects.filter(global_tag=change.global_tag, revision__lt=change.revision)
-        .defer("logged_before", "logged_after")
         .order_by("-revision")
         .first()
     )
@@ -114,14 +111,3 @@ def _document(payload_list: str, row: dict[str, Any]) -> dict[str, Any]:
         **{name: row[column] for name, column in PAYLOAD_COLUMNS.items()},
         **{name: row[name] for name in ("major_iov", "minor_iov", "major_iov_end", "minor_iov_end")},
     }
-
-
-def _read_logged(
-    before: dict[str, Any], after: dict[str, Any], most: int | None
-) -> tuple[dict[str, Any], dict[str, Any], Iterator[tuple[str, Rows]]]:
-    """A change that was recorded as documents, before there was a history of rows."""
-    sides = {"before": before, "after": after}
-    rows = [
-        (side, islice(found.pop("payload_iovs"), most)) for side, found in sides.items() if found.get("payload_iovs")
-    ]
-    return before, after, iter(rows)

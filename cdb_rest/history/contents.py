@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.domain.errors import RevisionPrunedError
 from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.history.revisions import Past

@@ -19,7 +19,7 @@ from django.utils.http import http_date, parse_http_date_safe
 from cdb_rest.domain.as_of import AsOf, TagState
 from cdb_rest.domain.status import Status
 from cdb_rest.lookup.model import ALL_TAGS, ANY_STATE, NO_VALIDATORS, REVISION, TIME, State, Validators
-from cdb_rest.lookup.states import read_shared_state, read_shared_state_of_all, read_state
+from cdb_rest.lookup.states import read_shared_state, read_state
 
 # The revision of the global tag from which a response was made, so that clients can log it and ask for it again.
 REVISION_HEADER = "CDB-Revision"
@@ -57,18 +57,13 @@ class Resource(NamedTuple):
     find: Callable[[], State]
 
     @classmethod
-    def all_tags(cls) -> "Resource":
-        """The list of all tags."""
-        return cls(digest_of("globalTags"), read_shared_state_of_all)
-
-    @classmethod
-    def tag(cls, name: str, *, light: bool, as_of: AsOf | None = None) -> "Resource":
+    def tag(cls, name: str, *, light: bool = False, as_of: AsOf | None = None) -> "Resource":
         """A tag with its payload lists and IOVs, or with their numbers only (`light`)."""
         return cls._of_tag(name, as_of, "globalTag", light)
 
     @classmethod
-    def payload_lists(cls, name: str, as_of: AsOf | None = None) -> "Resource":
-        """The names of a tag's payload lists."""
+    def payload_lists(cls, name: str, as_of: AsOf) -> "Resource":
+        """The names of a tag's payload lists in the past."""
         return cls._of_tag(name, as_of, "gtPayloadLists")
 
     @classmethod
@@ -147,7 +142,10 @@ def read_validators(meta: Mapping[str, Any], digest: str) -> Validators:
             )
         )
     # RFC 9110: used only without If-None-Match. An invalid date is ignored.
-    seconds = parse_http_date_safe(meta.get("HTTP_IF_MODIFIED_SINCE") or "")
+    since = meta.get("HTTP_IF_MODIFIED_SINCE")
+    if since is None:
+        return NO_VALIDATORS
+    seconds = parse_http_date_safe(since)
     return Validators(modified=None if seconds is None else datetime.fromtimestamp(seconds, UTC))
 
 
@@ -209,9 +207,11 @@ def _max_age(status: str) -> int:
 
 @lru_cache(maxsize=100)
 def _permission(status: str, max_age: int) -> dict[str, str]:
+    # If reads need a permission, a shared cache must not send the response to other clients.
+    scope = "public" if settings.CDB_ANONYMOUS_READS else "private"
     if not max_age:
         # nginx stores no response that must be revalidated each time, unless X-Accel-Expires names a time in the past.
         # Of the two headers it obeys the first one, at least up to version 1.22.
-        return {"X-Accel-Expires": "@1", "Cache-Control": "public, no-cache"}
+        return {"X-Accel-Expires": "@1", "Cache-Control": f"{scope}, no-cache"}
     immutable = ", immutable" if status in LASTING else ""
-    return {"Cache-Control": f"public, max-age={max_age}{immutable}"}
+    return {"Cache-Control": f"{scope}, max-age={max_age}{immutable}"}

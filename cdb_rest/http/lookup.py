@@ -1,6 +1,6 @@
 """The lookup over HTTP: from a query string to the status, headers and body of the response.
 
-The view uses it, and so does the WSGI application that answers lookups without Django (`cdb_rest/wsgi/fast_lookup.py`).
+The view uses it, and so does the WSGI application that answers lookups without Django (`cdb_rest/wsgi/shortcut.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from cdb_rest.http.caching import Resource, combined, conditional_get, digest_of
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.queries import look_up
 from cdb_rest.lookup.stack import Stack
-from cdb_rest.metrics import counts
+from cdb_rest.observe import metrics
 from cdb_rest.parsing.parameters import AS_OF, parse_as_of, parse_flag, parse_moment, parse_tag
 
 # Maximum number of global tags in one request.
@@ -62,7 +62,7 @@ def respond_to_lookup(query: LookupQuery, extras: Extras, meta: Mapping[str, Any
 
     `meta` has the request's headers by their WSGI names. Raises `GlobalTagNotFoundError`, or `django.db.Error`.
     """
-    counts.LOOKUPS_RECEIVED.inc(1)
+    metrics.LOOKUPS_RECEIVED.inc()
     past = () if query.as_of is None else (str(query.as_of),)
     parts = (query.tag, *query.moment, query.only_valid, query.as_objects, query.mode.value, *past)
     digest = digest_of(*parts, extras.window, extras.canonical)
@@ -133,7 +133,7 @@ def respond_to_stack_lookup(
     unchanged = conditional_get(meta, resource)
     if unchanged is not None:
         return 304, dict(unchanged.items()), b""
-    counts.LOOKUPS_RECEIVED.inc(1)
+    metrics.LOOKUPS_RECEIVED.inc()
     with snapshot():
         found = Stack(queries).look_up(first.moment, with_window=extras.window)
     headers = headers_of(combined(found.states), resource.digest) | {"Content-Type": "application/json"}

@@ -1,17 +1,17 @@
 """Verification of this service's own tokens."""
 
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from cdb_rest.connections.replicas.replica import is_reading_from_one
 from cdb_rest.domain.access import Principal
 from cdb_rest.domain.api_token import digest_of, is_token
 from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity import rules
-from cdb_rest.identity.cache import Cache
+from cdb_rest.identity.cache import cache
 from cdb_rest.models import ApiToken
 
 # `last_used` is written at most once in this time.
@@ -20,7 +20,7 @@ USE_INTERVAL = timedelta(minutes=1)
 # The age of the rules, in seconds, that is accepted for a token without a rule.
 NEW_TOKEN_SECONDS = 0.1
 
-_names = Cache[str](rules.REFRESH_SECONDS)
+_names = cache("token names", rules.REFRESH_SECONDS)
 
 
 def verify(token: str) -> Principal:
@@ -28,12 +28,12 @@ def verify(token: str) -> Principal:
 
     The name is found by the digest of the token, so the time that this takes says nothing about other tokens. The process
     remembers the name for `REFRESH_SECONDS`, so a revocation or the expiry takes effect within that time. The time of use
-    (`last_used`) is recorded at most once a minute, and not on a replica.
+    (`last_used`) is recorded at most once a minute.
     """
     if not is_token(token):
         raise InvalidTokenError("The token is damaged: its checksum is wrong.")
     digest = digest_of(token)
-    name = _names.get(digest) or _names.put(digest, _find(digest))
+    name: Any = _names.get_or_set(digest, lambda: _find(digest))
     # The rule of a token that was just created may be newer than the rules that this process knows.
     permissions = rules.current().of_token(name) or rules.current(NEW_TOKEN_SECONDS).of_token(name)
     return Principal(f"token:{name}", "token", permissions)
@@ -53,8 +53,6 @@ def _find(digest: str) -> str:
     now = timezone.now()
     if token.expires is not None and token.expires <= now:
         raise InvalidTokenError(f"The token {token.name} expired at {token.expires:%Y-%m-%dT%H:%M:%SZ}.")
-    # A replica is read-only.
-    if not is_reading_from_one():
-        unused = Q(last_used=None) | Q(last_used__lt=now - USE_INTERVAL)
-        ApiToken.objects.filter(unused, id=token.id).update(last_used=Now())
+    unused = Q(last_used=None) | Q(last_used__lt=now - USE_INTERVAL)
+    ApiToken.objects.filter(unused, id=token.id).update(last_used=Now())
     return token.name

@@ -15,8 +15,7 @@ from cdb_rest.domain.access import ANY, Permission, Principal, Role
 from cdb_rest.domain.api_token import PREFIX, digest_of
 from cdb_rest.domain.errors import InvalidTokenError, TooManyAttemptsError
 from cdb_rest.identity import api_tokens, attempts, issuers, jwt_tokens, rules
-from cdb_rest.identity.cache import Cache
-from cdb_rest.metrics import counts
+from cdb_rest.identity.cache import cache
 from cdb_rest.observe.request_context import actor_of, address_of, context_of, user_of
 
 KEY = "cdb.principal"
@@ -25,7 +24,7 @@ MAX_TOKEN_LENGTH = 8000
 SESSION = "session"
 # Whether tokens were valid at their last verification. The limit on invalid tokens does not apply to those that were, because
 # many clients can have the same address.
-_valid = Cache[bool](600)
+_valid = cache("valid tokens", 600)
 # The key of a session with the claims of a person who logged in at an identity provider.
 CLAIMS = "oidc_claims"
 
@@ -43,7 +42,6 @@ def principal_of(environ: dict[str, Any]) -> Principal:
     principal: Principal | None = environ.get(KEY)
     if principal is None:
         principal = environ[KEY] = _principal(environ)
-        counts.AUTHENTICATIONS.labels(principal.method or "none").inc()
         context_of(environ).identify(principal.name, is_known=bool(principal.method))
     return principal
 
@@ -78,11 +76,10 @@ def _by_token(environ: Mapping[str, Any]) -> Principal | None:
         principal = _verify(token)
     except InvalidTokenError:
         if was_valid:
-            _valid.put(digest, False)
-        counts.AUTHENTICATIONS.labels("invalid").inc()
+            _valid.set(digest, False)
         attempts.failed(client)
         raise
-    _valid.put(digest, True)
+    _valid.set(digest, True)
     return principal
 
 

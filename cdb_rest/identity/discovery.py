@@ -6,7 +6,7 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
-from cdb_rest.identity.cache import Cache
+from cdb_rest.identity.cache import cache
 from cdb_rest.identity.issuers import Issuer, is_secure
 
 PATH = "/.well-known/openid-configuration"
@@ -24,7 +24,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 _opener = urllib.request.build_opener(_NoRedirects)
-_documents = Cache[dict[str, Any]](3600)
+_documents = cache("discovery", 3600)
 
 
 def forget() -> None:
@@ -38,7 +38,7 @@ def endpoint(issuer: Issuer, name: str) -> str:
     Fetches the discovery document and caches it in this process for an hour; failures are not cached. Raises the errors
     of `fetch_json`, and `ValueError` if the document names another issuer, or has no URL `name` that begins with https://.
     """
-    document = _documents.get(issuer.issuer) or _documents.put(issuer.issuer, _fetch(issuer))
+    document: Any = _documents.get_or_set(issuer.issuer, lambda: _fetch(issuer))
     url = document.get(name)
     if not isinstance(url, str) or not is_secure(url):
         raise ValueError(f"the discovery document must have {name}, a URL that begins with https:// (got {url!r})")

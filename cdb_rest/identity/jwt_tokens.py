@@ -8,7 +8,7 @@ from cdb_rest.domain.access import Permission, Principal
 from cdb_rest.domain.api_token import digest_of
 from cdb_rest.domain.errors import InvalidTokenError
 from cdb_rest.identity import rules
-from cdb_rest.identity.cache import Cache
+from cdb_rest.identity.cache import cache
 from cdb_rest.identity.issuers import SYMMETRIC, Issuer, configured
 
 # A verified token is remembered until it expires, at most for this time. Each request applies revocations and rules.
@@ -16,7 +16,7 @@ VERIFIED_SECONDS = 600
 # Django's names of users have up to 150 characters. That of a person is the issuer's name, a colon and the subject.
 MAX_SUBJECT_LENGTH = 100
 
-_verified = Cache[tuple[Issuer, dict[str, Any]]](VERIFIED_SECONDS)
+_verified = cache("verified tokens", VERIFIED_SECONDS)
 
 
 def verify(token: str) -> Principal:
@@ -57,7 +57,8 @@ def _verify(token: str, digest: str) -> tuple[Issuer, dict[str, Any]]:
     now = time.time()
     # Python compares any whole number with a float, but does not convert it.
     lifetime = min(claims["exp"], now + VERIFIED_SECONDS) + issuer.leeway_seconds - now
-    return _verified.put(digest, (issuer, claims), lifetime)
+    _verified.set(digest, (issuer, claims), min(lifetime, VERIFIED_SECONDS))
+    return issuer, claims
 
 
 def verify_id_token(token: str, issuer: Issuer, nonce: str | None) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from cdb_rest.compiled.compiler import database_identity
 from cdb_rest.compiled.intervals import Booleans
 from cdb_rest.compiled.registry import registry
 from cdb_rest.compiled.tag import Changes, CompiledTag
-from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.domain.moment import Interval, Moment
 from cdb_rest.domain.status import Status
 from cdb_rest.history.revisions import find_past
 from cdb_rest.lookup.model import NO_VALIDATORS, LookupQuery, LookupResult, State, Validators, past_state
 from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
-from cdb_rest.metrics import counts
+from cdb_rest.observe import metrics
 
 CALL = named_sql.load("call_lookup_since")
 CALL_KNOWN = named_sql.load("call_lookup_known")
@@ -42,15 +42,15 @@ def look_up_compiled(
     """
     past = query.as_of
     if past is None and compiled.is_outdated:
-        counts.COMPILED_ALL.inc(1)
+        metrics.COMPILED_ALL.inc()
         return None
     if past is not None:
         if not compiled.is_confirmed and not _confirm_past(compiled, query):
             return None
-        counts.COMPILED_ALONE.inc(1)
+        metrics.COMPILED_ALONE.inc()
         return _alone(compiled, query, past_state(compiled.manifest.past_version or "", past), validators, with_window)
     if compiled.manifest.status == Status.FROZEN and compiled.is_confirmed:
-        counts.COMPILED_ALONE.inc(1)
+        metrics.COMPILED_ALONE.inc()
         return _alone(compiled, query, _present_state(compiled), validators, with_window)
     return _with_database(compiled, query, validators, with_window=with_window)
 
@@ -138,7 +138,7 @@ def _with_database(
     state = State(version, status, modified)
     if scope == "compiled":
         compiled.is_confirmed = True
-        counts.COMPILED_CONFIRMED.inc(1)
+        metrics.COMPILED_CONFIRMED.inc()
         return _alone(compiled, query, state, NO_VALIDATORS, with_window)
     window = (moment_from(since), moment_from(until)) if with_window else None
     if scope in ("changed", "known"):
@@ -150,9 +150,9 @@ def _with_database(
         return _partly(compiled, query, state, text, window, known.same)
     registry.note_use(compiled)
     if scope is None:
-        counts.COMPILED_CONFIRMED.inc(1)
+        metrics.COMPILED_CONFIRMED.inc()
         return LookupResult(state, None, None)
-    counts.COMPILED_ALL.inc(1)
+    metrics.COMPILED_ALL.inc()
     # It remains so: a list that has changed once differs from the compiled one forever.
     compiled.is_outdated = True
     registry.note_whole(query.tag)
@@ -187,7 +187,7 @@ def _ask(compiled: CompiledTag, parameters: dict[str, Any], known: Changes | Non
         if compiled.manifest.status == Status.FROZEN:
             return None
         raise
-    counts.LOOKUPS_FINISHED.inc(1)
+    metrics.LOOKUPS_FINISHED.inc()
     return row
 
 
@@ -217,8 +217,7 @@ def _partly(
     """The result from the files for the lists that are the `same`, and from what the database answered for the others."""
     starts = compiled.starts_until(query.moment) * same
     changed = [_named(line) for line in text.split("\n")] if text else []
-    counts.COMPILED_CHANGED.inc(1)
-    counts.COMPILED_CHANGED_LISTS.inc(len(changed))
+    metrics.COMPILED_CHANGED.inc()
     registry.note_use(compiled, len(changed))
     found: Interval | None = None
     if window is not None:

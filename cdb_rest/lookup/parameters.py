@@ -5,7 +5,7 @@ from typing import Any
 
 from cdb_rest.domain.moment import AFTER_ALL, Interval, Mode, Moment
 from cdb_rest.lookup.model import LookupQuery
-from cdb_rest.metrics import counts
+from cdb_rest.observe import metrics
 
 BEGINNING = Moment(0, 0)
 
@@ -33,4 +33,4 @@ def moment_from(combined: Decimal | None) -> Moment | None:
 
 def count_started() -> None:
     """Count a lookup query that is sent to the database."""
-    counts.LOOKUPS_STARTED.inc(1)
+    metrics.LOOKUPS_STARTED.inc()

@@ -4,6 +4,7 @@ The result of a replica is used only if the tag is frozen, so that it cannot cha
 is current. `look_up` chooses the server; the other functions use the current connection.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -14,9 +15,8 @@ from django.db import Error
 from cdb_rest import named_sql
 from cdb_rest.compiled import registry
 from cdb_rest.compiled.tag import CompiledTag
-from cdb_rest.connections.deadlines import database_timeout
-from cdb_rest.connections.reads import choose_replica, fetch_all
-from cdb_rest.connections.replicas.replica import TIMEOUT_SECONDS, Replica
+from cdb_rest.connections.postgresql import fetch_all
+from cdb_rest.connections.replicas import REPLICAS, Replica, choose_replica
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import GlobalTagNotFoundError, RevisionNotFoundError
 from cdb_rest.domain.status import Status
@@ -33,9 +33,8 @@ from cdb_rest.lookup.model import (
     past_state,
 )
 from cdb_rest.lookup.parameters import count_started, moment_from, parameters_of, window_between
-from cdb_rest.lookup.shared_states import SharedState, shared_states
-from cdb_rest.lookup.states import find_state_here
-from cdb_rest.metrics import counts
+from cdb_rest.lookup.states import SharedState, find_state, read_shared_state, shared_states
+from cdb_rest.observe import metrics
 
 CALL = named_sql.load("call_lookup")
 CALL_AT = named_sql.load("call_lookup_at")
@@ -54,19 +53,33 @@ def look_up(query: LookupQuery, validators: Validators = NO_VALIDATORS, *, with_
     succeed, in compiled tags or on a replica. Must not be called in a snapshot. Raises the errors of `look_up_here`.
     """
     compiled = _find_compiled(query)
-    if query.as_of is not None:
-        return _look_up_alone(compiled, query, validators, with_window=with_window)
-    shared = shared_states.find(query.tag)
-    found = _look_up_shared(compiled, query, validators, shared, with_window=with_window) if shared else None
-    if found is None:
-        begun = monotonic()
-        found = _look_up_alone(compiled, query, validators, with_window=with_window)
-        if found.state.status != Status.FROZEN:
+    if query.as_of is None and compiled is not None and compiled.may_be_unchanged:
+        return _look_up_in_turn(compiled, query, validators, with_window=with_window)
+    if query.as_of is None and compiled is None and validators != NO_VALIDATORS:
+        # On a frozen tag, a replica may answer below while the primary is down.
+        with suppress(Error):
+            state = read_shared_state(query.tag)
+            if validators.match(state):
+                return LookupResult(state, None, None)
+            validators = NO_VALIDATORS
+    return _look_up_alone(compiled, query, validators, with_window=with_window)
+
+
+def _look_up_in_turn(
+    compiled: CompiledTag, query: LookupQuery, validators: Validators, *, with_window: bool
+) -> LookupResult:
+    """The result from a compiled tag that has probably all rows, for which requests share the question whether it has."""
+    with shared_states.turn(query.tag) as shared:
+        if shared is None or shared.unchanged is not compiled:
+            begun = monotonic()
+            found = _look_up_alone(compiled, query, validators, with_window=with_window)
             # A 304 does not say whether the compiled tag is one of this database.
-            is_unchanged = compiled is not None and found.body is not None and is_current(compiled, found.state)
-            unchanged = compiled if is_unchanged else None
-            shared_states.remember(query.tag, SharedState(begun, found.state, unchanged))
-    return found
+            if found.body is not None and is_current(compiled, found.state):
+                shared_states.remember(query.tag, SharedState(begun, found.state, compiled))
+            return found
+    metrics.SHARED_STATES.inc()
+    metrics.COMPILED_SHARED.inc()
+    return look_up_unchanged(compiled, query, shared.state, validators, with_window=with_window)
 
 
 def _look_up_alone(
@@ -75,26 +88,11 @@ def _look_up_alone(
     """The result without a state that another request has read."""
     found = look_up_compiled(compiled, query, validators, with_window=with_window) if compiled else None
     if found is None:
-        replica = choose_replica()
+        replica = choose_replica() if REPLICAS else None
         found = _look_up_on(replica, query, validators, with_window=with_window) if replica else None
         found = found or look_up_here(query, validators, with_window=with_window)
         if query.as_of is None and found.body is not None:
             registry.note_whole(query.tag)
-    return found
-
-
-def _look_up_shared(
-    compiled: CompiledTag | None, query: LookupQuery, validators: Validators, shared: SharedState, *, with_window: bool
-) -> LookupResult | None:
-    """The result from a state that another request has read, if no row has to be read from the database; otherwise None."""
-    if compiled is not None and compiled is shared.unchanged:
-        counts.COMPILED_SHARED.inc(1)
-        found = look_up_unchanged(compiled, query, shared.state, validators, with_window=with_window)
-    elif validators.match(shared.state):
-        found = LookupResult(shared.state, None, None)
-    else:
-        return None
-    counts.SHARED_STATES.inc(1)
     return found
 
 
@@ -143,7 +141,7 @@ def look_up_here(
     parameters = {"tag": query.tag} | parameters_of(query)
     parameters |= {"versions": list(validators.versions), "modified": validators.modified, "with_window": with_window}
     [(version, status, modified, text, since, until)] = fetch_all(CALL, parameters, count_started)
-    counts.LOOKUPS_FINISHED.inc(1)
+    metrics.LOOKUPS_FINISHED.inc()
     if version is None:
         raise GlobalTagNotFoundError(query.tag)
     window = window_between(moment_from(since), moment_from(until)) if with_window and text is not None else None
@@ -154,7 +152,7 @@ def _look_up_past(query: LookupQuery, as_of: AsOf, validators: Validators, *, wi
     parameters = {"tag": query.tag, "revision": as_of.revision, "time": as_of.time} | parameters_of(query)
     parameters |= {"versions": list(validators.versions), "with_window": with_window}
     [(revision, version, has_history, is_deleted, text, since, until)] = fetch_all(CALL_AT, parameters, count_started)
-    counts.LOOKUPS_FINISHED.inc(1)
+    metrics.LOOKUPS_FINISHED.inc()
     if revision is None:
         raise missing_revision(query.tag, as_of)
     check_readable(query.tag, revision, has_history=has_history, is_deleted=is_deleted)
@@ -170,24 +168,21 @@ def _look_up_on(
     Raises `django.db.Error` if the tag is not frozen and the primary, which is asked for its state, fails.
     """
     try:
-        with replica.reading(), database_timeout(TIMEOUT_SECONDS):
+        with replica.reading():
             found = look_up_here(query, validators, with_window=with_window)
     except (GlobalTagNotFoundError, RevisionNotFoundError):
         # The tag or the revision may be so new that the replica does not have it yet.
-        replica.count("behind")
         return None
     except Error as error:
-        replica.failed(error)
+        replica.leave(error)
         return None
     if found.state.status == TIME:
         # The replica may lack the newest change before that time.
         return None
     if found.state.status not in (Status.FROZEN, REVISION):
-        now = find_state_here(query.tag)
+        now = find_state(query.tag)
         if now is None or (now.version, now.status) != (found.state.version, found.state.status):
-            replica.count("behind")
             return None
         # `modified` is None until its time is reached, by the clock of the server. Only the primary's clock counts.
         found = replace(found, state=now)
-    replica.count("served")
     return found

@@ -2,18 +2,17 @@
 
 import contextlib
 import logging
-import os
 import signal
 import threading
 from collections.abc import Iterator
-from types import FrameType
+from typing import Any
 
 import psycopg2
 from django.db import Error, connection, connections
 
 from cdb_rest.domain.errors import CdbError
 
-# Time between the cancel requests that follow the first signal.
+# Time between the cancel requests that follow the first signal, and until the end of the block is noticed.
 CANCEL_SECONDS = 0.05
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
@@ -35,58 +34,37 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    interruption = _Interruption()
     failure = None
+    received: list[int] = []
+    is_over = threading.Event()
+    watcher = threading.Thread(
+        target=_cancel, args=(connections[connection.alias], received, is_over), name="interruption", daemon=True
+    )
+    # The threads that are started from now on inherit the mask, so the signals wait for the watcher.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    watcher.start()
     try:
         yield
     except (psycopg2.Error, Error, CdbError) as error:
         failure = error
     finally:
-        interruption.end()
-    if interruption.received is not None:
-        raise KeyboardInterrupt if interruption.received == signal.SIGINT else SystemExit(128 + interruption.received)
+        is_over.set()
+        watcher.join()
+        logging.disable(logging.NOTSET)
+        # A signal that has just come is handled as without this block.
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if received:
+        raise KeyboardInterrupt if received[0] == signal.SIGINT else SystemExit(128 + received[0])
     if failure:
         raise failure
 
 
-class _Interruption:
-    """A thread that receives termination signals, and then cancels the statements of the default connection.
-
-    `received` is the number of the first signal, or None.
-    """
-
-    def __init__(self) -> None:
-        self.received: int | None = None
-        self._connection = connections[connection.alias]
-        self._over = threading.Event()
-        self._reading, self._writing = os.pipe()
-        os.set_blocking(self._writing, False)
-        self._handlers = {number: signal.signal(number, self._receive) for number in ENDING}
-        self._previous = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
-        self._watcher = threading.Thread(target=self._watch, name="interruption", daemon=True)
-        self._watcher.start()
-
-    def _receive(self, number: int, _frame: FrameType | None = None) -> None:
-        """Store the first signal. Also a signal handler, because the pipe misses signals while it is set up and removed."""
-        if self.received is None:
-            self.received = number
+def _cancel(database: Any, received: list[int], is_over: threading.Event) -> None:
+    """Wait for the first signal, which is added to `received`; then cancel the statements of a connection, until it is over."""
+    while not is_over.is_set():
+        if found := signal.sigtimedwait(ENDING, CANCEL_SECONDS):
             logging.disable(logging.WARNING)
-
-    def end(self) -> None:
-        """Stop the thread, restore the previous signal handlers, and enable all logging again."""
-        signal.set_wakeup_fd(self._previous)
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-        self._over.set()
-        os.close(self._writing)
-        self._watcher.join()
-        logging.disable(logging.NOTSET)
-        os.close(self._reading)
-
-    def _watch(self) -> None:
-        while self.received is None and (number := os.read(self._reading, 1)):
-            if number[0] in ENDING:
-                self._receive(number[0])
-        while self.received is not None and not self._over.wait(CANCEL_SECONDS):
+            received.append(found.si_signo)
+        if received:
             with contextlib.suppress(psycopg2.Error, AttributeError):
-                self._connection.connection.cancel()
+                database.connection.cancel()

@@ -16,40 +16,28 @@ BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
 }
 SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400}
 NAMES = {"ms": "milliseconds", "s": "seconds", "min": "minutes"}
-EXAMPLES = {
-    "ms": "4ms or 2s",
-    "s": "30s or 10min",
-    "min": "30s or 10min",
-    "MiB": "500MB or 8GiB",
-    "GiB": "500MB or 8GiB",
-}
+EXAMPLES = {"ms": "4ms or 2s", "s": "30s or 10min", "min": "30s or 10min"}
 NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
 
 class Number(argparse.Action):
     """An option for a number: at least `least`, greater than `above`, at most `most`; each limit is optional.
 
-    `kind` is float or int. With int, a number without a unit must be whole. A number with a unit is rounded after the
-    conversion to the unit of the option. Limits are in that unit.
+    `kind` is float or int. With int, a number without a unit must be whole; one with a unit is rounded. `unit` is that of the
+    result, of the limits, and of a number without a unit; users may write units in lower or upper case. The help text has
+    examples, unless `brief`.
     """
 
-    kinds = {int: "a whole number", float: "a number"}
     units: Mapping[str, float] = {}
-    unit = ""
 
-    def __init__(
-        self,
-        option_strings: list[str],
-        dest: str,
-        *,
-        kind: type[int] | type[float] = float,
-        least: float | None = None,
-        above: float | None = None,
-        most: float | None = None,
-        **more: Any,
-    ) -> None:
-        self.kind, self.least, self.above, self.most = kind, least, above, most
-        super().__init__(option_strings, dest, **more)
+    def __init__(self, option_strings: list[str], dest: str, *, help: str | None = None, **more: Any) -> None:
+        self.kind: type[int] | type[float] = more.pop("kind", float)
+        self.unit: str = more.pop("unit", "")
+        self.least, self.above, self.most = (more.pop(name, None) for name in ("least", "above", "most"))
+        self.unit_name = NAMES.get(self.unit, self.unit)
+        if not more.pop("brief", not self.units):
+            help = f"{help}; such as {EXAMPLES.get(self.unit, '500MB or 8GiB')}, or a number of {self.unit_name}"
+        super().__init__(option_strings, dest, help=help, **more)
 
     def __call__(
         self,
@@ -59,78 +47,49 @@ class Number(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         """Store the number or the list of numbers. Raises `argparse.ArgumentError` if one is invalid or out of range."""
-        name = self.option_strings[-1] if self.option_strings else self.metavar or self.dest
-        numbers = [self._read(str(name), text) for text in values] if isinstance(values, list) else None
-        setattr(namespace, self.dest, self._read(str(name), values) if numbers is None else numbers)
+        found = [self._read(text) for text in values] if isinstance(values, list) else self._read(values)
+        setattr(namespace, self.dest, found)
 
-    def _read(self, name: str, text: str) -> float:
+    def _read(self, text: str) -> float:
+        name = self.option_strings[-1] if self.option_strings else self.metavar or self.dest
         number = self._parse(text)
         if number is None:
-            raise argparse.ArgumentError(None, f"{name} must be {self._expected()} (got {text})")
-        if limit := self._violated_limit(number):
-            raise argparse.ArgumentError(None, f"{name} must be {limit}{self.unit and f' {self.unit}'} (got {text})")
+            expected = "a whole number" if self.kind is int else "a number"
+            if self.units:
+                expected += f" of {self.unit_name}, or a number with one of the units {', '.join(self.units)}"
+            raise argparse.ArgumentError(None, f"{name} must be {expected} (got {text})")
+        for limit, is_violated, words in (
+            (self.least, self.least is not None and number < self.least, "at least"),
+            (self.above, self.above is not None and number <= self.above, "above"),
+            (self.most, self.most is not None and number > self.most, "at most"),
+        ):
+            if is_violated:
+                unit = f" {self.unit}" if self.unit else ""
+                raise argparse.ArgumentError(None, f"{name} must be {words} {limit:,}{unit} (got {text})")
         return number
 
     def _parse(self, text: str) -> float | None:
         """The number in the unit of the option, or None if the text is invalid."""
         found = NUMBER.fullmatch(text)
-        if not found:
+        if not found or not math.isfinite(float(found[1])):
             return None
-        number, unit = found.groups()
-        if not unit:
-            return self._exactly(number)
-        factor = next((factor for name, factor in self.units.items() if name.lower() == unit.lower()), None)
-        return None if factor is None else self._rounded(float(number) * factor / self.units[self.unit])
-
-    def _exactly(self, number: str) -> float | None:
-        try:
-            return self.kind(number) if math.isfinite(float(number)) else None
-        except ValueError:
-            return None
-
-    def _rounded(self, number: float) -> float | None:
-        return self.kind(round(number) if self.kind is int else number) if math.isfinite(number) else None
-
-    def _expected(self) -> str:
-        return self.kinds[self.kind]
-
-    def _violated_limit(self, number: float) -> str:
-        """The limit that the number violates, in words; empty if the number is in range."""
-        if self.least is not None and number < self.least:
-            return f"at least {self.least:,}"
-        if self.above is not None and number <= self.above:
-            return f"above {self.above:,}"
-        if self.most is not None and number > self.most:
-            return f"at most {self.most:,}"
-        return ""
+        if not found[2]:
+            try:
+                return self.kind(found[1])
+            except ValueError:
+                return None
+        factor = {name.lower(): factor for name, factor in self.units.items()}.get(found[2].lower(), math.inf)
+        number = float(found[1]) * factor / self.units.get(self.unit, 1)
+        return (self.kind(round(number)) if self.kind is int else number) if math.isfinite(number) else None
 
 
-class _Quantity(Number):
-    """A number with a unit. `unit` is the unit of the result, and of a number without one.
-
-    `unit` must be a key of `units`. Unless `brief`, it must also be a key of `EXAMPLES`, and examples are added to the
-    help text. Users may write units in lower or upper case.
-    """
-
-    def __init__(
-        self, option_strings: list[str], dest: str, *, unit: str, help: str, brief: bool = False, **more: Any
-    ) -> None:
-        self.unit = unit
-        text = help if brief else f"{help}; such as {EXAMPLES[unit]}, or a number of {NAMES.get(unit, unit)}"
-        super().__init__(option_strings, dest, help=text, **more)
-
-    def _expected(self) -> str:
-        plain = f"{self.kinds[self.kind]} of {NAMES.get(self.unit, self.unit)}"
-        return f"{plain}, or a number with one of the units {', '.join(self.units)}"
-
-
-class Size(_Quantity):
+class Size(Number):
     """An option for a size of memory or disk: GB is 1000^3 bytes, GiB is 1024^3 bytes."""
 
     units = BYTES
 
 
-class Duration(_Quantity):
+class Duration(Number):
     """An option for a duration."""
 
     units = SECONDS

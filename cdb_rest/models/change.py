@@ -33,12 +33,10 @@ class GlobalTagChange(models.Model):
 
     `global_tag` is the name of the tag, so that the log outlives it, and `tag_id` its id. A later tag with the same name
     continues the revisions. `status` is the status after the change, and `has_history` says whether the state after the
-    change can be requested: it has not been pruned, and no change of the log's earlier format is between it and the present.
+    change can be requested: it has not been pruned.
     `payload_iovs_before` and `payload_iovs_after` are the numbers of IOVs that the change removed and added.
 
     `source` is, for a clone, the copied tag and its revision, and for a scenario its name, layout and seed.
-    `logged_before` and `logged_after` are the documents of a change that was recorded before there was a history of
-    rows, until they are converted; then they are null.
     """
 
     number = models.BigIntegerField()
@@ -54,8 +52,6 @@ class GlobalTagChange(models.Model):
     payload_iovs_before = models.BigIntegerField()
     payload_iovs_after = models.BigIntegerField()
     source = models.JSONField(null=True)
-    logged_before = models.JSONField(null=True)
-    logged_after = models.JSONField(null=True)
 
     class Meta:
         db_table = "GlobalTagChange"

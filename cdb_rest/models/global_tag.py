@@ -2,14 +2,9 @@
 
 from django.db import models
 from django.db.models import F, Func
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 
-from cdb_rest import named_sql
 from cdb_rest.domain.names import NAME_LENGTH, TEXT_LENGTH
-
-VERSION_OF_ALL = named_sql.load("global_tags_version")
-
 
 # The beginning of the next second after the start of the transaction. It is written with Django's classes only, so that
 # migrations import nothing of the service.
@@ -59,10 +54,6 @@ class GlobalTagQuerySet(models.QuerySet["GlobalTag"]):
     def with_version(self) -> "GlobalTagQuerySet":
         """The tags with their validators for HTTP caches, `version` and `modified`."""
         return self.annotate(version=Version(), modified=Modified())
-
-    def with_version_of_all(self) -> "GlobalTagQuerySet":
-        """The tags, each with the version of all tags together, a short text: `version`."""
-        return self.annotate(version=RawSQL(VERSION_OF_ALL, []))  # noqa: S611 -- a constant statement
 
 
 class GlobalTag(models.Model):

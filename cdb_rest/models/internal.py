@@ -15,13 +15,13 @@ class IdempotencyRecord(models.Model):
     actor = models.CharField(max_length=TEXT_LENGTH, blank=True, default="", db_default="")
     key = models.CharField(max_length=TEXT_LENGTH)
     request_digest = models.CharField(max_length=64)
-    answer = models.TextField()
+    response = models.TextField()
     created = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        db_table = "KeptAnswer"
-        constraints = [models.UniqueConstraint(fields=["actor", "key"], name="kept_answer_key")]
-        indexes = [models.Index(fields=["created"], name="kept_answer_created")]
+        db_table = "IdempotencyRecord"
+        constraints = [models.UniqueConstraint(fields=["actor", "key"], name="idempotency_record_key")]
+        indexes = [models.Index(fields=["created"], name="idempotency_record_created")]
 
     def __str__(self) -> str:
         return self.key

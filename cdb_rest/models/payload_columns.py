@@ -1,7 +1,6 @@
 """The payload columns in SQL statements and documents that copy whole payload IOVs."""
 
 import re
-from collections.abc import Sequence
 from typing import Any, cast
 
 from django.db import connection, models
@@ -23,9 +22,6 @@ def load(name: str) -> str:
         "{iov.payload}": [f"iov.{column}" for column in columns],
         "{iov.payload_if_whole}": [f"CASE WHEN area.since IS NULL THEN iov.{column} END" for column in columns],
         "{payload_arrays}": [f"%({column})s::{_type_of(column)}[]" for column in columns],
-        "{payload_from_log}": [
-            f"(logged.value ->> '{name}')::{_type_of(column)}" for name, column in PAYLOAD_COLUMNS.items()
-        ],
     }
     text = named_sql.load(name)
     for placeholder, parts in lists.items():
@@ -38,11 +34,6 @@ def load(name: str) -> str:
 def payload_of(iov: PayloadIOV) -> dict[str, Any]:
     """The values of an IOV's payload columns, by column name."""
     return {column: getattr(iov, column) for column in PAYLOAD_COLUMNS.values()}
-
-
-def payload_arrays(iovs: Sequence[PayloadIOV]) -> dict[str, list[Any]]:
-    """The values of the payload columns of several IOVs as arrays: the parameters for the placeholder {payload_arrays}."""
-    return {column: [getattr(iov, column) for iov in iovs] for column in PAYLOAD_COLUMNS.values()}
 
 
 def _type_of(column: str) -> str:

@@ -1,93 +1,73 @@
-"""The observer that counts requests."""
+"""The metrics that are counted while requests are handled, by prometheus_client in its multiprocess mode.
 
-from time import monotonic, process_time
-from typing import NamedTuple
+Figures of nginx, PostgreSQL and the processes come from their own exporters (docs/monitoring.md). Those of global tags are read
+when Prometheus scrapes the service (`cdb_rest.api.exposition`). Labels have few values: a route is the pattern of a path, never
+a path.
+"""
 
-from cdb_rest.metrics import counts
-from cdb_rest.metrics.slots import here
-from cdb_rest.metrics.values import Buckets, Number, add, number_of
-from cdb_rest.observe.request_context import RequestContext
+from prometheus_client import Counter, Gauge, Histogram
 
-# Other methods are counted as "other", because a client may send any word.
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
-NO_ROUTE = "unknown"
+# From less than the fastest responses (a 304, a small lookup) up to CDB_QUEUE_TIMEOUT_SECONDS.
+SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+# Requests wait either almost not at all, or because the service is overloaded.
+QUEUE_SECONDS = (0.001, 0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10)
+
+REQUESTS = Counter(
+    "cdb_requests_total", "Requests by route, method and status of the response.", ["route", "method", "status"]
+)
+REQUEST_SECONDS = Histogram(
+    "cdb_request_duration_seconds",
+    "Duration of requests in the application, up to the end of the response.",
+    ["route"],
+    buckets=SECONDS,
+)
+DATABASE_SECONDS = Counter("cdb_request_database_seconds_total", "Seconds that requests spent in SQL.", ["route"])
+IN_PROGRESS = Gauge("cdb_requests_in_progress", "Requests that threads are handling now.", multiprocess_mode="livesum")
+ERRORS = Counter("cdb_errors_total", "Error responses by error code.", ["code"])
 # These series exist from the start: alerts use rate(), which misses the first count of a new series.
-RARE_ERRORS = ("internal_error", "overloaded", "database_unavailable")
-CPU_INTERVAL_SECONDS = 1
+for _code in ("internal_error", "overloaded", "database_unavailable"):
+    ERRORS.labels(_code)
+QUEUE = Histogram(
+    "cdb_queue_seconds", "Time from nginx until a thread began to handle a request.", buckets=QUEUE_SECONDS
+)
 
+LOOKUPS_RECEIVED = Counter("cdb_lookups_received_total", "Lookups that reached the application.")
+LOOKUPS_STARTED = Counter("cdb_lookups_started_total", "Lookup queries that were sent to the database.")
+LOOKUPS_FINISHED = Counter("cdb_lookups_finished_total", "Lookup queries that the database has finished.")
+SHARED_STATES = Counter(
+    "cdb_shared_states_total", "Reads that used the state of a tag as another request had read it since they began."
+)
+UNCHANGED = Counter("cdb_unchanged_total", "Responses that only say that the client's copy is current (304).")
 
-class Series(NamedTuple):
-    """The counters to which a request is added. Only `requests` is by route, method and status.
+CHANGES = Counter("cdb_changes_total", "Committed changes of global tags, by action.", ["action"])
+CHANGED_IOVS = Counter("cdb_changed_iovs_total", "Payload IOVs that these changes added or removed.", ["how"])
 
-    `cacheable` is by route, by whether the request was conditional, and by whether the status is 304; it is None if the
-    response has no ETag. The others are by route, so several series share them.
-    """
+REPLICA_UP = Gauge(
+    "cdb_replica_up",
+    "1 while a replica is in rotation in every process, else 0.",
+    ["replica"],
+    multiprocess_mode="livemin",
+)
+REPLICA_LAG = Gauge(
+    "cdb_replica_lag_seconds", "Replication lag of the replica in seconds.", ["replica"], multiprocess_mode="livemax"
+)
 
-    requests: Number
-    seconds: Buckets
-    bytes: Number
-    database: Number
-    queries: Number
-    cacheable: Number | None
-
-
-class MetricsObserver:
-    """An observer that counts requests and responses."""
-
-    def __init__(self) -> None:
-        self._in_progress = number_of(counts.IN_PROGRESS.labels(here.pool))
-        self._cpu = number_of(counts.CPU_SECONDS.labels(here.pool))
-        self._series: dict[tuple[str | None, str, int, bool, bool], Series] = {}
-        self._cpu_counted = self._next_cpu = 0.0
-        for code in RARE_ERRORS:
-            counts.ERRORS.labels(code)
-
-    def began(self, context: RequestContext) -> None:
-        """Count the request as in progress."""
-        self._in_progress.inc(1)
-
-    def ended(self, context: RequestContext, error: BaseException | None) -> None:
-        """Count the end of the request. A request that has no status counts as one with status 500."""
-        method = context.method if context.method in METHODS else "other"
-        key = context.route, method, context.status or 500, context.has_etag, context.is_conditional
-        series = self._series.get(key) or self._new_series(*key)
-        seconds = context.seconds()
-        amounts = [
-            (self._in_progress, -1),
-            (series.requests, 1),
-            (series.seconds.sum, seconds),
-            (series.seconds.count_of(seconds), 1),
-            (series.bytes, context.bytes),
-            (series.database, context.database),
-            (series.queries, context.queries),
-        ]
-        if series.cacheable:
-            amounts.append((series.cacheable, 1))
-        add(amounts)
-        if error is not None:
-            counts.RESPONSES_ABORTED.labels(context.route or NO_ROUTE).inc()
-        now = monotonic()
-        if now > self._next_cpu:
-            self._next_cpu = now + CPU_INTERVAL_SECONDS
-            self._count_cpu()
-
-    def _new_series(self, route: str | None, method: str, status: int, has_etag: bool, is_conditional: bool) -> Series:
-        name = route or NO_ROUTE
-        conditional, result = "yes" if is_conditional else "no", "unchanged" if status == 304 else "sent"
-        series = self._series[route, method, status, has_etag, is_conditional] = Series(
-            number_of(counts.REQUESTS.labels(name, method, status)),
-            Buckets(counts.REQUEST_SECONDS.labels(name)),
-            number_of(counts.RESPONSE_BYTES.labels(name)),
-            number_of(counts.DATABASE_SECONDS.labels(name)),
-            number_of(counts.QUERIES.labels(name)),
-            number_of(counts.CACHEABLE_RESPONSES.labels(name, conditional, result)) if has_etag else None,
-        )
-        return series
-
-    def _count_cpu(self) -> None:
-        """Count the processor time of this process since the last call.
-
-        It has no lock, because threads hardly ever call it at the same time. If they do, the time may count twice.
-        """
-        counted, self._cpu_counted = self._cpu_counted, process_time()
-        self._cpu.inc(max(0.0, self._cpu_counted - counted))
+COMPILED_LOOKUPS = Counter(
+    "cdb_compiled_lookups_total",
+    "Lookups in compiled tags by the part of the database: none (it was not asked), confirmed (it said that the tag has not "
+    "changed), shared (another request had asked it after this one began), changed (it answered for the lists that have "
+    "changed), or all (it answered for all lists).",
+    ["database"],
+)
+COMPILED_ALONE, COMPILED_CONFIRMED, COMPILED_SHARED, COMPILED_CHANGED, COMPILED_ALL = (
+    COMPILED_LOOKUPS.labels(kind) for kind in ("none", "confirmed", "shared", "changed", "all")
+)
+COMPILED_DAMAGED = Counter(
+    "cdb_compiled_damaged_total", "Compiled tags whose files were changed or deleted while a process had them open."
+)
+COMPILED_TAGS = Gauge("cdb_compiled_tags", "Compiled tags on this host.", multiprocess_mode="livemax")
+COMPILED_BYTES = Gauge("cdb_compiled_bytes", "Size of the compiled tags on this host.", multiprocess_mode="livemax")
+COMPILATIONS = Counter("cdb_compilations_total", "Compilations of tags by the compiler, by outcome.", ["outcome"])
+for _outcome in ("success", "failure"):
+    COMPILATIONS.labels(_outcome)
+COMPILE_SECONDS = Counter("cdb_compile_seconds_total", "Duration of these compilations in seconds.")

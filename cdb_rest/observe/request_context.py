@@ -5,21 +5,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from time import perf_counter
-from typing import Any, Protocol
+from time import monotonic
+from typing import Any
 
 from django.conf import settings
 
 # A request id from a client or proxy is accepted only if it is safe in a log, in a header and in an SQL comment.
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 KEY = "cdb.context"
+TIMING_HEADER = "Server-Timing"
 # Characters of an actor's name that an SQL comment must not contain.
 UNSAFE = re.compile(r"[^A-Za-z0-9@:._-]", re.ASCII)
 MAX_IDENTITY_LENGTH = 100
 
 current_context: ContextVar["RequestContext | None"] = ContextVar("context", default=None)
-# When the request of this thread was complete, on the monotonic clock. The worker sets it; None with other servers.
-arrived: ContextVar[float | None] = ContextVar("arrived", default=None)
 
 
 class RequestContext:
@@ -33,18 +32,16 @@ class RequestContext:
       called, and if the client was not identified.
     - `status`: the status of the response; 0 before it starts.
     - `bytes`: the number of bytes of the response's body that were passed to the WSGI server.
+    - `began`: when a thread began to handle the request, by the monotonic clock.
     - `database`, `rendering`: the seconds spent in SQL and in rendering JSON; `queries`: the number of SQL statements.
-    - `is_conditional`: whether the request has `If-None-Match`; `has_etag`: whether the response has an ETag.
     """
 
     __slots__ = (
         "actor",
-        "begin",
+        "began",
         "bytes",
         "database",
-        "has_etag",
         "identity",
-        "is_conditional",
         "method",
         "path",
         "queries",
@@ -55,7 +52,7 @@ class RequestContext:
     )
 
     def __init__(self, environ: Mapping[str, Any]) -> None:
-        self.begin = perf_counter()
+        self.began = monotonic()
         named = environ.get("HTTP_X_REQUEST_ID", "")
         self.request_id = named if REQUEST_ID.fullmatch(named) else os.urandom(16).hex()
         self.method: str = environ.get("REQUEST_METHOD", "")
@@ -66,8 +63,6 @@ class RequestContext:
         self.status = 0
         self.database = self.rendering = 0.0
         self.queries = self.bytes = 0
-        self.is_conditional = "HTTP_IF_NONE_MATCH" in environ
-        self.has_etag = False
 
     def __call__(
         self, execute: Callable[..., Any], sql: Any, parameters: Any, many: bool, context: dict[str, Any]
@@ -79,11 +74,11 @@ class RequestContext:
     @contextmanager
     def query(self) -> Iterator[None]:
         """Count the block as one SQL statement and add its time."""
-        begin = perf_counter()
+        begin = monotonic()
         try:
             yield
         finally:
-            self.database += perf_counter() - begin
+            self.database += monotonic() - begin
             self.queries += 1
 
     def identify(self, name: str, *, is_known: bool) -> None:
@@ -91,37 +86,24 @@ class RequestContext:
         self.actor = name
         self.identity = UNSAFE.sub("_", name)[:MAX_IDENTITY_LENGTH] if is_known else ""
 
-    def count_bytes(self, length: int) -> None:
-        """Add to `bytes`."""
-        self.bytes += length
-
     def seconds(self) -> float:
-        """The seconds since the request started."""
-        return perf_counter() - self.begin
+        """The seconds since a thread began to handle the request."""
+        return monotonic() - self.began
+
+    def server_timing(self) -> str:
+        """The value of the `Server-Timing` header up to now; durations are in milliseconds."""
+        queries = f"{self.queries} {'query' if self.queries == 1 else 'queries'}"
+        return (
+            f'db;dur={1000 * self.database:.3f};desc="{queries}", render;dur={1000 * self.rendering:.3f}, '
+            f"total;dur={1000 * self.seconds():.3f}"
+        )
 
 
 class ClientGoneError(Exception):
     """The server stopped reading a response's body before its end, because it could not send the body to the client.
 
-    The client closed the connection, received nothing for too long, or the spool was full. The error is not raised, but
-    passed to `Observer.ended`.
+    The error is not raised, but passed to `RequestObserver.ended`.
     """
-
-
-class Observer(Protocol):
-    """An object that is called at the start and the end of every request, by the thread that handles the request.
-
-    So its methods run in several threads at a time. Their time is part of the request's time. They must not raise.
-    """
-
-    def began(self, context: RequestContext) -> None:
-        """A request has arrived."""
-
-    def ended(self, context: RequestContext, error: BaseException | None) -> None:
-        """The request has ended: `error` is None if the whole response was passed to the server.
-
-        Otherwise it is the exception of the application, or `ClientGoneError`.
-        """
 
 
 def user_of(environ: Mapping[str, Any]) -> str:
@@ -159,9 +141,19 @@ def _is_from_proxy(environ: Mapping[str, Any]) -> bool:
 def context_of(environ: dict[str, Any]) -> RequestContext:
     """The context of the request with this WSGI environment.
 
-    It is created and stored in `environ` if `Instrumented` has not done so, as in tests.
+    It is created and stored in `environ` if `Observed` has not done so, as in tests.
     """
     context: RequestContext | None = environ.get(KEY)
     if context is None:
         context = environ[KEY] = RequestContext(environ)
     return context
+
+
+@contextmanager
+def rendering(environ: Mapping[str, Any]) -> Iterator[None]:
+    """Add the time of the block to the rendering time of the request, if it has a context."""
+    begin = monotonic()
+    yield
+    context: RequestContext | None = environ.get(KEY)
+    if context:
+        context.rendering += monotonic() - begin

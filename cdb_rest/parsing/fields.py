@@ -10,8 +10,7 @@ from rest_framework.request import Request
 from cdb_rest.domain.errors import InvalidInputError
 from cdb_rest.domain.moment import OPEN, Moment
 from cdb_rest.domain.names import NAME_LENGTH, NAME_RULE, REVISION_LENGTH, fits_into_path
-from cdb_rest.parsing.parameters import moment_of, parse_integer
-from cdb_rest.parsing.unknown_names import is_own_path, unknown_names
+from cdb_rest.parsing.parameters import is_own_path, moment_of, parse_integer, unknown_names
 
 
 class TextField(serializers.CharField):

@@ -1,9 +1,18 @@
-"""Parsing of parameters of paths and query strings, with strict validation and one sentence for each error."""
+"""Parsing of parameters of paths and query strings, with strict validation and one sentence for each error.
+
+Unknown parameters are rejected by views that nopayloaddb does not have (`cdb_rest.api.inputs.StrictView`), and unknown members of
+bodies on the service's own paths (`is_own_path`): otherwise the service would ignore a misspelt optional name. Other requests may
+have unknown names, because existing clients may send them.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any
+
+from rest_framework.request import Request
 
 from cdb_rest.domain.as_of import AsOf
 from cdb_rest.domain.errors import invalid_field
@@ -13,6 +22,10 @@ from cdb_rest.domain.moment import OPEN, Moment
 INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
 # The parameters that ask for a state in the past.
 AS_OF = ("rev", "at")
+# The service's own paths, except `whoami`, which accepts no body. No path of nopayloaddb has one of these prefixes.
+OWN_PATH = re.compile(r"/api/cdb_rest/(global-tags|payload-types|payload-lists|payload-iovs|settings)(/|$)")
+# The maximum number of names in an error, and their maximum length. They limit the size of the response.
+NAMED, NAMED_LENGTH = 5, 60
 UNENCODED_PLUS = re.compile(r" (\d\d(?::?\d\d)?)$")
 
 
@@ -113,3 +126,22 @@ def is_light(text: str | None) -> bool:
     Existing clients send arbitrary values, so only 0 and false mean no. nginx.conf selects the pool by the same rule.
     """
     return text not in (None, "0", "false")
+
+
+def is_own_path(request: Request) -> bool:
+    """Whether a request uses one of the service's own paths, not one of nopayloaddb's."""
+    return bool(OWN_PATH.match(request.path))
+
+
+def unknown_names(names: Iterable[str], known: Collection[str]) -> dict[str, list[str]]:
+    """Error messages for the names that are not in `known`, by name; empty if all are known.
+
+    Only the first `NAMED` unknown names are reported, each cut to `NAMED_LENGTH` characters.
+    """
+    unknown = islice((name[:NAMED_LENGTH] for name in names if name not in known), NAMED)
+    return {name: [_message(name, known)] for name in unknown}
+
+
+def _message(name: str, known: Collection[str]) -> str:
+    nearest = get_close_matches(name, known, n=1)
+    return f"{name} is not known here{f'; did you mean {nearest[0]}?' if nearest else '.'}"

@@ -7,10 +7,9 @@ from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
 from cdb_rest.services.change_log import Changes
-from cdb_rest.services.intervals import check_interval, interval_of
 from cdb_rest.services.locks import check_tag, lock_payload_lists
 from cdb_rest.services.placing import Placement, Plan
-from cdb_rest.services.row_errors import refusals_of, refused_rows
+from cdb_rest.services.rows import check_interval, interval_of, refusals_of, refused_rows
 from cdb_rest.services.transactions import write
 
 

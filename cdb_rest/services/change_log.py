@@ -8,8 +8,8 @@ from django.db import connection, transaction
 
 from cdb_rest import named_sql
 from cdb_rest.domain.origin import Origin
-from cdb_rest.metrics import counts
 from cdb_rest.models import ChangeAction, PayloadList
+from cdb_rest.observe import metrics
 
 LOCK_REVISIONS = named_sql.load("lock_revisions")
 RECORD = named_sql.load("record_changes")
@@ -96,6 +96,6 @@ class Changes:
 
 
 def _count(action: ChangeAction, parts: list[TagChange]) -> None:
-    counts.CHANGES.labels(action).inc(len(parts))
-    counts.CHANGED_IOVS.labels("removed").inc(sum(part.removed for part in parts))
-    counts.CHANGED_IOVS.labels("added").inc(sum(part.added for part in parts))
+    metrics.CHANGES.labels(action).inc(len(parts))
+    metrics.CHANGED_IOVS.labels("removed").inc(sum(part.removed for part in parts))
+    metrics.CHANGED_IOVS.labels("added").inc(sum(part.added for part in parts))

@@ -34,7 +34,7 @@ CONSTRAINTS: dict[str, tuple[type[CdbError], str]] = {
         ConcurrentChangeError,
         "Another restoration was recorded at the same moment; try again.",
     ),
-    "kept_answer_key": (ConcurrentChangeError, "The idempotency key was used at the same moment; try again."),
+    "idempotency_record_key": (ConcurrentChangeError, "The idempotency key was used at the same moment; try again."),
     "access_rule_once": (ConcurrentChangeError, "The same access rule was added at the same moment; try again."),
     "api_token_digest": (ConcurrentChangeError, "The same token was created at the same moment; try again."),
     "revoked_token_once": (ConcurrentChangeError, "The same token was revoked at the same moment; try again."),

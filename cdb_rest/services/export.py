@@ -8,26 +8,18 @@ from django.conf import settings
 from django.db import connection
 
 from cdb_rest import named_sql
-from cdb_rest.connections.reads import fetch_all
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.as_of import AsOf
-from cdb_rest.domain.errors import (
-    GlobalTagNotFoundError,
-    OverloadedError,
-    PayloadListNotFoundError,
-    PayloadTypeNotFoundError,
-)
+from cdb_rest.domain.errors import GlobalTagNotFoundError, PayloadListNotFoundError, PayloadTypeNotFoundError
 from cdb_rest.domain.moment import Interval, Mode, Moment
 from cdb_rest.history.contents import past_lists
 from cdb_rest.history.revisions import Past, find_past
-from cdb_rest.metrics import counts
 from cdb_rest.models import GlobalTag, PayloadList, PayloadType
 from cdb_rest.services.copy_out import stream_copy
 
 ROWS = named_sql.load("export_rows")
 PAST_ROWS = named_sql.load("export_past_rows")
 SETTINGS = named_sql.load("export_settings")
-TAKE_SLOT = named_sql.load("take_export_slot")
 
 
 class Form(StrEnum):
@@ -115,33 +107,22 @@ def export(
     """The selected rows from one snapshot of the database, as chunks of bytes.
 
     CSV always has at least one chunk, because it begins with a header line; JSONL may have none. Before the first
-    chunk, the iterator raises the errors of `find_source`, and `OverloadedError` if `CDB_MAX_EXPORTS` exports are
-    running; and it calls `note_source` with the state that it reads. With any chunk it may raise `django.db.Error`, for
-    example after `CDB_EXPORT_TIMEOUT_SECONDS`.
+    chunk, the iterator raises the errors of `find_source`, and it calls `note_source` with the state that it reads. With any
+    chunk it may raise `django.db.Error`, for example after `CDB_EXPORT_TIMEOUT_SECONDS`.
 
     Nothing is done before the first chunk is requested. From then on until the iterator ends or is closed, it has a
-    transaction and one of the `CDB_MAX_EXPORTS` slots. So the caller must close it, in the same thread, must not be in
-    a transaction, and must not use the connection meanwhile.
+    transaction. So the caller must close it, in the same thread, must not be in a transaction, and must not use the connection
+    meanwhile.
     """
     with snapshot():
         source = find_source(selection)
         note_source(source)
-        take_slot()
         with connection.cursor() as cursor:
             cursor.execute(SETTINGS, {"milliseconds": str(settings.CDB_EXPORT_TIMEOUT_SECONDS * 1000)})
         statement = STATEMENTS[form].replace("{rows}", source.rows)
         values = window_values(selection.window) | dict(source.values)
-        with counts.EXPORTS.track_inprogress(), stream_copy(statement, values) as chunks:
+        with stream_copy(statement, values) as chunks:
             yield from chunks
-
-
-def take_slot() -> None:
-    """Take one of the `CDB_MAX_EXPORTS` slots until the end of the transaction. Raises `OverloadedError` if there is none."""
-    if not fetch_all(TAKE_SLOT, {"slots": settings.CDB_MAX_EXPORTS}):
-        raise OverloadedError(
-            f"The maximum number of exports and other large reads ({settings.CDB_MAX_EXPORTS}) is already running; "
-            "try again later."
-        )
 
 
 def window_values(window: Interval) -> dict[str, object]:

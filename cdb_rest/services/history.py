@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import connection
 
-from cdb_rest.domain.history import superseded_areas
 from cdb_rest.domain.moment import Moment
+from cdb_rest.domain.timeline import superseded_areas
 from cdb_rest.models import GlobalTagChange, PayloadIOV, PayloadList, PayloadListMembership, payload_columns
 from cdb_rest.services.change_log import Changes
 

@@ -27,7 +27,7 @@ from cdb_rest.services.change_log import Changes
 from cdb_rest.services.counts import repair_counts
 from cdb_rest.services.history import ListChange, next_version, supersede
 from cdb_rest.services.history_check import OF_ROWS, HistoryFault, find_history_faults
-from cdb_rest.services.intervals import interval_of
+from cdb_rest.services.rows import interval_of
 from cdb_rest.services.transactions import write
 
 LOCK = named_sql.load("lock_history_for_repair")

@@ -13,10 +13,10 @@ from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, Pa
 from cdb_rest.services import import_file
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.global_tags import add_global_tag
-from cdb_rest.services.intervals import interval_of
 from cdb_rest.services.locks import check_tag, lock_global_tag, lock_payload_lists
 from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.placing import Placement, Plan
+from cdb_rest.services.rows import interval_of
 from cdb_rest.services.transactions import write
 
 # Rows that the interval rule places in one step; limits the memory.

@@ -10,11 +10,10 @@ from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList, PayloadType
 from cdb_rest.services.change_log import Changes
-from cdb_rest.services.intervals import check_interval
 from cdb_rest.services.locks import check_tag, lock_global_tags_shared
 from cdb_rest.services.payload_lists import create_lists
 from cdb_rest.services.placing import Placement, Plan
-from cdb_rest.services.row_errors import refusals_of, refused_rows
+from cdb_rest.services.rows import check_interval, refusals_of, refused_rows
 from cdb_rest.services.transactions import write
 
 # The members of a row that are not columns of the IOV.

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdb_rest.domain.access import Role
-from cdb_rest.domain.attach import Cut
 from cdb_rest.domain.errors import (
     ConcurrentChangeError,
     PayloadIOVNotFoundError,
@@ -13,12 +12,12 @@ from cdb_rest.domain.errors import (
 from cdb_rest.domain.moment import END_OF_TIME, Moment
 from cdb_rest.domain.origin import UNKNOWN, Origin
 from cdb_rest.domain.status import Action
-from cdb_rest.domain.timeline import TimelineRow
+from cdb_rest.domain.timeline import Cut, TimelineRow
 from cdb_rest.models import ChangeAction, PayloadIOV, PayloadList
 from cdb_rest.services.change_log import Changes
-from cdb_rest.services.intervals import check_interval
 from cdb_rest.services.locks import check_tag, lock_payload_iov, lock_payload_list, lock_payload_lists
 from cdb_rest.services.placing import Placement, Plan, remove_row
+from cdb_rest.services.rows import check_interval
 from cdb_rest.services.transactions import write
 
 

@@ -11,17 +11,14 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from cdb_rest import named_sql
-from cdb_rest.domain.attach import Cut
 from cdb_rest.domain.errors import OverlapError
 from cdb_rest.domain.moment import Moment
 from cdb_rest.domain.status import is_protected
-from cdb_rest.domain.timeline import Timeline, TimelineRow
+from cdb_rest.domain.timeline import Cut, Timeline, TimelineRow
 from cdb_rest.models import PayloadIOV, PayloadList, payload_columns
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.history import ListChange, next_version, supersede
-from cdb_rest.services.intervals import interval_of, set_interval
-from cdb_rest.services.row_errors import ROWS_NAMED
-from cdb_rest.services.rows import insert_rows, place_rows
+from cdb_rest.services.rows import ROWS_NAMED, insert_rows, interval_of, place_rows, set_interval
 
 NEIGHBOURS = named_sql.load("neighbours")
 

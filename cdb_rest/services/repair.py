@@ -18,8 +18,8 @@ from cdb_rest.domain.timeline import TimelineRow
 from cdb_rest.models import ChangeAction, GlobalTag, PayloadIOV, PayloadList
 from cdb_rest.services.change_log import Changes
 from cdb_rest.services.counts import LOCK_FOR_REPAIR, find_incorrect_counts, repair_counts
-from cdb_rest.services.intervals import interval_of
 from cdb_rest.services.placing import save_rows
+from cdb_rest.services.rows import interval_of
 from cdb_rest.services.transactions import write
 
 INTERVAL_FAULTS = named_sql.load("interval_faults")

@@ -11,9 +11,8 @@ from django.conf import settings
 from django.db import Error, connection, transaction
 
 from cdb_rest import named_sql
-from cdb_rest.connections import deadlines
+from cdb_rest.connections import postgresql
 from cdb_rest.domain.errors import ConcurrentChangeError
-from cdb_rest.metrics import counts
 from cdb_rest.services.driver_errors import translate
 
 logger = logging.getLogger(__name__)
@@ -53,7 +52,6 @@ def write(service: Callable[Parameters, Result]) -> Callable[Parameters, Result]
             except ConcurrentChangeError as error:
                 if attempt == attempts:
                     raise
-                counts.WRITE_RETRIES.inc()
                 # A random pause, so that the same writers do not conflict again.
                 time.sleep(random.uniform(0, LONGEST_PAUSE_SECONDS * attempt))  # noqa: S311 -- no secret
                 logger.info("%s is retried: %s", service.__name__, error)
@@ -67,8 +65,7 @@ def _run(service: Callable[Parameters, Result], *arguments: Parameters.args, **v
         with transaction.atomic():
             with connection.cursor() as cursor:
                 lock = str(settings.CDB_LOCK_TIMEOUT_SECONDS * 1000)
-                cursor.execute(LIMIT_WRITE, {"lock": lock, "statement": deadlines.statement_timeout()})
-            deadlines.extend()
+                cursor.execute(LIMIT_WRITE, {"lock": lock, "statement": postgresql.extend()})
             return service(*arguments, **values)
     except Error as error:
         translated = translate(error)

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from django.db import connection, transaction
 
 from cdb_rest import named_sql
@@ -13,7 +12,6 @@ from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.strategies import own
 from cdb_rest.strategies.indexes import complete_indexes
 from cdb_rest.strategies.registry import OWN, Strategy
-from cdb_rest.strategies.verdicts import Plan, Verdict, judge
 
 EXPLAIN = named_sql.load("explain")
 ADOPT_SETTINGS = named_sql.load("adopt_lookup_settings")
@@ -32,24 +30,41 @@ NUMBERED = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A verdict, the plans (parsed JSON) on which it is based, and the plans as text.
+    """The plans of a strategy's statements, as parsed JSON, and as text if it was requested.
 
-    Both lists have one plan for each statement, but `texts` is empty if no text was requested. The texts are from a
-    later run than `plans`, so their numbers may differ.
+    `missing_index` is the name of the strategy's index if the database does not have it. The texts are from a later run than
+    `plans`, so their numbers may differ.
     """
 
-    verdict: Verdict
-    plans: list[Plan]
+    strategy: str
+    missing_index: str | None
+    plans: list[dict[str, Any]]
     texts: list[str]
+
+    def total(self, name: str) -> float:
+        """The sum of a figure of all plans: `Planning Time`, `Execution Time` (in milliseconds), or one of the root nodes."""
+        return float(sum(plan.get(name, plan["Plan"].get(name, 0)) for plan in self.plans))
+
+    def indexes(self) -> list[str]:
+        """The names of the indexes that the plans use."""
+        return sorted(
+            {node["Index Name"] for plan in self.plans for node in _nodes(plan["Plan"]) if "Index Name" in node}
+        )
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child)
 
 
 def explain(strategy: Strategy, query: LookupQuery, *, with_text: bool = False) -> Explanation:
-    """Run `strategy` for `query`, then each of its statements twice with EXPLAIN, and judge the second, warm run.
+    """Run `strategy` for `query`, then each of its statements twice with EXPLAIN: the plans are those of the second, warm run.
 
     With `with_text`, a third run gives the plans as text. EXPLAIN runs in a transaction that is rolled back. Raises
     `GlobalTagNotFoundError`.
     """
-    statements, rows = _sent(strategy, query)
+    statements = _sent(strategy, query)
     with transaction.atomic():
         with _explainable(strategy, query, statements) as explainable:
             plans = [_warm_plan(*statement) for statement in explainable]
@@ -57,11 +72,11 @@ def explain(strategy: Strategy, query: LookupQuery, *, with_text: bool = False) 
         # Reverts the settings of the lookup's function, also inside an outer transaction.
         transaction.set_rollback(True)
     missing = None if strategy.index in complete_indexes() else strategy.index
-    return Explanation(judge(strategy.name, plans, rows=rows, missing_index=missing), plans, texts)
+    return Explanation(strategy.name, missing, plans, texts)
 
 
-def _sent(strategy: Strategy, query: LookupQuery) -> tuple[list[tuple[str, Any]], int]:
-    """Run a strategy. Returns the statements that it sent, with parameters, and the number of rows of the result."""
+def _sent(strategy: Strategy, query: LookupQuery) -> list[tuple[str, Any]]:
+    """Run a strategy. Returns the statements that it sent, with parameters."""
     statements = []
 
     def record(execute: Callable[..., Any], sql: str, parameters: Any, many: bool, context: dict[str, Any]) -> Any:
@@ -69,8 +84,8 @@ def _sent(strategy: Strategy, query: LookupQuery) -> tuple[list[tuple[str, Any]]
         return execute(sql, parameters, many, context)
 
     with connection.execute_wrapper(record):
-        text = strategy.run(query)
-    return statements, len(orjson.loads(text))
+        strategy.run(query)
+    return statements
 
 
 @contextmanager
@@ -94,9 +109,9 @@ def _explainable(
         cursor.execute(DEALLOCATE)
 
 
-def _warm_plan(sql: str, parameters: Any) -> Plan:
+def _warm_plan(sql: str, parameters: Any) -> dict[str, Any]:
     _explain("JSON", sql, parameters)
-    plan: Plan
+    plan: dict[str, Any]
     [([plan],)] = _explain("JSON", sql, parameters)
     return plan
 

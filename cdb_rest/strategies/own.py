@@ -3,7 +3,7 @@
 from typing import Any
 
 from cdb_rest import named_sql
-from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.lookup.parameters import parameters_of

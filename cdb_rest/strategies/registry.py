@@ -11,7 +11,7 @@ import orjson
 from django.conf import settings
 
 from cdb_rest import named_sql
-from cdb_rest.connections.reads import fetch_all
+from cdb_rest.connections.postgresql import fetch_all
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.lookup.model import LookupQuery, Row
 from cdb_rest.models import GlobalTag

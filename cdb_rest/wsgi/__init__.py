@@ -1,1 +1,1 @@
-"""WSGI applications around Django's: one for instrumentation, and shortcuts for the most frequent requests."""
+"""WSGI applications around Django's: observation, refusal of overdue requests, access to reads, and a shortcut for hot reads."""

@@ -16,9 +16,7 @@ MAX_ROWS = 200
 @page
 def history(request: HttpRequest, name: str) -> HttpResponse:
     """The changes of a tag, newest first, page by page; two of them can be compared."""
-    changes = (
-        GlobalTagChange.objects.filter(global_tag=name).defer("logged_before", "logged_after").order_by("-revision")
-    )
+    changes = GlobalTagChange.objects.filter(global_tag=name).order_by("-revision")
     if not changes.exists() and not GlobalTag.objects.filter(name=name).exists():
         raise GlobalTagNotFoundError(name)
     return show(

@@ -41,7 +41,7 @@ def _home(request: HttpRequest, health: dict[str, str]) -> HttpResponse:
         "statuses": GlobalTag.objects.values("status__name").annotate(tags=Count("id")).order_by("status__name"),
         "names": newest_names(),
         "health": health,
-        "newest": GlobalTagChange.objects.defer("logged_before", "logged_after").order_by("-number")[:NEWEST],
+        "newest": GlobalTagChange.objects.order_by("-number")[:NEWEST],
     }
     return show(request, "home.html", values | found, status=status)
 

@@ -13,11 +13,11 @@ from django.urls import reverse
 from rest_framework.exceptions import ParseError
 
 from cdb_rest.api.inputs import InsertInput, read_rows
+from cdb_rest.api.json import limit_of_rows, parse_limited
 from cdb_rest.api.plans import insertion_document
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import CdbError, InvalidInputError, TagChangedError, TooManyRowsError
 from cdb_rest.models import PayloadType
-from cdb_rest.parsing.json_body import limit_of_rows, parse_limited
 from cdb_rest.parsing.parameters import parse_number
 from cdb_rest.services.insertion import Insertion, insert_payloads
 from cdb_web import inputs

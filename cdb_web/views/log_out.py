@@ -1,14 +1,12 @@
 """The page that logs out."""
 
-from functools import partial
-
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from cdb_web.page import form_page, show
 
 
-@partial(form_page, needs_role=False)
+@form_page
 def log_out(request: HttpRequest) -> HttpResponse:
     """A form that ends the session of this service. A session at an identity provider continues."""
     if request.method != "POST":

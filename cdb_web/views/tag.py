@@ -14,7 +14,7 @@ from cdb_web.views.timeline import axis_of, timeline_values
 @page
 def tag(request: HttpRequest, name: str) -> HttpResponse:
     """A global tag in the present or at a revision: its attributes, its timeline, and its payload lists as a table."""
-    changes = GlobalTagChange.objects.filter(global_tag=name).defer("logged_before", "logged_after")
+    changes = GlobalTagChange.objects.filter(global_tag=name)
     fixed = {
         "name": name,
         "tag": GlobalTag.objects.filter(name=name).first(),

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 
-from cdb_rest.analysis.contents import ROWS_AT_ONCE, Contents, ListVersion
+from cdb_rest.analysis.contents import Contents, ListVersion
 from cdb_rest.analysis.difference import Scope
 from cdb_rest.domain.errors import InvalidInputError, PayloadListNotFoundError, invalid_field
 from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Moment
-from cdb_rest.services.export import Selection, find_source, take_slot
+from cdb_rest.services.export import Selection, find_source
 from cdb_web import inputs
 from cdb_web.axis import Axis
 from cdb_web.iov_rows import read_rows
@@ -45,9 +45,6 @@ def lanes(request: HttpRequest, name: str) -> HttpResponse:
     missing = [one for one in types if one not in found.lists]
     if missing:
         raise PayloadListNotFoundError(f"of type {missing[0]} in global tag {name}")
-    if sum(found.lists[one][0].rows for one in types) > ROWS_AT_ONCE:
-        # A lane needs about 100 bytes of memory for each row.
-        take_slot()
     axis = axis_of(request.GET, found)
     window = axis.window
     at = inputs.text(request.GET, "at")

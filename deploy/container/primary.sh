@@ -2,8 +2,6 @@
 # Create the database of the service and the access of the standby, when the image of PostgreSQL creates its data directory.
 set -eu
 
-# deploy/postgresql.conf, as the service "configure" wrote it. A standby copies this line.
-echo "include = '/etc/cdb/postgresql.conf'" >>"$PGDATA/postgresql.conf"
 echo "host replication cdb_replication samenet scram-sha-256" >>"$PGDATA/pg_hba.conf"
 
 psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --username "${POSTGRES_USER:-postgres}" --dbname postgres \

@@ -85,7 +85,7 @@ def _run(options: argparse.Namespace) -> int:
     output = directory / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     settings = {
         "size": options.sizes.name,
-        "gunicorn workers x threads": "3 x 4, unless a part says otherwise",
+        "processes x threads of granian": "3 x 4, unless a part says otherwise",
     }
     results: list[Result] = []
     with harness.running_database():

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from cdb.embedded import postgres_binaries
+from cdb.embedded import binaries
 from loadtests import usage, wrk
 from loadtests.bench.sizes import FULL, Sizes
 from loadtests.database import Database
@@ -28,7 +28,7 @@ from loadtests.service import Service, Settings, manage, run_to_end
 WARM_GAIN, WARM_RUNS = 1.1, 10
 SETTLE_SECONDS = 0.2
 BESIDE_CONNECTIONS = 4
-PGBENCH = postgres_binaries.BINARIES / "pgbench"
+PGBENCH = binaries.BINARIES / "pgbench"
 # The figures in the output of pgbench.
 TRANSACTIONS = {
     "responses": r"transactions actually processed: (\d+)",
@@ -37,7 +37,7 @@ TRANSACTIONS = {
     "errors": r"number of failed transactions: (\d+)",
 }
 LOADED = "responses_per_s p50_ms p95_ms p99_ms errors"
-COSTS = "gunicorn_cpu_ms postgres_cpu_ms client_cpu_percent others_cpu_percent"
+COSTS = "service_cpu_ms postgres_cpu_ms client_cpu_percent others_cpu_percent"
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Harness(PlainHarness):
     @property
     def settings(self) -> Settings:
         """The settings of a service on the main database, without compiled tags: the part compiled has them."""
-        return Settings(self.data, {"CDB_COMPILED_BYTES": "0"})
+        return super().settings.having(CDB_COMPILED_BYTES="0")
 
     @contextlib.contextmanager
     def empty_database(self, name: str) -> Iterator[tuple[Database, Settings]]:
@@ -75,7 +75,7 @@ class Harness(PlainHarness):
         Rates are responses per second, CPU is milliseconds per response, shares are percent of all cores. `replica` is
         the main process of a replica, whose CPU counts separately. `options` are those of `wrk.run`.
         """
-        roots = {"gunicorn": service.root(), "postgres": self.postmaster()} | ({"replica": replica} if replica else {})
+        roots = {"service": service.root(), "postgres": self.postmaster()} | ({"replica": replica} if replica else {})
         with usage.measured(**roots) as used:
             load = wrk.run(url, seconds=seconds, connections=connections, **options)
         self.most_client_share = max(self.most_client_share, load.client_share)
@@ -147,7 +147,7 @@ class Harness(PlainHarness):
             file.write(script)
             file.flush()
             command = [str(PGBENCH), *options.split(), "--file", file.name, self.database.url]
-            done = run_to_end(command, postgres_binaries.ENVIRONMENT)
+            done = run_to_end(command, binaries.ENVIRONMENT)
             # The CPU time of PostgreSQL's backends counts once its main process has waited for them.
             time.sleep(SETTLE_SECONDS)
         found = {name: re.search(pattern, done.output, re.MULTILINE) for name, pattern in TRANSACTIONS.items()}

@@ -138,10 +138,10 @@ def threads(stage: Stage) -> Findings:
 
 
 def workers(stage: Stage) -> Findings:
-    """Which number of gunicorn processes and of clients gives the most responses, and how long do these take?
+    """Which number of processes of granian and of clients gives the most responses, and how long do these take?
 
-    The service is started for each number of processes, with `manage.py run`, where one gunicorn serves all
-    requests. `serve` has two of them, and the number of processes of the second one would not grow in proportion.
+    The service is started for each number of processes, with `manage.py run`, where granian serves all
+    requests. With `serve`, gunicorn serves some of them, and the number of its processes would not grow in proportion.
     """
     name = stage.options.scenario
     sizes = product(*stage.size((PROCESSES, CLIENTS), (QUICK_PROCESSES, QUICK_CLIENTS)))

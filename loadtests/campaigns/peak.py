@@ -40,7 +40,7 @@ COLUMNS = {"repetition": "repetition", "jobs": "jobs", "requests": "requests", "
 COLUMNS |= {"busiest": "in the busiest second"}
 COLUMNS |= {name: f"{share:g} % ended after, s" for name, share in SHARES.items()}
 COUNTS = {"repetition": "repetition", "requests": "sent by the client", "answered": "responses that it got"}
-COUNTS |= {"logged": "lines of nginx's log", "passed_on": "of these passed on", "counted": "counted by gunicorn"}
+COUNTS |= {"logged": "lines of nginx's log", "passed_on": "of these passed on", "counted": "counted by the service"}
 FIGURES = {"rate": "jobs/s", "busiest": "jobs in the busiest second"}
 FIGURES |= {"p50_s": "seconds until 50 % had ended", "max_s": "seconds until all had ended"}
 
@@ -156,6 +156,6 @@ def _targets(rows: Sequence[dict[str, Any]], jobs: int, within: float) -> list[T
         uncounted = max(abs(row["counted"] - row["passed_on"]) for row in logged)
         targets += [
             Target("responses: difference between client and nginx's log", unlogged, 0, at_most=True),
-            Target("requests passed on: difference between nginx and gunicorn", uncounted, 0, at_most=True),
+            Target("requests passed on: difference between nginx and the service", uncounted, 0, at_most=True),
         ]
     return targets

@@ -18,8 +18,6 @@ BUSY = 0.9
 WAITING = 0.5
 # The share of all cores that programs outside of the test may use.
 OTHER_PROGRAMS = 0.2
-# The share of a limit on connections or threads that counts as exhausted.
-AT_LIMIT = 0.95
 QUEUE_MS = 20.0
 MEMORY_FULL = 0.95
 GROWN = 1.5
@@ -144,30 +142,16 @@ def evaluate(watched: Watched) -> Iterator[Evidence]:
     share = ratio(waiting, watched.mean("connections.active"))
     yield Evidence("locks in PostgreSQL", share, WAITING, "of its sessions at work", most, applies=waiting >= 1)
 
-    yield Evidence("the one core of PgBouncer", watched.mean("cpu.pgbouncer"), BUSY, "of one core")
-
-    # The master of gunicorn does not serve requests.
-    used = ratio(watched.mean("cpu.gunicorn-lookups"), (watched.mean("processes.gunicorn-lookups") or 1) - 1)
+    # The main process of granian does not serve requests.
+    used = ratio(watched.mean("cpu.granian"), (watched.mean("processes.granian") or 1) - 1)
     remark = "a Python process uses one core: raise CDB_WORKERS"
-    yield Evidence("gunicorn's processes", used, BUSY, "of one core each", remark)
+    yield Evidence("granian's processes", used, BUSY, "of one core each", remark)
 
     reads = sum(count for name, count in waits.items() if name.startswith("IO:"))
     yield Evidence("the disk", watched.mean("disk.busy"), BUSY, "of the time", f"{reads:.1f} sessions wait for it")
 
-    # Clients wait only while all connections of their pool are in use.
-    active, size = watched.mean("pgbouncer.servers.active") or 0.0, sum(watched.means("pool_size.").values())
-    remark = f"{active:.0f} of {size:.0f} connections in use"
-    queued = watched.mean("pgbouncer.clients.waiting")
-    yield Evidence("PgBouncer's pool of connections", queued, 1.0, "clients wait for one", remark)
-
-    used = ratio(sum(watched.means("connections.").values()) or None, watched.mean("connection_limit"))
-    yield Evidence("PostgreSQL's connections", used, AT_LIMIT, "of max_connections")
-
-    # Threads matter if requests wait for one or are refused.
-    used = ratio(watched.mean("in_progress.lookups"), watched.mean("thread_limit.lookups"))
-    queued, refused = watched.mean("queue_ms.lookups") or 0.0, watched.mean("refusals.lookups") or 0.0
-    remark, applies = f"requests waited {queued:.0f} ms for one, {refused:.1f}/s were refused", queued >= QUEUE_MS
-    yield Evidence("gunicorn's threads", used, AT_LIMIT, "of CDB_THREADS", remark, applies=applies or refused > 0)
+    remark = "raise CDB_THREADS"
+    yield Evidence("threads of the service", watched.mean("queue_ms"), QUEUE_MS, "ms of waiting for one", remark)
 
     yield Evidence("memory", ratio(watched.mean("memory.machine"), watched.memory), MEMORY_FULL, "of the machine's")
 

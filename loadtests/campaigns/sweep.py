@@ -35,7 +35,7 @@ Figures = Mapping[str, float | None]
 class Point:
     """A point of a sweep: the numbers or names that identify it, and its load.
 
-    `workers` is the number of gunicorn workers (None: the usual one). The report has a section about the first run at a
+    `workers` is the number of processes of granian (None: the usual one). The report has a section about the first run at a
     `detailed` point.
     """
 

@@ -15,7 +15,7 @@ from loadtests import usage, wrk
 from loadtests.chaos.clients import ClientProcesses, Loop, leave, read_nested
 from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG
 from loadtests.chaos.stage import SkippedError, Stage, fault
-from loadtests.service import ServiceError, frozen, kill
+from loadtests.service import ServiceError, checked, frozen, kill, run_command
 from loadtests.standby import Standby
 
 KILLS = 3
@@ -28,7 +28,8 @@ BACKEND = "SELECT min(pid) FROM pg_stat_activity WHERE usename = 'cdb' AND pid <
 LATER = ("--settings", "loadtests.chaos.later.settings")
 POSTGRESQLS_RETURN = "PostgreSQL executes a statement on a new connection"
 PRIMARYS_RETURN = "the primary executes a statement on a new connection"
-POOLERS_RETURN = "it executes a statement"
+# The programs that answer requests.
+SERVERS = ("granian", "gunicorn")
 
 
 @fault("none", "no fault", "the end")
@@ -77,40 +78,56 @@ def freeze_postgresql(stage: Stage) -> None:
         time.sleep(stage.seconds)
 
 
-@fault("pgbouncer-kill", "PgBouncer killed (SIGKILL)", POOLERS_RETURN, number=signal.SIGKILL)
-@fault("pgbouncer-restart", "PgBouncer terminated and started again", POOLERS_RETURN, number=signal.SIGTERM)
-def end_pooler(stage: Stage, number: signal.Signals) -> None:
-    """Send a signal to PgBouncer; the service starts it again."""
-    [pooler] = stage.service.program("pgbouncer")
-    pooler.send_signal(number)
-    psutil.wait_procs([pooler], timeout=30)
-    stage.wait_until(stage.pooled_database.responds, "PgBouncer did not respond")
-
-
-@fault("worker-kill", f"a worker of each gunicorn killed (SIGKILL), {KILLS} times", "the last kill")
+@fault("worker-kill", f"a worker of granian and of gunicorn killed (SIGKILL), {KILLS} times", "the last kill")
 def kill_workers(stage: Stage) -> float:
-    """Kill one worker of each gunicorn instance, several times; its master starts another."""
+    """Kill one worker of granian and of gunicorn, several times; their main processes start others."""
     for number in range(KILLS):
         time.sleep(1 if number else 0)
-        for master in stage.service.program("gunicorn"):
-            master.children()[0].kill()
+        for program in SERVERS:
+            # granian has a process for resources of Python besides its workers.
+            workers = [
+                one
+                for one in stage.service.program(program).children()
+                if "resource_tracker" not in " ".join(one.cmdline())
+            ]
+            workers[0].kill()
     return time.monotonic()
 
 
-@fault("master-kill", "both gunicorn masters killed (SIGKILL)", "both have workers again")
+@fault("master-kill", "the main processes of granian and gunicorn killed (SIGKILL)", "both answer again")
 def kill_masters(stage: Stage) -> None:
-    """Kill the master of each gunicorn instance; the service starts both again."""
-    old = stage.service.program("gunicorn")
-    for master in old:
-        master.kill()
+    """Kill the main process of granian and that of gunicorn; supervisord starts both again."""
+    _kill_programs(stage, *SERVERS)
+    client, paths = stage.scene.client(), ("gtstatus", "gt?page=1")
+    stage.wait_until(
+        lambda: all(client.request("GET", path).status == 200 for path in paths), "granian or gunicorn did not answer"
+    )
 
-    def have_workers() -> bool:
+
+@fault("nginx-kill", "the main process of nginx killed (SIGKILL)", "nginx has workers again", ends_connections=True)
+def kill_nginx(stage: Stage) -> None:
+    """Kill the main process of nginx; its workers end with it, and supervisord starts it again."""
+    _kill_programs(stage, "nginx")
+
+
+@fault("compiler-kill", "the compiler killed (SIGKILL)", "it runs again")
+def kill_compiler(stage: Stage) -> None:
+    """Kill the process that compiles tags; supervisord starts it again."""
+    _kill_programs(stage, "compiler", has_workers=False)
+
+
+def _kill_programs(stage: Stage, *names: str, has_workers: bool = True) -> None:
+    old = [stage.service.program(name) for name in names]
+    for process in old:
+        process.kill()
+
+    def are_back() -> bool:
         with contextlib.suppress(ServiceError, psutil.Error):
-            new = [master for master in stage.service.program("gunicorn") if master not in old]
-            return len(new) == len(old) and all(master.children() for master in new)
+            new = [stage.service.program(name) for name in names]
+            return not set(new) & set(old) and all(process.children() or not has_workers for process in new)
         return False
 
-    stage.wait_until(have_workers, "gunicorn was not started again")
+    stage.wait_until(are_back, f"{' and '.join(names)} did not start again")
 
 
 @fault("nginx-reload", f"nginx reloaded {KILLS} times", "the last signal")
@@ -118,20 +135,15 @@ def reload_nginx(stage: Stage) -> None:
     """Reload nginx several times: new worker processes replace the old ones."""
     for number in range(KILLS):
         time.sleep(1 if number else 0)
-        [master] = stage.service.program("nginx")
-        master.send_signal(signal.SIGHUP)
+        stage.service.program("nginx").send_signal(signal.SIGHUP)
 
 
-@fault("deploy", "SIGHUP: rolling restart of the whole service", "the signal")
-def deploy(stage: Stage) -> float:
-    """Send SIGHUP to the service, which replaces all its processes, one program after the other."""
-    begin, before = time.monotonic(), len(stage.service.lines)
-    stage.service.process.send_signal(signal.SIGHUP)
-    stage.wait_until(
-        lambda: any(line.startswith("Reloaded:") for line in stage.service.lines[before:]),
-        "the service did not reload",
-    )
-    return begin
+@fault("reload", "make reload: new processes of granian, gunicorn and the compiler", "the command ends")
+def reload(stage: Stage) -> None:
+    """Reload the service, which replaces the processes that run its code."""
+    # Another port would be applied.
+    settings = stage.service.settings.having(PORT=str(stage.service.port))
+    checked(run_command(settings, "-m", "cdb.serving.reload"), "the reload")
 
 
 @fault("disk-full", "no space in the directory of the cache", "there is space")

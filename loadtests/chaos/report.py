@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ class Played:
     """The results of a fault.
 
     `log` has those of the clients. `began` and `returned` are when the fault began and when the failed component was
-    back, by `time.monotonic`. `lost` describes rows that are lost, `replica_reads` are the reads from replicas by
-    outcome. `skipped` is the reason why the fault could not be injected.
+    back, by `time.monotonic`. `lost` describes rows that are lost, `skipped` is the reason why the fault could not be
+    injected.
     """
 
     fault: Fault
@@ -34,7 +34,6 @@ class Played:
     began: float = 0.0
     returned: float = 0.0
     lost: Sequence[str] = ()
-    replica_reads: Counter[str] = field(default_factory=Counter)
     skipped: str = ""
 
     @cached_property
@@ -62,20 +61,18 @@ class Played:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing was dropped, wrong or lost, and the service recovered in time."""
-        cells = self.cells
-        return not (cells[DROPPED] or cells[WRONG] or cells["lost"]) and cells["recovery"] <= RECOVERY_SECONDS
-
-    @property
-    def replica_text(self) -> str:
-        """The reads from the replica by outcome: served, or left to the primary (behind, failed); empty without any."""
-        counts = ", ".join(f"{outcome} {count:,}" for outcome, count in sorted(self.replica_reads.items()))
-        return counts and f"reads from the replica: {counts}"
+        """Whether nothing was wrong or lost, no connection ended that had to last, and the service recovered in time."""
+        cells, log = self.cells, self.log
+        dropped = log.counted[DROPPED] + sum(
+            record.outcome == DROPPED and not (self.fault.ends_connections and record.begin < self.returned)
+            for record in log.records
+        )
+        return not (dropped or cells[WRONG] or cells["lost"]) and cells["recovery"] <= RECOVERY_SECONDS
 
     def __str__(self) -> str:
         text = self.skipped or ", ".join(f"{name} {self.cells[name]}" for name in COLUMNS[1:])
         messages = [*self.log.messages, *self.lost]
-        return "\n    ".join([f"  {text}", *filter(None, [self.replica_text]), *messages[:10]])
+        return "\n    ".join([f"  {text}", *messages[:10]])
 
 
 def table_of(played: Sequence[Played]) -> Table:

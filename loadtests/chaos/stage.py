@@ -1,6 +1,5 @@
 """Faults, and the environment in which they are injected: the service as in production, with access to its processes."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -55,15 +54,8 @@ class Stage:
 
     @property
     def database(self) -> Database:
-        """PostgreSQL itself, without PgBouncer."""
+        """PostgreSQL."""
         return Database(f"postgresql://cdb@/cdb?host={self.data}/postgres/socket")
-
-    @property
-    def pooled_database(self) -> Database:
-        """The database through PgBouncer."""
-        settings = (self.data / "serve" / "pgbouncer.ini").read_text()
-        directory = re.search(r"^unix_socket_dir\s*=\s*(\S+)", settings, re.MULTILINE)[1]
-        return Database(f"postgresql://cdb@/cdb_others?host={directory}&port=6432")
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until a condition holds. Raises `ServiceError` with the words `what` if it does not in time."""
@@ -77,7 +69,7 @@ class Fault:
 
     `what` describes it, `since` describes the moment from which recovery counts. `cause` injects and removes it, and
     returns that moment (`time.monotonic`), or None if it is that of its return. With `with_replica` the service reads
-    from a replica.
+    from a replica. With `ends_connections`, clients get no response until that moment, and repeat their requests.
     """
 
     name: str
@@ -85,17 +77,20 @@ class Fault:
     since: str
     cause: Callable[[Stage], float | None]
     with_replica: bool = False
+    ends_connections: bool = False
 
 
 # In the order of their definition.
 FAULTS: list[Fault] = []
 
 
-def fault(name: str, what: str, since: str, *, with_replica: bool = False, **options: Any) -> Callable[[Any], Any]:
+def fault(
+    name: str, what: str, since: str, *, with_replica: bool = False, ends_connections: bool = False, **options: Any
+) -> Callable[[Any], Any]:
     """A decorator that adds a fault, whose cause is the function with these options. The lowest of several is the first."""
 
     def add(cause: Callable[..., float | None]) -> Callable[..., float | None]:
-        FAULTS.append(Fault(name, what, since, partial(cause, **options), with_replica))
+        FAULTS.append(Fault(name, what, since, partial(cause, **options), with_replica, ends_connections))
         return cause
 
     return add

@@ -14,7 +14,7 @@ from cdb.env import ROOT
 from loadtests.database import Database
 from loadtests.reporting.result import Table
 
-PACKAGES = ("django", "djangorestframework", "gunicorn", "psycopg2-binary")
+PACKAGES = ("django", "djangorestframework", "granian", "gunicorn", "psycopg2-binary")
 # The settings of PostgreSQL that affect its speed.
 SETTINGS = ("max_connections", "shared_buffers", "work_mem", "max_wal_size", "jit", "autovacuum_naptime")
 SETTINGS += ("archive_mode", "archive_timeout", "fsync", "synchronous_commit")

@@ -14,7 +14,7 @@ MOST_SERIES = 12
 MEBI, MEGA = 2**20, 10**6
 TIMES = "response\ntime, ms"
 # A program has the same colour in all panels.
-PROGRAMS = ("gunicorn-lookups", "postgres", "nginx", "gunicorn-others", "pgbouncer", "generator")
+PROGRAMS = ("granian", "postgres", "nginx", "gunicorn", "generator")
 PROGRAMS += ("machine", "serve", "compiler", "other", "harness")
 PANEL_HEIGHT = 1.45
 # The columns of a panel by their prefix: the label of the panel, and the unit of its axis. A column belongs to the
@@ -27,13 +27,11 @@ PANELS = {
     "threads.": ("threads", 1),
     "connections.": ("connections\nof PostgreSQL", 1),
     "waits.": ("waits in\nPostgreSQL", 1),
-    "pgbouncer.": ("PgBouncer", 1),
-    "in_progress.": ("in progress", 1),
-    "queue_ms.": ("wait for a\nthread, ms", 1),
+    "in_progress": ("in progress", 1),
+    "queue_ms": ("wait for a\nthread, ms", 1),
     "responses.": ("responses/s", 1),
     "lookups.": ("lookups/s", 1),
     "errors.": ("errors/s", 1),
-    "refusals.": ("refused/s", 1),
     "disk.busy": ("disk busy,\nshare", 1),
     "disk.": ("disk, MB/s", MEGA),
     "network.": ("network, MB/s", MEGA),
@@ -76,7 +74,7 @@ def _panels(run: Run) -> Iterator[tuple[str, Series]]:
         most = sorted(names, key=lambda name: -columns[name][1].max())[:MOST_SERIES]
         found = {name: columns.pop(name) for name in names if name in most}
         if found:
-            yield label, {name.split(".", 1)[1]: (when, values / unit) for name, (when, values) in found.items()}
+            yield label, {name.rpartition(".")[2]: (when, values / unit) for name, (when, values) in found.items()}
 
 
 def _columns(run: Run) -> Series:

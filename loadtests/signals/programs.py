@@ -10,16 +10,15 @@ from loadtests.signals.rates import Rates
 
 # Names of the root processes; descendants without a name of their own have the name of their root.
 SERVE, HARNESS, POSTGRES, GENERATOR, COMPILER = "serve", "harness", "postgres", "generator", "compiler"
-MASTER = "cdb.serving.gunicorn_master"
+PROGRAMS = ("nginx", "granian", "gunicorn")
 
 
 class Programs:
     """Columns by program.
 
-    The programs are nginx, gunicorn-lookups, gunicorn-others (gunicorn with `manage.py run`), pgbouncer, postgres, serve
-    (the supervisor), compiler (commands that the service starts for compiled tags), generator (the locust processes) and
-    harness (this harness). `roots` has the program of each root process by pid, a root before those that descend from it.
-    A descendant belongs to the program that its command line shows, or else to that of its root.
+    The programs are nginx, granian, gunicorn, postgres, serve (supervisord, or `manage.py run`), compiler, generator (the locust
+    processes) and harness (this harness). `roots` has the program of each root process by pid, a root before those that descend
+    from it. A descendant belongs to the program that its command line shows, or else to that of its root.
     """
 
     def __init__(self, roots: Mapping[int, str]) -> None:
@@ -34,7 +33,7 @@ class Programs:
         The memory is private resident memory. Pages that a process shares with its parent count for each; PostgreSQL's
         shared memory counts once. The CPU is that since the last call (none at the first one), without processes that have
         ended, except for PostgreSQL: its backends may live for less than a second, and their CPU time is then in the children
-        time of their parent. Children of other processes may belong to another program, such as commands that gunicorn starts.
+        time of their parent. Children of other processes may belong to another program, such as commands that a worker starts.
         """
         columns: dict[str, float] = defaultdict(float)
         seconds: dict[str, float] = defaultdict(float)
@@ -77,8 +76,6 @@ def _program_of(process: psutil.Process, root: str) -> str:
         return root
     if root == HARNESS:
         return GENERATOR if "locust" in words else root
-    if "--background" in words:
+    if COMPILER in words:
         return COMPILER
-    if MASTER in words:
-        return f"gunicorn-{words[words.index(MASTER) + 1]}"
-    return name if name in ("nginx", "pgbouncer") else "gunicorn" if any("gunicorn" in word for word in words) else root
+    return next((program for program in PROGRAMS if program == name or any(program in word for word in words)), root)

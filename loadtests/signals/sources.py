@@ -18,18 +18,10 @@ CONNECT_SECONDS = 2
 STATEMENT_MILLISECONDS = 900
 METRICS_SECONDS = 4
 # Column, metric, and the label whose value is appended to the name of the column (None: no label).
-GAUGES = (
-    ("in_progress", "cdb_requests_in_progress", "pool"),
-    ("thread_limit", "cdb_threads", "pool"),
-    ("pool_size", "cdb_pgbouncer_pool_size", "database"),
-    ("connection_limit", "cdb_database_max_connections", None),
-    ("pgbouncer.clients", "cdb_pgbouncer_clients", "state"),
-    ("pgbouncer.servers", "cdb_pgbouncer_servers", "state"),
-)
+GAUGES = (("in_progress", "cdb_requests_in_progress", None),)
 COUNTERS = (
     ("responses", "cdb_requests_total", "status"),
     ("errors", "cdb_errors_total", "code"),
-    ("refusals", "cdb_queue_timeouts_total", "pool"),
     ("lookups.reached", "cdb_lookups_received_total", None),
     ("lookups.started", "cdb_lookups_started_total", None),
     ("lookups.finished", "cdb_lookups_finished_total", None),
@@ -64,7 +56,7 @@ class Counts:
     def read(self) -> dict[str, float]:
         """The columns of `GAUGES`, and those of `COUNTERS` as rates per second since the last successful call.
 
-        Requests to the routes `metrics.WATCHING` do not count. `queue_ms.<pool>` is the mean time in milliseconds that
+        Requests to the routes `metrics.WATCHING` do not count. `queue_ms` is the mean time in milliseconds that
         requests waited for a thread since then. Columns whose metric the service does not have are missing, the first call
         has no rates, and the result is empty if /metrics cannot be read.
         """
@@ -73,10 +65,9 @@ class Counts:
             return {}
         rates = self._rates.of(samples)
         load = {name: rate for name, rate in rates.items() if not any(one in name for one in metrics.WATCHING)}
-        waited = metrics.by_label(rates, "cdb_queue_seconds_sum", "pool")
-        counted = metrics.by_label(rates, "cdb_queue_seconds_count", "pool")
-        queues = {f"queue_ms.{pool}": 1000 * waited[pool] / count for pool, count in counted.items() if count}
-        return _named(samples, GAUGES) | _named(load, COUNTERS) | queues
+        waited, counted = rates.get("cdb_queue_seconds_sum"), rates.get("cdb_queue_seconds_count")
+        queue = {"queue_ms": 1000 * waited / counted} if waited is not None and counted else {}
+        return _named(samples, GAUGES) | _named(load, COUNTERS) | queue
 
 
 def _named(samples: Mapping[str, float], wanted: tuple[tuple[str, str, str | None], ...]) -> dict[str, float]:

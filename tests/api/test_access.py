@@ -1,5 +1,7 @@
 """Who may do what: each write, with each role, for tags and payload types inside and outside of the pattern of a rule."""
 
+import re
+
 import pytest
 from pytest import mark
 
@@ -219,3 +221,11 @@ def test_reads_by_post_need_the_role_of_a_reader(api, ids, login, settings, clos
     settings.CDB_ANONYMOUS_READS = False
     api.post(path, body).error(401, "authentication_required")
     assert api.post(path, body, **login("reader")).status == 200
+
+
+@mark.parametrize("path", [path for route in ROUTES for path in route.paths])
+def test_every_route_is_closed_but_the_public_ones(api, settings, path):
+    settings.CDB_ANONYMOUS_READS = False
+    answer = api.get(re.sub("<.*?>", "1", path))
+    is_public = path == "whoami"
+    assert (answer.status == 401) != is_public, answer.json

@@ -6,12 +6,11 @@ import json
 from email.message import Message
 
 import pytest
-from django.db import connection
 from django.test import Client
 
 from cdb_rest.domain.moment import AFTER_ALL, OPEN, Interval, Moment
 from cdb_rest.models import GlobalTag, PayloadIOV
-from cdb_rest.services.export import TAKE_SLOT, Form, Selection, export
+from cdb_rest.services.export import Form, Selection, export
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -153,28 +152,7 @@ def test_protocols_in_which_a_short_body_looks_complete_are_refused(nasty):
     refused("tag/export", 400, "invalid_input", SERVER_PROTOCOL="HTTP/1.0")
 
 
-def test_more_at_a_time_than_permitted_are_told_to_come_again(nasty, settings):
-    settings.CDB_MAX_EXPORTS = 2
-    others = [connection.copy() for _ in range(2)]
-    try:
-        for other in others:
-            other.set_autocommit(False)
-            with other.cursor() as cursor:
-                cursor.execute(TAKE_SLOT, {"slots": 2})
-                assert cursor.fetchone() is not None
-        assert int(refused("tag/export", 504, "overloaded")["Retry-After"]) > 0
-        # Neither what is wrong anyway nor HEAD needs a place.
-        refused("nope/export", 404, "global_tag_not_found")
-        assert fetch("tag/export", method="HEAD")[0].status_code == 200
-        others[0].close()
-        assert fetch("tag/export")[0].status_code == 200
-    finally:
-        for other in others:
-            other.close()
-
-
-def test_an_export_that_is_left_half_way_frees_its_place_and_the_thread_can_go_on(build, settings):
-    settings.CDB_MAX_EXPORTS = 1
+def test_after_an_export_that_is_left_half_way_the_thread_can_go_on(build):
     payload_list = build.list(build.tag())
     PayloadIOV.objects.bulk_create(
         PayloadIOV(payload_list=payload_list, payload_url="u" * 250, major_iov=major, minor_iov=0)

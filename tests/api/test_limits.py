@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
-from cdb_rest.parsing.json_body import LEVELS, VALUES, VALUES_OF_A_ROW, JSONParser, TooComplexError
+from cdb_rest.api.json import LEVELS, VALUES, VALUES_OF_A_ROW, JSONParser, TooComplexError
 from tests.api.paths import WRITES
 
 ROUTES_OF_ROWS = ("bulk_piov", "payload-iovs/insert")
@@ -93,7 +93,8 @@ def test_millions_of_values_are_refused_before_they_are_made(settings, filling):
         parse(content, Rows())
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 10_000
+    # Millions of values would take hundreds of megabytes. Other threads of the tests take some kilobytes.
+    assert most < 100_000
 
 
 def test_one_object_may_have_few_values_and_rows_many(db, api, settings):

@@ -61,7 +61,7 @@ def test_the_list_of_tags_tells_no_time(api, tag):
 def test_corrected_counts_are_a_modification(api, tag):
     modified = wait_for_time(api, "globalTag/tag?light")
     GlobalTag.objects.update(payload_iov_count=7)
-    call_command("check_counts", "--repair", stdout=StringIO())
+    call_command("check_intervals", "--repair", stdout=StringIO())
     assert api.get("globalTag/tag?light", if_modified_since=modified).status == 200
     assert api.get("globalTag/tag?light").json["payload_iov_count"] == 1
 

@@ -65,5 +65,5 @@ def test_rendering_is_told_apart(api, build, monkeypatch):
         return b"{}"
 
     monkeypatch.setattr(json, "dump", slow_dump)
-    found = times(api.get("globalTag/tag?light"))
+    found = times(api.get("whoami"))
     assert 30 <= found["rendering"] <= found["total"] - found["database"]

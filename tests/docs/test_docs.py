@@ -8,7 +8,6 @@ import pytest
 from django.core.management import call_command, get_commands
 
 from cdb.env import ROOT
-from cdb.worker.error_responses import INCOMPLETE, OVERLOADED
 from cdb_rest.api.browsers import GLOBAL_TAGS, PAYLOAD_IOVS, PAYLOAD_LISTS, PAYLOAD_TYPES
 from cdb_rest.api.errors import STATUS_OF
 from cdb_rest.api.urls import STRATEGY_ROUTES
@@ -42,7 +41,7 @@ def test_every_route_is_in_the_table(path):
 
 
 def error_codes():
-    """All error codes: of error classes, of calls of `error_response`, of the worker and of nginx."""
+    """All error codes: of error classes, of calls of `error_response`, and of nginx."""
     codes = {error.code for error in STATUS_OF}
     for file in (ROOT / "cdb_rest").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -55,8 +54,6 @@ def error_codes():
         "unsupported_media_type",
         "method_not_allowed",
         "malformed_request",
-        INCOMPLETE.code,
-        OVERLOADED.code,
     }
 
 

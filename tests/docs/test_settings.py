@@ -8,9 +8,9 @@ import yaml
 
 from cdb import env
 from cdb.env import ROOT
-from cdb.reference import __main__ as reference
-from cdb.reference import settings
 from cdb.variables import VARIABLES
+from docs.reference import __main__ as reference
+from docs.reference import settings
 
 DECLARED = {variable.name: variable for variable in VARIABLES}
 # Names that look like settings: of compose.yaml, of a script and of examples.

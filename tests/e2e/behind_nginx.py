@@ -17,7 +17,7 @@ class AccessLog:
         # Lines are written a second later.
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
-            for line in reversed(self._path.read_text().splitlines()):
+            for line in reversed(self._path.read_text(errors="backslashreplace").splitlines()):
                 if request_id in line and (entry := json.loads(line))["request_id"] == request_id:
                     return entry
             time.sleep(0.1)
@@ -27,7 +27,7 @@ class AccessLog:
         """Which pool got each of these requests; nginx's processes write their lines each for itself."""
         deadline = time.monotonic() + 30
         while True:
-            entries = [json.loads(line) for line in self._path.read_text().splitlines()]
+            entries = [json.loads(line) for line in self._path.read_text(errors="backslashreplace").splitlines()]
             found = {entry["request_id"]: entry["pool"] for entry in entries if entry["request_id"] in request_ids}
             if len(found) == len(request_ids):
                 return found

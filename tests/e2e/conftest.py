@@ -10,13 +10,13 @@ import pytest
 import requests
 from playwright.sync_api import expect, sync_playwright
 
-from tests.e2e.backed import Backed
 from tests.e2e.behind_nginx import AccessLog
-from tests.e2e.service import JobClient, Service, after_first_start, copy_data
+from tests.e2e.service import JobClient, Service
 from tests.e2e.web import tabs
 from tests.programs import require
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     # The tests of a file stay together, so that one service serves them.
     for item in items:
@@ -52,8 +52,8 @@ def service():
 
 @pytest.fixture(scope="session")
 def needs_packages():
-    """Skips where nginx or PgBouncer is missing."""
-    require("nginx", "pgbouncer")
+    """Skips where nginx is missing."""
+    require("nginx")
 
 
 @pytest.fixture(scope="session")
@@ -119,15 +119,6 @@ def small(fresh):
         CDB_LOCK_TIMEOUT_SECONDS="30",
         CDB_LOOKUP_TIMEOUT_SECONDS="30",
     ).start()
-
-
-@pytest.fixture
-def backed():
-    prepared = after_first_start({"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"})
-    with directory() as parent:
-        parent.chmod(0o711)
-        copy_data(prepared / "postgres", parent)
-        yield Backed(parent)
 
 
 @pytest.fixture(scope="module")

@@ -110,11 +110,11 @@ class Load:
         return sum(n for (route, _, status), n in self.asked.items() if route == LOOKUP and status != "400")
 
 
-def workers(service: Service, pool: str) -> list[psutil.Process]:
-    """The processes of a gunicorn instance that answer: children of its first one."""
-    of_pool = service.programs(f"gunicorn_master {pool}")
-    pids = {process.pid for process in of_pool}
-    return [process for process in of_pool if process.ppid() in pids]
+def workers(service: Service, program: str) -> list[psutil.Process]:
+    """The processes of granian or gunicorn that answer: children of its first one."""
+    found = service.programs(program)
+    pids = {process.pid for process in found}
+    return [process for process in found if process.ppid() in pids]
 
 
 def eventually(look: Callable[[], object], expected: object, seconds: float = 30) -> None:

@@ -67,7 +67,9 @@ def log_statements(service: Service) -> None:
         )
 
 
-def ask(service: Service, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str, dict[str, str]]:
+def ask(
+    service: Service, method: str, path: str, body: Any = None, **headers: str
+) -> tuple[int, str, http.client.HTTPMessage]:
     """Status, the one request id in the answer, and its headers."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
     with contextlib.closing(connection):
@@ -77,4 +79,4 @@ def ask(service: Service, method: str, path: str, body: Any = None, **headers: s
         response = connection.getresponse()
         response.read()
         [request_id] = response.headers.get_all("X-Request-ID")
-        return response.status, request_id, dict(response.headers)
+        return response.status, request_id, response.headers

@@ -17,7 +17,6 @@ REFUSED = [
     (b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: nonsense\r\n\r\n", 400),
     (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
     (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20000 + b"\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(150)) + b"\r\n", 400),
     (b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", 400),
     (request(b"GET", b"globalTag/%ff%fe"), 404),
     (request(b"GET", b"globalTag/%00"), 400),

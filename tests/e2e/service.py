@@ -5,7 +5,6 @@ import fcntl
 import http.client
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,7 +18,6 @@ from typing import Any
 import psutil
 
 from cdb.env import ROOT
-from cdb.processes import metrics_directory
 from loadtests.service import free_port
 from tests.postgres import DIRECTORY
 
@@ -51,8 +49,11 @@ class Service:
     unless `is_first_start`.
     """
 
-    def __init__(self, data: Path, command: str = "run", *, is_first_start: bool = False, **settings: str) -> None:
+    def __init__(
+        self, data: Path, command: str = "run", *, root: Path = ROOT, is_first_start: bool = False, **settings: str
+    ) -> None:
         self.data = data
+        self.root = root
         self.is_first_start = is_first_start or "DATABASE_URL" in settings
         # What a data directory depends on.
         self.database = {"SCENARIO": "tiny", "CDB_IOV_MODE": "continuous"}
@@ -77,7 +78,7 @@ class Service:
             copy_data(after_first_start(self.database), self.data)
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", self.command],
-            cwd=ROOT,
+            cwd=self.root,
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -127,19 +128,19 @@ class Service:
         )
 
     def family(self) -> list[psutil.Process]:
-        """Every living process of this instance: the command, gunicorn and its workers, PostgreSQL and its children, nginx,
-        PgBouncer."""
+        """Every living process of this instance: supervisord or the command, its programs, and PostgreSQL."""
         directories = {str(self.data.resolve() / name) for name in ("postgres/data", "serve")}
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.status() == psutil.STATUS_ZOMBIE:
                     continue
-                of_server = process.cwd() in directories
+                of_server = process.cwd() in directories or f"{self.data.resolve()}/serve/" in process.cmdline()
                 of_service = process.environ().get("CDB_DATA_DIR") == str(self.data) and process.pid != os.getpid()
                 if of_server or of_service:
                     found.append(process)
-        return found
+        # nginx overwrites its environment.
+        return list(dict.fromkeys(one for process in found for one in (process, *_children(process))))
 
     def ask_each(self, question: Callable[[psutil.Process], Any]) -> dict[psutil.Process, Any]:
         """What `question` returns for each process of this instance. Those that end meanwhile are left out."""
@@ -160,8 +161,13 @@ class Service:
                 process.kill()
         if hasattr(self, "process"):
             self.process.wait(10)
-        # What it could not clear away itself; a service that is started again does.
-        shutil.rmtree(metrics_directory.path_of(self.data.resolve(), self.port), ignore_errors=True)
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [child for child in process.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+    except psutil.NoSuchProcess:
+        return []
 
 
 class JobClient:

@@ -15,11 +15,9 @@ EFFECT_SECONDS = 5
 
 @pytest.fixture(scope="module")
 def closed(needs_packages, new_directory):
-    """A service whose writes are closed, with two workers for each pool."""
-    data = new_directory() / "data"
-    log = str(data / "requests.log")
-    settings = {"CDB_OPEN_WRITES": "", "CDB_WORKERS": "2", "CDB_LOG_LEVEL": "debug", "CDB_ACCESS_LOG": log}
-    with Service(data, "serve", **settings).running() as running:
+    """A service whose writes are closed, with two processes of each server."""
+    settings = {"CDB_OPEN_WRITES": "", "CDB_WORKERS": "2", "CDB_LOG_LEVEL": "debug"}
+    with Service(new_directory() / "data", "serve", **settings).running() as running:
         yield running
 
 
@@ -131,7 +129,7 @@ def test_no_log_contains_a_secret(closed, client):
     secrets.append((closed.data / "secret_key").read_text())
     # All that the service has written: logs, configuration, and what it printed.
     logs = [file for file in closed.data.rglob("*.log*") if file.is_file()]
-    assert {"service.log", "error.log", "server.log", "requests.log"} <= {file.name for file in logs}
+    assert {"service.log", "error.log", "server.log"} <= {file.name for file in logs}
     texts = {str(file): file.read_text(errors="replace") for file in logs} | {"printed": "\n".join(closed.lines)}
     assert any("token:secretive" in text for text in texts.values())
     for name, text in texts.items():

@@ -1,30 +1,32 @@
 """Backups of a running service, and the state of the service after they are restored."""
 
-import contextlib
-import re
+import os
 import subprocess
 import sys
 import time
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 
-import psycopg2
+import psutil
 import pytest
 
-from cdb.embedded.server import EmbeddedPostgres
+from cdb.embedded import binaries
 from cdb.env import ROOT
-from tests.e2e.clock import now
-from tests.e2e.counting import eventually
+from loadtests.service import free_port
 from tests.e2e.service import JobClient, raw
+from tests.programs import require
 
 LOOKUP = "payloadiovs/?gtName=tiny&majorIOV=900&minorIOV=0"
+# Debian's PostgreSQL 15, the oldest server into which dumps are restored.
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
 
 
 class Backed:
-    """A service with a directory for backups, and writes that it has acknowledged."""
+    """A service, a file for its backup, and writes that it has acknowledged."""
 
-    def __init__(self, service, directory):
+    def __init__(self, service, file):
         self.service = service
-        self.directory = directory
+        self.file = file
 
     @property
     def client(self):
@@ -42,41 +44,32 @@ class Backed:
         found = {row[1] for row in self.client.get(LOOKUP)}
         return "".join(url for url in urls if url in found)
 
-    def revision(self):
-        return self.changes()[0]["revision"]
-
     def changes(self):
         """The change log of the tag, the newest change first."""
         return self.client.get("global-tags/tiny/changes")["results"]
 
-    def backup(self, *options):
-        done = self.service.manage("backup", str(self.directory), *options)
+    def manage(self, command, *options):
+        done = self.service.manage(command, str(self.file), *options)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def restore(self, *options):
-        done = self.service.manage("restore", str(self.directory), *options)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def refused(self, command, *options):
+    def refused(self, command, *options, file=None):
         """The line that a command fails with. The data remain."""
-        done = self.service.manage(command, str(self.directory), *options)
+        done = self.service.manage(command, str(file or self.file), *options)
         assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1, (done.stdout, done.stderr)
         return done.stderr
 
 
 @pytest.fixture
 def backed(fresh, new_directory):
-    return Backed(fresh(CDB_WORKERS="1").start(), new_directory() / "backups")
+    return Backed(fresh(CDB_WORKERS="1").start(), new_directory() / "cdb.dump")
 
 
 def validators(backed):
     """The validators that a cache gets with a lookup, as soon as it gets all of them."""
+    request = f"GET /api/cdb_rest/{LOOKUP} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     while True:
-        status, headers, _ = raw(
-            backed.service.port, f"GET /api/cdb_rest/{LOOKUP} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode()
-        )
+        status, headers, _ = raw(backed.service.port, request)
         assert status == 200
         if "last-modified" in headers:
             return headers["etag"], headers["last-modified"]
@@ -84,31 +77,31 @@ def validators(backed):
 
 
 def conditional(backed, header, value):
-    request = f"GET /api/cdb_rest/{LOOKUP} HTTP/1.0\r\nHost: localhost\r\n{header}: {value}\r\n\r\n"
+    request = f"GET /api/cdb_rest/{LOOKUP} HTTP/1.1\r\nHost: localhost\r\n{header}: {value}\r\n\r\n"
     return raw(backed.service.port, request.encode())[0]
 
 
-def test_the_state_after_restoring_to_a_time_and_its_validators_and_revisions(backed):
+def test_after_an_older_backup_is_restored_no_validator_or_revision_is_used_again(backed):
     backed.write("A")
-    backed.backup()
-    backed.write("B")
     kept = validators(backed)
-    until = now().isoformat()
-    backed.write("C")
+    assert "made and read back" in backed.manage("backup")
+    assert backed.file.stat().st_mode & 0o777 == 0o600
+    backed.write("B")
     # Of a cache, and of a job that wrote its revision down.
-    lost, lost_revision = validators(backed), backed.revision()
+    lost, lost_revision = validators(backed), backed.changes()[0]["revision"]
     assert lost != kept
     assert backed.client.call("PUT", "gt_change_status/tiny/frozen")[0] == 200
-    backed.service.stop()
+    assert backed.service.stop() == 0
 
-    printed = backed.restore("--until", until).splitlines()
-    assert "Revisions continue from" in printed[0] and printed[1].endswith(": tiny")
+    assert "has content; with --replace" in backed.refused("restore")
+    printed = backed.manage("restore", "--replace")
+    assert "Revisions continue from" in printed and "tiny" in printed
     backed.service.start()
-    assert backed.written("A", "B", "C") == "AB"
-    assert backed.revision() > lost_revision
-    backed.write("D")
+    assert backed.written("A", "B") == "A"
+    assert backed.changes()[0]["revision"] > lost_revision
+    backed.write("C")
     etag, modified = validators(backed)
-    assert etag not in (*kept, *lost) and parsedate_to_datetime(modified) > parsedate_to_datetime(lost[1])
+    assert etag not in (kept[0], lost[0]) and parsedate_to_datetime(modified) > parsedate_to_datetime(lost[1])
     for old in (kept, lost):
         assert conditional(backed, "If-None-Match", old[0]) == conditional(backed, "If-Modified-Since", old[1]) == 200
     assert conditional(backed, "If-None-Match", etag) == conditional(backed, "If-Modified-Since", modified) == 304
@@ -120,60 +113,75 @@ def test_the_state_after_restoring_to_a_time_and_its_validators_and_revisions(ba
     assert backed.client.call("POST", "cloneGlobalTag/tiny/other")[0] in (200, 201)
     assert backed.client.call("PUT", "gt_change_status/other/frozen")[0] == 200
 
-    # What follows a restoration is archived on a timeline of its own: both ends can be restored.
-    backed.service.stop()
-    backed.restore()
+
+def test_each_error_of_backup_and_restore_is_one_line_and_loses_nothing(backed, new_directory):
+    backed.manage("backup")
+    assert "choose a new file" in backed.refused("backup")
+    assert "stop the service first" in backed.refused("restore", "--replace")
+    nowhere = new_directory() / "missing" / "cdb.dump"
+    assert "No such file or directory" in backed.refused("backup", file=nowhere)
+    assert backed.service.stop() == 0
+    # The tools' own words.
+    assert "pg_restore failed: could not open input file" in backed.refused("restore", "--replace", file=nowhere)
+    damaged = new_directory() / "cdb.dump"
+    whole = backed.file.read_bytes()
+    damaged.write_bytes(whole[: len(whole) * 2 // 3])
+    assert "pg_restore failed: " in backed.refused("restore", "--replace", file=damaged)
     backed.service.start()
-    assert backed.written("A", "B", "C", "D") == "ABD"
-    assert backed.client.call("PUT", "gt_change_status/tiny/frozen")[1]["code"] == "name_retired"
-    backed.service.stop()
-    assert "not frozen now" in backed.restore("--timeline", "1", "--until", until)
-    backed.service.start()
-    assert backed.written("A", "B", "C", "D") == "AB"
+    assert len(backed.client.get(LOOKUP)) == 10
 
 
-def test_metrics_show_that_wal_is_not_archived(backed):
-    server = EmbeddedPostgres(backed.service.data / "postgres")
-
-    def archive():
-        """Let the server archive its present WAL file."""
-        with contextlib.closing(psycopg2.connect(server.url)) as connection:
-            connection.autocommit = True
-            connection.cursor().execute("SELECT pg_logical_emit_message(true, 'test', ''), pg_switch_wal()")
-
-    def archiving_fails():
-        _, _, text = raw(backed.service.port, b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n")
-        return re.search(rb"^cdb_database_archiving_fails (.*)$", text, re.MULTILINE)[1]
-
-    backed.backup()
-    assert archiving_fails() == b"0.0"
-    away = backed.directory.rename(backed.directory.with_name("away"))
-    archive()
-    eventually(archiving_fails, b"1.0")
-    away.rename(backed.directory)
-    archive()
-    eventually(archiving_fails, b"0.0")
-
-
-def test_each_error_of_backup_and_restore_is_one_line(backed, fresh, new_directory):
-    assert "there is no backup in" in backed.refused("backup", "--incremental")
-    backed.backup()
-    assert "in use; stop the service first" in backed.refused("restore")
-    assert "--until must be a time" in backed.refused("restore", "--until", "yesterday")
-    other = Backed(fresh("other", is_first_start=True).start(), backed.directory)
-    assert "has backups of another server" in other.refused("backup")
-    occupied = Backed(backed.service, new_directory() / "occupied")
-    occupied.directory.write_text("a file")
-    assert "occupied" in occupied.refused("backup")
-    moved = Backed(backed.service, new_directory() / "moved")
-    assert "the WAL is already archived to" in moved.refused("backup")
-    server = EmbeddedPostgres(backed.service.data / "postgres")
-    for command in ("backup", "restore"):
-        done = subprocess.run(
-            [sys.executable, "manage.py", command, str(backed.directory)],
-            cwd=ROOT,
-            env=backed.service.environment | {"DATABASE_URL": server.url},
-            capture_output=True,
-            text=True,
+@pytest.fixture
+def debian(new_directory):
+    """The URL of a server of Debian's PostgreSQL 15."""
+    require(str(DEBIAN / "postgres"))
+    directory = new_directory()
+    directory.chmod(0o711)
+    (directory / "data").mkdir()
+    account = binaries.account()
+    options = {}
+    if account:
+        os.chown(directory / "data", account.pw_uid, account.pw_gid)
+        options = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+    port, quiet = free_port(), {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
+    initdb = [DEBIAN / "initdb", "-D", directory / "data", "-U", "cdb", "-E", "UTF8", "--auth=trust"]
+    subprocess.run(initdb, check=True, **quiet, **options)
+    words = [
+        "-c",
+        f"port={port}",
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        "unix_socket_directories=",
+        "-c",
+        "fsync=off",
+    ]
+    server = subprocess.Popen([DEBIAN / "postgres", "-D", directory / "data", *words], **quiet, **options)
+    try:
+        url = f"postgresql://cdb@127.0.0.1:{port}/postgres"
+        ready = [DEBIAN / "pg_isready", "-d", url]
+        while subprocess.run(ready, check=False, **quiet).returncode:
+            assert server.poll() is None
+            time.sleep(0.1)
+        subprocess.run(
+            [DEBIAN / "createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "cdb", "cdb"], check=True, **quiet
         )
-        assert done.returncode == 1 and done.stderr.startswith("CommandError: DATABASE_URL is set"), done.stderr
+        yield url.replace("/postgres", "/cdb")
+    finally:
+        psutil.Process(server.pid).terminate()
+        server.wait(30)
+
+
+def test_a_backup_is_restored_into_the_oldest_server(backed, debian, fresh):
+    backed.write("A")
+    expected = backed.client.get(LOOKUP)
+    backed.manage("backup")
+    environment = backed.service.environment | {"DATABASE_URL": debian}
+    command = [sys.executable, "manage.py", "restore", str(backed.file)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    other = fresh("other", DATABASE_URL=debian).start()
+    client = JobClient(other.port)
+    assert client.get(LOOKUP) == expected
+    assert client.call("POST", "pt", {"name": "Later"})[0] == 200
+    assert other.stop() == 0

@@ -22,7 +22,7 @@ from cdb import env
 )
 def test_a_wrong_database_is_one_line_without_traceback_or_password(url, part):
     result = subprocess.run(
-        [sys.executable, "manage.py", "check_counts"],
+        [sys.executable, "manage.py", "check_intervals"],
         cwd=env.ROOT,
         capture_output=True,
         text=True,

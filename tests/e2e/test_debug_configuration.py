@@ -19,7 +19,7 @@ print(json.dumps({
     "middleware": list(settings.MIDDLEWARE),
     "renderers": [renderer.__name__ for renderer in APIView.renderer_classes],
     "urls": [str(route.pattern) for route in urlpatterns],
-    "modules": [name for name in sys.modules if name.startswith("debug_toolbar") or name == "cdb_rest.middleware.browser_pages"],
+    "modules": [name for name in sys.modules if name.startswith("debug_toolbar") or name == "cdb_rest.api.browser_pages"],
 }))
 """
 
@@ -45,7 +45,7 @@ def test_without_debug_nothing_of_the_toolbar_is_there(tmp_path, variables):
     found = parts(tmp_path, **variables)
     assert found["modules"] == []
     assert "debug" not in json.dumps(found).replace('"modules"', "")
-    assert found["middleware"][0] == "cdb_rest.middleware.observation.TimingMiddleware"
+    assert found["middleware"][0] == "cdb_rest.middleware.ObservationMiddleware"
     assert found["renderers"] == ["JSONRenderer"]
 
 
@@ -56,7 +56,7 @@ def test_debug_adds_the_toolbar_around_the_same_service(tmp_path):
     assert found["middleware"] == [
         first,
         "debug_toolbar.middleware.DebugToolbarMiddleware",
-        "cdb_rest.middleware.browser_pages.BrowserPages",
+        "cdb_rest.api.browser_pages.BrowserPages",
         *rest,
     ]
     assert found["renderers"] == without["renderers"]
@@ -94,5 +94,5 @@ def test_make_run_installs_what_it_needs(debug, requirements):
 
 @pytest.mark.parametrize(("variables", "workers"), [({"DEBUG": "1"}, 1), ({"DEBUG": "1", "CDB_WORKERS": "3"}, 3)])
 def test_with_debug_there_is_one_process_unless_told_otherwise(tmp_path, variables, workers):
-    code = "import runpy; print(runpy.run_path('deploy/gunicorn.conf.py')['workers'])"
+    code = "from cdb.serving import sizes; print(sizes.lookup_workers())"
     assert run(code, tmp_path, **variables).stdout == f"{workers}\n"

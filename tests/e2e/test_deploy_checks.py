@@ -37,7 +37,7 @@ def test_production_by_https_stands_every_check(tmp_path):
 @pytest.mark.parametrize(
     ("variables", "ids"),
     [
-        ({"CDB_TLS": ""}, {"security.W004", "security.W008", "security.W010", "security.W016"}),
+        ({"CDB_TLS": ""}, {"security.W004", "security.W008", "security.W012", "security.W016"}),
         ({"DEBUG": "1"}, {"security.W018"}),
         ({"CDB_ALLOWED_HOSTS": "*"}, {"cdb.W001"}),
         ({"DATABASE_URL": "postgresql://u:p@db.example.org/cdb"}, {"cdb.W003"}),
@@ -100,42 +100,3 @@ def test_debug_is_refused_under_a_name_for_others(tmp_path, hosts):
 def test_debug_is_refused_in_the_production_shape(tmp_path):
     found = manage(tmp_path, "serve", DEBUG="1")
     assert found.returncode == 1 and "DEBUG must be off with make serve" in found.stderr
-
-
-@pytest.mark.parametrize(
-    ("bind", "works"),
-    [("0.0.0.0:0", False), ("[::]:0", False), ("192.0.2.1:0", False), ("127.0.0.1:0", True), ("localhost:0", True)],
-)
-def test_debug_listens_on_this_machine_alone(postgres, tmp_path, bind, works):
-    gunicorn = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "gunicorn",
-            "--config",
-            "deploy/gunicorn.conf.py",
-            "--bind",
-            bind,
-            "--log-level",
-            "info",
-        ],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={
-            "PATH": os.defpath,
-            "CDB_ENV_FILE": os.devnull,
-            "CDB_DATA_DIR": str(tmp_path),
-            "DEBUG": "1",
-            "DATABASE_URL": os.environ["DATABASE_URL"],
-        },
-    )
-    try:
-        line = next((line for line in gunicorn.stdout if "Listening" in line or "DEBUG" in line), "")
-        assert ("Listening" in line) == works, line
-        if not works:
-            assert gunicorn.wait(20) != 0
-    finally:
-        gunicorn.kill()
-        gunicorn.wait()

@@ -1,6 +1,5 @@
 """The embedded PostgreSQL: shared by the service and commands, stopped by the last of them, restarted when it crashes."""
 
-import signal
 import subprocess
 import sys
 import time
@@ -11,20 +10,6 @@ import pytest
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 from tests.e2e.service import JobClient
-
-
-def test_a_server_that_others_use_outlives_a_killed_command(fresh):
-    service = fresh(SCENARIO="none").start()
-    other = fresh(SCENARIO="none")
-    other.environment["PORT"] = str(other.port)
-    other.start()
-    service.process.kill()
-    service.process.wait()
-    for _ in range(20):
-        assert JobClient(other.port).get("globalTags") == []
-        time.sleep(0.1)
-    assert other.stop() == 0
-    assert other.family() == []
 
 
 def test_a_process_number_that_is_used_again_does_not_hinder_the_next_start(fresh):
@@ -47,25 +32,6 @@ def test_commands_start_the_server_where_none_runs_and_stop_it_again(fresh):
     service = fresh()
     assert service.manage("migrate").returncode == 0
     assert "Global tag tiny created" in service.manage("seed_scenario", "tiny").stdout
-    assert service.family() == []
-
-
-def test_a_command_that_started_the_server_does_not_take_it_away_from_the_service(fresh):
-    service = fresh(SCENARIO="none")
-    command = subprocess.Popen(
-        [sys.executable, "manage.py", "shell", "-c", "import sys; print('up', flush=True); sys.stdin.read()"],
-        cwd=ROOT,
-        env=service.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert any(line == "up\n" for line in command.stdout)
-    service.start()
-    command.stdin.close()
-    assert command.wait(30) == 0
-    assert JobClient(service.port).get("globalTags") == []
-    service.stop()
     assert service.family() == []
 
 
@@ -136,27 +102,3 @@ def test_a_server_whose_parent_does_not_collect_it_counts_as_ended(new_directory
         assert parent.poll() is None
     finally:
         parent.communicate("", timeout=60)
-
-
-def test_a_signal_at_the_moment_of_the_start_leaves_no_server(fresh):
-    service = fresh()
-    program = """
-import os, signal
-from cdb import database
-from cdb.embedded import postgres_binaries
-from cdb.processes import signals
-
-signals.install()
-start_server = postgres_binaries.start_server
-
-def start_and_signal(*arguments, **options):
-    server = start_server(*arguments, **options)
-    signal.raise_signal(signal.SIGTERM)
-    return server
-
-postgres_binaries.start_server = start_and_signal
-database.embedded().acquire()
-"""
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=service.environment, timeout=60)
-    assert done.returncode == 128 + signal.SIGTERM
-    assert service.family() == []

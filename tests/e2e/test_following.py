@@ -1,6 +1,5 @@
 """One request, followed by its id through the response, nginx's log, the application's log and PostgreSQL's log."""
 
-import contextlib
 import http.client
 import re
 import socket
@@ -18,17 +17,8 @@ LOOKUP = f"{API}payloadiovs/?gtName=tiny&majorIOV=%s&minorIOV=0"
 
 
 @pytest.fixture(scope="module")
-def statsd():
-    """A receiver of gunicorn's StatsD metrics."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.setblocking(False)
-        yield listener
-
-
-@pytest.fixture(scope="module")
-def followed(needs_packages, new_directory, statsd):
-    running = Service(new_directory() / "data", "serve", CDB_STATSD_HOST=f"127.0.0.1:{statsd.getsockname()[1]}").start()
+def followed(needs_packages, new_directory):
+    running = Service(new_directory() / "data", "serve", CDB_LOG_LEVEL="debug").start()
     log_statements(running)
     # The connections that were ended are replaced.
     eventually(lambda: ask(running, "GET", LOOKUP % 5)[0] == 200 and ask(running, "GET", f"{API}gt")[0] == 200)
@@ -42,19 +32,19 @@ def logs(followed):
 
 
 CASES = [
-    ("GET", LOOKUP % 1, 200, "/api/cdb_rest/payloadiovs", "lookups"),
-    ("GET", LOOKUP.replace("tiny", "none") % 1, 404, "/api/cdb_rest/payloadiovs", "lookups"),
-    ("GET", f"{API}globalTags", 200, "/api/cdb_rest/globalTags", "lookups"),
-    ("GET", f"{API}gt", 200, "/api/cdb_rest/gt", "others"),
-    ("GET", f"{API}global-tags/tiny/export", 200, "/api/cdb_rest/global-tags/<name>/export", "others"),
-    ("POST", f"{API}pt", 200, "/api/cdb_rest/pt", "others"),
-    ("PUT", f"{API}pl_attach", 404, "/api/cdb_rest/pl_attach", "others"),
+    ("GET", LOOKUP % 1, 200, "/api/cdb_rest/payloadiovs"),
+    ("GET", LOOKUP.replace("tiny", "none") % 1, 404, "/api/cdb_rest/payloadiovs"),
+    ("GET", f"{API}globalTags", 200, "/api/cdb_rest/globalTags"),
+    ("GET", f"{API}gt", 200, "/api/cdb_rest/gt"),
+    ("GET", f"{API}global-tags/tiny/export", 200, "/api/cdb_rest/global-tags/<name>/export"),
+    ("POST", f"{API}pt", 200, "/api/cdb_rest/pt"),
+    ("PUT", f"{API}pl_attach", 404, "/api/cdb_rest/pl_attach"),
 ]
 
 
 @pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize(("method", "path", "status", "route", "pool"), CASES)
-def test_a_request_is_followed_by_its_id(followed, logs, method, path, status, route, pool, named):
+@pytest.mark.parametrize(("method", "path", "status", "route"), CASES)
+def test_a_request_is_followed_by_its_id(followed, logs, method, path, status, route, named):
     body = (
         {"name": f"Type{uuid.uuid4().hex}", "global_tag": "tiny", "payload_list": "none"} if method != "GET" else None
     )
@@ -73,7 +63,7 @@ def test_a_request_is_followed_by_its_id(followed, logs, method, path, status, r
     # nginx counts the lengths that stand between the pieces of a stream, too.
     assert 0 <= entry["bytes"] - finished["bytes"] < 100
     statements = eventually(lambda: logs.statements(request_id))
-    assert all(f" cdb-{pool} " in line for line in statements)
+    assert all(" cdb " in line for line in statements)
     if "export" in path:
         assert any("COPY" in line for line in statements)
     if path.endswith("/gt"):
@@ -150,8 +140,8 @@ def test_a_client_that_goes_away_leaves_two_records(followed, logs):
 
 
 def test_a_command_says_which_one_it_is(followed):
-    assert followed.manage("check_counts").returncode == 0
-    assert " cdb-check_counts LOG: " in (followed.data / "postgres" / "server.log").read_text()
+    assert followed.manage("check_intervals").returncode == 0
+    assert " cdb-check_intervals LOG: " in (followed.data / "postgres" / "server.log").read_text()
 
 
 def test_the_file_of_records_can_be_renamed(followed, logs):
@@ -164,27 +154,3 @@ def test_the_file_of_records_can_be_renamed(followed, logs):
 
     assert eventually(asked_again)
     assert '"renamed-1"' in (directory / "service.log").read_text()
-
-
-def test_gunicorn_tells_statsd_of_each_pool(followed, statsd):
-    wanted = {
-        f"cdb.{pool}.gunicorn.{figure}"
-        for pool in ("lookups", "others")
-        for figure in ("requests", "request.status.200", "request.duration", "workers")
-    }
-    seen = {}
-
-    def heard():
-        # What came since the start may have been more than the socket holds.
-        ask(followed, "GET", LOOKUP % 9)
-        ask(followed, "GET", f"{API}gt")
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                name, _, value = statsd.recv(65536).decode().partition(":")
-                seen[name] = value
-        return wanted <= seen.keys()
-
-    eventually(heard)
-    assert re.fullmatch(r"1\|c(\|@1\.0)?", seen["cdb.lookups.gunicorn.requests"])
-    assert re.fullmatch(r"[0-9.]+\|ms", seen["cdb.lookups.gunicorn.request.duration"])
-    assert re.fullmatch(r"\d+\|g", seen["cdb.others.gunicorn.workers"])

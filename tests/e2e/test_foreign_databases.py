@@ -7,7 +7,7 @@ import subprocess
 import psycopg2
 import pytest
 
-from cdb.embedded import postgres_binaries
+from cdb.embedded import binaries
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 
@@ -27,7 +27,7 @@ def fill(server):
 
 def dump(server):
     """The whole database as pg_dump writes it."""
-    command = [postgres_binaries.BINARIES / "pg_dump", server.url]
+    command = [binaries.BINARIES / "pg_dump", server.url]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     # A new random word each time.
     return re.sub(r"^\\(un)?restrict .*\n", "", text, flags=re.MULTILINE)
@@ -43,7 +43,7 @@ def foreign(new_directory):
     server.release()
 
 
-@pytest.mark.parametrize("command", [["migrate"], ["run"], ["serve"], ["serve", "--prepare"]], ids=" ".join)
+@pytest.mark.parametrize("command", [["migrate"], ["run"], ["serve"], ["prepare"]], ids=" ".join)
 def test_each_command_that_migrates_refuses_in_one_line(foreign, fresh, needs_packages, command):
     before = dump(foreign)
     assert "beamspot_5.root" in before

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from cdb.env import ROOT
-from cdb.serving.program import find
+from cdb.serving.supervisor import nginx_program
 from tests.e2e.cookies import Browser
 from tests.e2e.service import Service, free_port
 from tests.programs import require
@@ -82,7 +82,7 @@ def _start_front(directory, port, service_port):
     )
     text = f"daemon off; pid front.pid; error_log stderr; events {{}} http {{ access_log off; {paths} {shown} }}"
     (directory / "front.conf").write_text(text)
-    front = subprocess.Popen([find("nginx"), "-p", f"{directory}/", "-c", "front.conf", "-e", "stderr"])
+    front = subprocess.Popen([nginx_program(), "-p", f"{directory}/", "-c", "front.conf", "-e", "stderr"])
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         with socket.socket() as probe:
@@ -154,7 +154,7 @@ def test_a_client_without_a_password_may_read_and_not_write(browser):
 
 def test_no_file_with_a_secret_is_for_others(secured):
     _, service = secured
-    for name in ("secret_key", "serve/pgbouncer.ini", "serve/nginx.conf", "serve/pgbouncer.log"):
+    for name in ("secret_key", "serve/nginx.conf", "serve/error.log"):
         assert (service.data / name).stat().st_mode & 0o077 == 0, name
     commands = service.ask_each(lambda process: " ".join(process.cmdline())).values()
     assert not any("password" in command or PASSWORD in command for command in commands)

@@ -5,8 +5,6 @@ import socket
 import threading
 import time
 
-from tests.e2e.counting import eventually
-
 LOOKUP = "/api/cdb_rest/payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0"
 
 
@@ -67,16 +65,3 @@ def test_busy_connections_do_not_starve_new_ones(fresh):
             thread.join()
     service.stop()
     assert service.family() == []
-
-
-def test_the_access_log_has_a_line_for_each_request(fresh):
-    service = fresh()
-    log = service.data / "access.log"
-    service.data.mkdir(parents=True, exist_ok=True)
-    service.environment["CDB_ACCESS_LOG"] = str(log)
-    service.start()
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
-    assert [ask(connection) for _ in range(20)]
-    # A line is written after the client has received the response, that of the health check at the start as well.
-    eventually(lambda: log.read_text().count(f'"GET {LOOKUP} HTTP/1.1" 200 '), 20)
-    service.stop()

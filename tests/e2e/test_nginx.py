@@ -21,11 +21,6 @@ def test_a_name_reaches_the_service_as_the_client_sent_it(served, service, name)
     assert f" {name}." in proxied[2]["detail"]
 
 
-def test_unescaped_utf_8_reaches_the_service(served):
-    status, _, body = raw(served.port, f"GET {PREFIX}globalTag/Ösel?light HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-    assert status == 404 and " Ösel." in json.loads(body)["detail"]
-
-
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -137,13 +132,9 @@ def test_http_0_9_is_refused_as_an_answer_without_a_status_would_not_tell_errors
     [("served", MANY_FIELDS), ("service", MANY_FIELDS), ("service", b"X: " + b"x" * 1_000_000 + b"\r\n")],
     ids=["served", "service", "service-long"],
 )
-def test_too_many_header_fields_are_named_as_what_they_are(request, shape, fields):
+def test_too_many_header_fields_are_refused(request, shape, fields):
     port = request.getfixturevalue(shape).port
-    status, _, body = raw(port, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n" + fields + b"\r\n")
-    assert status == 400
-    assert json.loads(body)["detail"].startswith(
-        "The header fields are too many or too long; at most 100 of 8190 bytes"
-    )
+    assert raw(port, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n" + fields + b"\r\n")[0] == 431
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])

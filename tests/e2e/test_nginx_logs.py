@@ -30,7 +30,7 @@ def test_the_access_log_says_where_the_time_went(served, log):
 def test_logs_and_configuration_are_for_their_owner_alone(served):
     ask(served, "GET", f"{PREFIX}globalTags")
     files = [file for file in (served.data / "serve").iterdir() if file.suffix in (".log", ".conf", ".ini")]
-    assert {file.name for file in files} >= {"access.log", "error.log", "service.log", "alerts.log", "nginx.conf"}
+    assert {file.name for file in files} >= {"access.log", "error.log", "service.log", "nginx.conf"}
     assert {file.name: oct(file.stat().st_mode & 0o777) for file in files} == {file.name: "0o600" for file in files}
 
 

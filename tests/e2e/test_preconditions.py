@@ -91,4 +91,4 @@ def test_every_condition_is_answered_and_no_process_of_nginx_dies(served, number
             assert headers["Content-Type"] == "application/json" and headers["Cache-Control"] == "no-store"
             assert json.loads(body)["code"] == "precondition_failed"
     assert {process.pid for process in served.programs("nginx: worker")} == workers
-    assert b"exited on signal" not in (served.data / "serve" / "alerts.log").read_bytes()
+    assert b"exited on signal" not in (served.data / "serve" / "error.log").read_bytes()

@@ -15,9 +15,9 @@ import urllib.request
 import psutil
 import pytest
 
+from cdb.embedded import binaries
 from cdb.env import ROOT
 from cdb_rest.strategies.registry import STRATEGIES
-from loadtests.service import free_port
 from tests.e2e.service import JobClient, raw
 
 
@@ -68,8 +68,9 @@ def test_when_the_command_is_killed_everything_else_ends_too(fresh, needs_packag
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
     # In order, so nothing has to be recovered.
-    log = (service.data / "postgres" / "server.log").read_text()
-    assert "database system is shut down" in log.splitlines()[-1]
+    command = [binaries.BINARIES / "pg_controldata", service.data / "postgres" / "data"]
+    control = subprocess.run(command, env=binaries.ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert re.search(r"cluster state: +shut down\n", control.stdout), control.stdout
 
 
 def test_when_only_the_command_is_killed_the_rest_does_not_hinder_the_next_start(fresh):
@@ -209,29 +210,3 @@ def test_a_kill_while_it_starts_for_the_first_time_leaves_nothing_half_made(firs
 def test_the_names_of_other_hosts_do_not_keep_it_from_starting(fresh):
     service = fresh(CDB_ALLOWED_HOSTS="cdb.example.org").start()
     assert len(JobClient(service.port).get("globalTags")) == 1
-
-
-def test_a_worker_that_is_told_to_end_right_after_its_fork_ends(service, tmp_path):
-    # The worker gets the signal before it has handlers. If it were lost, the master would wait for ten minutes.
-    config = (ROOT / "deploy" / "gunicorn.conf.py").read_text()
-    (tmp_path / "gunicorn.conf.py").write_text(
-        config
-        + """
-import signal, time
-graceful_timeout = 600
-_post_fork = post_fork
-def post_fork(server, worker):
-    os.kill(os.getppid(), signal.SIGTERM)
-    time.sleep(2)
-    _post_fork(server, worker)
-"""
-    )
-    gunicorn = subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "--config", tmp_path / "gunicorn.conf.py"],
-        cwd=ROOT,
-        env=service.environment | {"PORT": str(free_port()), "CDB_WORKERS": "1"},
-    )
-    try:
-        assert gunicorn.wait(60) == 0
-    finally:
-        gunicorn.kill()

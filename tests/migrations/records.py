@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cdb.embedded import postgres_binaries
+from cdb.embedded import binaries
 from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ROOT
 
@@ -62,7 +62,7 @@ def record(name: str) -> None:
             for command in (["migrate", "--verbosity", "0"], ["seed_scenario", "tiny"]):
                 subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, env=environment, check=True)
             dump = subprocess.run(
-                [postgres_binaries.BINARIES / "pg_dump", "--inserts", "--no-owner", "--no-privileges", server.url],
+                [binaries.BINARIES / "pg_dump", "--inserts", "--no-owner", "--no-privileges", server.url],
                 check=True,
                 capture_output=True,
                 text=True,

@@ -71,8 +71,8 @@ def test_tables_of_our_names_without_a_record(new_database, statements):
 
 
 def test_a_view_of_such_a_name_counts_as_a_table(new_database):
-    execute(database := new_database(), 'CREATE VIEW "KeptAnswer" AS SELECT 1 AS id')
-    assert "(KeptAnswer)" in refusal(database)
+    execute(database := new_database(), 'CREATE VIEW "IdempotencyRecord" AS SELECT 1 AS id')
+    assert "(IdempotencyRecord)" in refusal(database)
 
 
 def record(database, names):

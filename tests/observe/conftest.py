@@ -1,9 +1,8 @@
-"""The WSGI application of the service as gunicorn gets it, in this process and on the connection of the test."""
+"""The WSGI application of the service as its servers get it, in this process and on the connection of the test."""
 
 import io
 import json
 import logging.config
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,39 +12,43 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
 from cdb import env, logs
+from cdb_rest.api import errors
+from cdb_rest.observe import request_observer
 from cdb_rest.observe.request_context import RequestContext, current_context
-from cdb_rest.observe.request_log import RequestLog
-from cdb_rest.routes import LOOKUP_SPELLINGS
-from cdb_rest.wsgi.fast_conditional_get import FastConditionalGet
-from cdb_rest.wsgi.fast_lookup import FastLookup
-from cdb_rest.wsgi.instrumentation import Instrumented
+from cdb_rest.observe.request_observer import Observed
+from cdb_rest.wsgi.overload import Overload
+from cdb_rest.wsgi.shortcut import Shortcut
 
 PREFIX = "/api/cdb_rest/"
 LOOKUP = PREFIX + "payloadiovs/?gtName=tag&majorIOV=1&minorIOV=1"
 
 
 class Told:
-    """An observer that keeps what it was told: the contexts that began, and those that ended with their errors."""
+    """What the observer was told: the contexts that began, and those that ended with their errors."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.began_with: list[RequestContext] = []
         self.ended_with: list[tuple[RequestContext, BaseException | None]] = []
+        began, ended = request_observer.began, request_observer.ended
 
-    def began(self, context: RequestContext) -> None:
-        self.began_with.append(context)
+        def note_begin(context: RequestContext) -> None:
+            self.began_with.append(context)
+            began(context)
 
-    def ended(self, context: RequestContext, error: BaseException | None) -> None:
-        self.ended_with.append((context, error))
+        def note_end(context: RequestContext, error: BaseException | None) -> None:
+            self.ended_with.append((context, error))
+            ended(context, error)
+
+        monkeypatch.setattr(request_observer, "began", note_begin)
+        monkeypatch.setattr(request_observer, "ended", note_end)
 
 
 class Service:
     """Requests to the whole stack. `told` knows of all of them."""
 
-    def __init__(self, observers: list = ()) -> None:
-        self.told = Told()
-        application = FastConditionalGet(WSGIHandler(), PREFIX)
-        application = FastLookup(application, [PREFIX + path for path in LOOKUP_SPELLINGS])
-        self.application = Instrumented(application, [self.told, *observers])
+    def __init__(self, told: Told) -> None:
+        self.told = told
+        self.application = Observed(Overload(Shortcut(WSGIHandler())), on_error=errors.respond)
 
     def __call__(self, method: str, url: str, body: bytes = b"", **variables: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of an answer that is taken to its end."""
@@ -71,7 +74,7 @@ class Service:
         try:
             content = b"".join(pieces)
         finally:
-            pieces.close()
+            getattr(pieces, "close", lambda: None)()
         [(status, headers)] = said
         return int(status[:3]), dict(headers), content
 
@@ -82,22 +85,21 @@ class Service:
 
 
 @pytest.fixture
-def make_service() -> Callable[..., Service]:
-    """A maker of the service, with more observers."""
-    # As the test client does: the transaction around a test must outlive its requests.
-    request_started.disconnect(close_old_connections)
-    request_finished.disconnect(close_old_connections)
-    yield Service
-    # As gunicorn's worker does when its thread turns to something else.
-    current_context.set(None)
-    request_started.connect(close_old_connections)
-    request_finished.connect(close_old_connections)
+def told(monkeypatch: pytest.MonkeyPatch) -> Told:
+    """What the observer of requests is told."""
+    return Told(monkeypatch)
 
 
 @pytest.fixture
-def service(make_service: Callable[..., Service]) -> Service:
+def service(told: Told) -> Service:
     """The service."""
-    return make_service()
+    # As the test client does: the transaction around a test must outlive its requests.
+    request_started.disconnect(close_old_connections)
+    request_finished.disconnect(close_old_connections)
+    yield Service(told)
+    current_context.set(None)
+    request_started.connect(close_old_connections)
+    request_finished.connect(close_old_connections)
 
 
 class Written:
@@ -135,11 +137,10 @@ def records(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def ask(make_service, records):
+def ask(service, records):
     """The service, and its records."""
 
     def make(**changes):
-        written = records(**changes)
-        return make_service([RequestLog()]), written
+        return service, records(**changes)
 
     return make

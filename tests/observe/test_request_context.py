@@ -5,8 +5,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from cdb_rest.observe.request_context import ClientGoneError
-from cdb_rest.wsgi.instrumentation import Instrumented
-from tests.observe.conftest import PREFIX, Told
+from cdb_rest.observe.request_observer import Observed
+from tests.observe.conftest import PREFIX
 
 pytestmark = pytest.mark.django_db
 
@@ -87,18 +87,16 @@ def test_another_one_is_replaced(service, name):
 
 
 def observed(application):
-    told = Told()
-    return Instrumented(application, [told]), told
+    return Observed(application, on_error=lambda error: (500, {}, str(error).encode()))
 
 
-def test_an_answer_that_breaks_off_ends_by_its_error():
+def test_an_answer_that_breaks_off_ends_by_its_error(told):
     def breaks(environ, start_response):
         start_response("200 OK", [])
         yield b"["
         raise OSError("gone")
 
-    application, told = observed(breaks)
-    body = application({}, lambda *_: None)
+    body = observed(breaks)({}, lambda *_: None)
     with pytest.raises(OSError, match="gone"):
         list(body)
     assert not told.ended_with
@@ -108,9 +106,8 @@ def test_an_answer_that_breaks_off_ends_by_its_error():
 
 
 @pytest.mark.parametrize("taken", [0, 1, 2])
-def test_an_answer_that_is_not_taken_to_its_end_is_one_whose_client_is_gone(taken):
-    application, told = observed(lambda environ, start_response: [b"[", b"]"])
-    body = application({}, lambda *_: None)
+def test_an_answer_that_is_not_taken_to_its_end_is_one_whose_client_is_gone(told, taken):
+    body = observed(lambda environ, start_response: iter([b"[", b"]"]))({}, lambda *_: None)
     pieces = iter(body)
     for _ in range(taken):
         next(pieces)
@@ -120,12 +117,10 @@ def test_an_answer_that_is_not_taken_to_its_end_is_one_whose_client_is_gone(take
     assert isinstance(error, ClientGoneError)
 
 
-def test_an_application_that_fails_ends_once():
+def test_an_application_that_fails_ends_once_with_an_error_response(told):
     def fails(environ, start_response):
-        raise ValueError
+        raise ValueError("no luck")
 
-    application, told = observed(fails)
-    with pytest.raises(ValueError):
-        application({}, lambda *_: None)
-    [(_, error)] = told.ended_with
-    assert isinstance(error, ValueError)
+    assert observed(fails)({}, lambda *_: None) == [b"no luck"]
+    [(context, error)] = told.ended_with
+    assert (context.status, error) == (500, None)

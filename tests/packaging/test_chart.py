@@ -6,8 +6,9 @@ import re
 import pytest
 import yaml
 
-from cdb.serving import postgresql
-from cdb.serving.templates import DEPLOY
+from cdb.embedded.server import SETTING
+from cdb.env import ROOT
+from cdb.processes.machine import postgresql_sizes
 from tests.packaging.chart import CHART, KUBERNETES, VALUE_SETS, helm, refusals, render, resources
 
 pytestmark = pytest.mark.xdist_group("chart")
@@ -115,7 +116,7 @@ def test_workloads_that_need_no_secret_have_none():
     def secrets(name):
         return {one["name"] for one in pod_of(workloads[name])["containers"][0]["env"] if "secretKeyRef" in str(one)}
 
-    assert secrets("cdb-nginx") == set() and secrets("cdb-pgbouncer") == {"PGPASSWORD"}
+    assert secrets("cdb-nginx") == set()
     assert secrets("cdb-lookups") == secrets("cdb-others") == {"PGPASSWORD", "CDB_SECRET_KEY"}
 
 
@@ -143,19 +144,26 @@ def test_the_way_of_a_request_leads_through_services():
     assert set(re.findall(r"--(?:lookups|others)=(\S+)", told)) == {"cdb-lookups:8000", "cdb-others:8000"} <= ports
     for pool in ("lookups", "others"):
         environment = environment_of(workloads[f"cdb-{pool}"])
-        assert environment["DATABASE_URL"] == f"postgresql://cdb@cdb-pgbouncer:6432/cdb_{pool}"
-        assert environment["DATABASE_REPLICA_URLS"] == f"postgresql://cdb@cdb-pgbouncer:6432/cdb_{pool}_replica_1"
-    assert "cdb-pgbouncer:6432" in ports
-    # Past PgBouncer, to the services that the operator makes.
+        # To the services that the operator makes.
+        assert environment["DATABASE_URL"] == "postgresql://cdb@cdb-db-rw:5432/cdb"
+        assert environment["DATABASE_REPLICA_URLS"] == "postgresql://cdb@cdb-db-ro:5432/cdb"
     for name, workload in workloads.items():
-        if name == "cdb-pgbouncer" or "migrate" in name:
+        if "migrate" in name:
             assert environment_of(workload)["DATABASE_URL"] == "postgresql://cdb@cdb-db-rw:5432/cdb"
-    assert environment_of(workloads["cdb-pgbouncer"])["DATABASE_REPLICA_URLS"] == "postgresql://cdb@cdb-db-ro:5432/cdb"
+
+
+def test_tags_are_compiled_where_they_are_looked_up():
+    workloads = of_kind(resources(render("cluster")), "Deployment")
+    lookups, others = (pod_of(workloads[f"cdb-{pool}"])["containers"] for pool in ("lookups", "others"))
+    assert [one["name"] for one in lookups] == ["granian", "compiler"] and [one["name"] for one in others] == [
+        "gunicorn"
+    ]
+    assert lookups[0]["volumeMounts"] == lookups[1]["volumeMounts"]
 
 
 def test_each_of_several_replicas_is_one_server():
     documents = resources(render("everything"))
-    urls = environment_of(of_kind(documents, "Deployment")["cdb-pgbouncer"])["DATABASE_REPLICA_URLS"].split(",")
+    urls = environment_of(of_kind(documents, "Deployment")["cdb-lookups"])["DATABASE_REPLICA_URLS"].split(",")
     hosts = [re.search(r"@(.*):5432", url)[1] for url in urls]
     services = of_kind(documents, "Service")
     chosen = [services[host]["spec"]["selector"]["cnpg.io/instanceName"] for host in hosts]
@@ -166,11 +174,11 @@ def test_each_of_several_replicas_is_one_server():
 def test_postgresql_gets_the_settings_of_deploy():
     """The chart reads deploy/postgresql.conf itself and has the rules of its table once more."""
     cluster = of_kind(resources(render("cluster")), "Cluster")["cdb-db"]
-    sizes = postgresql.sizes(4096, 50 * 1024) | {"CONNECTIONS": 50 + 3 * (24 + 16)}
-    text = (DEPLOY / "postgresql.conf").read_text()
+    sizes = postgresql_sizes(4096, 50 * 1024) | {"CONNECTIONS": 50 + 3 * (3 + 2) * 4}
+    text = (ROOT / "deploy" / "postgresql.conf").read_text()
     for name, size in sizes.items():
         text = text.replace(f"@{name}@", str(size))
-    settings = dict(postgresql.SETTING.findall(text))
+    settings = dict(SETTING.findall(text))
     # The operator writes its log in a format of its own.
     del settings["log_line_prefix"]
     assert settings and settings.items() <= cluster["spec"]["postgresql"]["parameters"].items()

@@ -8,7 +8,7 @@ import os
 import sys
 
 HIDDEN = ("docutils", "greenlet", "jinja2", "pygments", "requests", "rich")
-PROGRAMS = ("manage.py", "gunicorn", "gunicorn_master")
+PROGRAMS = ("manage.py", "granian", "gunicorn")
 
 # A package of production, which only the login at an identity provider needs. Django REST framework imports it wherever it finds
 # it, for its test client.

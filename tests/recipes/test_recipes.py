@@ -64,7 +64,7 @@ def test_a_recipe_touches_few_files_and_keeps_the_style(recipe, name):
     python = [file for file in applied.files if file.endswith(".py")]
     applied.run("-m", "ruff", "check", *python)
     applied.run("-m", "ruff", "format", "--check", *python)
-    applied.run("-m", "cdb.reference", "--check")
+    applied.run("-m", "docs.reference", "--check")
     assert f"tests/recipes/{name}.diff" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
@@ -91,7 +91,7 @@ def test_the_endpoint_of_the_recipe_is_described_budgeted_and_cached(recipe):
     ]
     found = applied.run("-m", "pytest", "-q", "-k", "types", *(f"tests/{test}" for test in tests))
     assert "passed" in found
-    nginx = applied.run("-c", "from cdb.serving import nginx_configuration as one; print(one.configuration())")
+    nginx = applied.run("-c", "from cdb.serving import nginx; print(nginx.of_serve())")
     assert '"~^(GET|HEAD):/api/cdb_rest/global-tags/[^/]+/payload-types/?$" lookups;' in nginx
     assert '"~^(GET|HEAD):/api/cdb_rest/global-tags/[^/]+/payload-types/?$" cdb;' in nginx
 

@@ -118,18 +118,18 @@ def test_truncating_empties_the_counts(build):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_check_counts_finds_and_repairs(build):
+def test_incorrect_counts_are_found_and_repaired(build):
     payload_list = build.list(build.tag())
     build.iov(payload_list, (0, 0))
     PayloadList.objects.update(iov_count=7)
     GlobalTag.objects.update(payload_lists_count=0)
     out = StringIO()
-    with pytest.raises(CommandError, match="incorrect counts: 3"):
-        call_command("check_counts", stdout=out)
+    with pytest.raises(CommandError, match="faults: 3"):
+        call_command("check_intervals", stdout=out)
     assert payload_list.name in out.getvalue()
-    call_command("check_counts", "--repair", stdout=out)
-    assert "Incorrect counts repaired: 3" in out.getvalue()
-    call_command("check_counts", stdout=out)
-    assert "All counts are correct" in out.getvalue()
+    call_command("check_intervals", "--repair", stdout=out)
+    assert "Faults repaired: 3" in out.getvalue()
+    call_command("check_intervals", stdout=out)
+    assert "No faults found" in out.getvalue()
     tag = GlobalTag.objects.get()
     assert (tag.payload_lists_count, tag.payload_iov_count, tag.payload_lists.get().iov_count) == (1, 1, 1)

@@ -1,5 +1,8 @@
 """The lock on the directories of `make serve`."""
 
+import subprocess
+import sys
+
 import pytest
 
 from cdb.env import ConfigurationError
@@ -8,26 +11,33 @@ from cdb.serving import layout
 
 @pytest.fixture(autouse=True)
 def directories(monkeypatch, tmp_path):
-    for name in ("directory", "sockets", "pooler_sockets", "temporary"):
-        path = tmp_path / name
-        monkeypatch.setattr(layout, name, lambda path=path: path)
+    for name in ("directory", "sockets", "temporary"):
+        monkeypatch.setattr(layout, name, lambda path=tmp_path / name: path)
 
 
-def test_the_process_number_of_a_killed_service_is_removed():
-    layout.directory().mkdir()
-    (layout.directory() / layout.PID_FILE).write_text("1\n")
-    with layout.locked():
-        assert not (layout.directory() / layout.PID_FILE).exists()
+def test_a_second_service_is_refused():
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX); print(flush=True); input()",
+            str(layout.directory().mkdir() or layout.directory() / "lock"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        holder.stdout.readline()
+        with pytest.raises(ConfigurationError, match="another make serve uses"):
+            layout.lock()
+        holder.communicate(b"\n")
 
 
-def test_a_second_service_is_refused_and_leaves_the_files_of_the_first():
-    with layout.locked():
-        (layout.directory() / layout.PID_FILE).write_text("1\n")
-        with pytest.raises(ConfigurationError, match="another make serve uses"), layout.locked():
-            pytest.fail("the lock is not exclusive")
-        assert layout.temporary().exists() and (layout.directory() / layout.PID_FILE).exists()
-
-
-def test_an_error_inside_of_the_block_is_not_mistaken_for_another_service():
-    with pytest.raises(BlockingIOError), layout.locked():
-        raise BlockingIOError
+def test_what_nginx_has_cached_is_removed_at_a_start(monkeypatch):
+    monkeypatch.setattr(layout, "nginx_account", lambda: None)
+    left = layout.directory() / "cache" / "0" / "response"
+    left.parent.mkdir(parents=True)
+    (layout.directory() / "cache").chmod(0o700)
+    left.touch()
+    layout.lock()
+    assert list((layout.directory() / "cache").iterdir()) == []

@@ -2,13 +2,11 @@
 
 import json
 
-import pytest
 from django.conf import settings as configuration
 from django.core.checks import run_checks
 
-from cdb import checks, env, security
-from cdb.env import ConfigurationError
-from cdb.serving import nginx_configuration
+from cdb import checks, security
+from cdb.serving import nginx
 from cdb.variables import VARIABLES
 from cdb_rest.http.security import HEADERS
 from cdb_rest.identity import issuers
@@ -27,7 +25,7 @@ def test_the_checks_run_in_this_process_too():
         "cdb.W004",
         "security.W004",
         "security.W008",
-        "security.W010",
+        "security.W012",
         "security.W016",
     }
     assert checks.check_hosts() == []
@@ -54,7 +52,7 @@ def test_a_file_of_issuers_and_its_secrets_are_closed_to_other_accounts(tmp_path
 
 
 def test_nginx_has_the_same_headers():
-    errors = nginx_configuration.configuration().split("location /.error/ {")[1]
+    errors = nginx.of_serve().split("location /.error/ {")[1]
     for name, value in HEADERS.items():
         quoted = f'"{value}"' if " " in value else value
         assert f"add_header {name} {quoted} always;" in errors
@@ -64,10 +62,3 @@ def test_no_setting_with_a_secret_is_public():
     public = {variable.name for variable in VARIABLES if variable.public}
     assert not public & {"CDB_SECRET_KEY", "DATABASE_URL", "CDB_DATA_DIR", "CDB_ALLOWED_HOSTS", "CDB_ENV_FILE"}
     assert "secret" not in json.dumps(configuration.CDB_PUBLIC_SETTINGS, default=str).lower()
-
-
-def test_addresses_are_told_apart(monkeypatch):
-    monkeypatch.setattr(env, "read", lambda: {"DEBUG": True})
-    security.check_debug_listens_here([("127.0.0.1", 1), ("::1", 1), ("localhost", 1), "/run/cdb.sock"])
-    with pytest.raises(ConfigurationError):
-        security.check_debug_listens_here([("127.0.0.1", 1), ("cdb.example.org", 1)])

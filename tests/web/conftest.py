@@ -4,10 +4,10 @@ import re
 
 import pytest
 from django.core.cache import caches
-from django.test import Client
 
 from cdb_web.page import PAGE_POLICY
 from tests.api.conftest import tag
+from tests.conftest import ServiceClient
 
 __all__ = ["tag"]
 
@@ -22,7 +22,7 @@ class Browser:
     """A client that accepts HTML."""
 
     def __init__(self):
-        self._client = Client(headers={"Accept": "text/html,*/*;q=0.8"})
+        self._client = ServiceClient(headers={"Accept": "text/html,*/*;q=0.8"})
 
     def get(self, path, status=200, **headers):
         """The text of a page with that status."""

@@ -182,12 +182,6 @@ def test_the_first_rows_of_a_change_of_many_lists_need_few_statements(build, dja
     assert found == {"before": 0, "after": 70}
 
 
-def test_the_first_rows_of_a_change_that_was_logged_as_documents(tag):
-    change = GlobalTagChange.objects.order_by("-number")[0]
-    change.logged_before, change.logged_after = {}, {"payload_iovs": [{"id": number} for number in range(9)]}
-    assert [(side, len(list(rows))) for side, rows in read_change(change, 5)[2]] == [("after", 5)]
-
-
 def test_a_change_shows_its_first_rows(api, tag, monkeypatch):
     monkeypatch.setattr("cdb_web.views.changes.MAX_ROWS", 2)
     api.post("payload-iovs/insert", [

@@ -4,7 +4,8 @@ import json
 import re
 
 import pytest
-from django.test import Client
+
+from tests.conftest import ServiceClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,20 +52,20 @@ def test_a_form_with_an_error_keeps_what_was_typed(browser, tag, path, value):
 
 
 def test_clients_of_the_api_get_json_for_unknown_paths(tag):
-    assert Client().get("/nothing").json()["code"] == "route_not_found"
-    assert Client(headers={"Accept": "text/html"}).get("/api/nothing").json()["code"] == "route_not_found"
+    assert ServiceClient().get("/nothing").json()["code"] == "route_not_found"
+    assert ServiceClient(headers={"Accept": "text/html"}).get("/api/nothing").json()["code"] == "route_not_found"
 
 
 def test_pages_are_read_only(tag):
     for path in ("/tags", "/tags/tag", "/compare"):
-        assert Client().post(path).status_code == 405
-        assert Client().head(path).status_code == 200
+        assert ServiceClient().post(path).status_code == 405
+        assert ServiceClient().head(path).status_code == 200
 
 
 def test_requests_that_are_refused_before_any_view_have_pages(browser, tag, settings):
     assert "NUL byte" in browser.get("/tags/tag?rev=%00", 400)
     settings.CDB_MAX_BODY_BYTES = 2000
-    client = Client(headers={"Accept": "text/html"})
+    client = ServiceClient(headers={"Accept": "text/html"})
     response = client.post("/tags/tag/insert", {"comment": "x" * 3000})
     assert response.status_code == 413 and "at most 2000 bytes" in response.content.decode()
     assert response.content.decode().startswith("<!DOCTYPE html>")
@@ -78,25 +79,25 @@ def test_requests_that_are_refused_before_any_view_have_pages(browser, tag, sett
 
 def test_an_error_has_the_same_headers_for_browsers_and_programs(tag, settings):
     settings.CDB_ANONYMOUS_READS = settings.CDB_OPEN_WRITES = False
-    page = Client(headers={"Accept": "text/html"}).get("/tags")
-    program = Client().get("/tags")
+    page = ServiceClient(headers={"Accept": "text/html"}).get("/tags")
+    program = ServiceClient().get("/tags")
     assert page["WWW-Authenticate"] == program["WWW-Authenticate"] and page["Cache-Control"] == "no-store"
     assert "</html>" in page.content.decode() and json.loads(program.content)["code"] == "authentication_required"
-    head = Client(headers={"Accept": "text/html"}).head("/tags")
+    head = ServiceClient(headers={"Accept": "text/html"}).head("/tags")
     assert (head.status_code, head.content, head["Content-Type"]) == (401, b"", page["Content-Type"])
 
 
 def test_programs_get_json_from_health_checks_and_scripts_from_lanes(tag):
     for path in ("/api/cdb_rest/globalTag/none", "/api/cdb_rest/nothing"):
-        assert Client(headers={"Accept": "text/html"}).get(path)["Content-Type"] == "application/json"
+        assert ServiceClient(headers={"Accept": "text/html"}).get(path)["Content-Type"] == "application/json"
     # A script that fetches lanes accepts anything.
-    response = Client(headers={"Accept": "*/*"}).get("/tags/none/lanes")
+    response = ServiceClient(headers={"Accept": "*/*"}).get("/tags/none/lanes")
     assert response.status_code == 404 and response.json()["code"] == "global_tag_not_found"
 
 
 def test_another_encoding_of_the_request_is_not_used(browser, tag):
     for path in ("/tags/tag/coverage?after=%2B2AA-", "/tags?q=%2B2AA-"):
-        response = Client(headers={"Accept": "text/html"}).generic("GET", path, "x", "text/html; charset=utf-7")
+        response = ServiceClient(headers={"Accept": "text/html"}).generic("GET", path, "x", "text/html; charset=utf-7")
         assert response.status_code == 200, path
 
 

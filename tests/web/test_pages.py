@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 
 from cdb_web import lanes
 from cdb_web.lanes import lane
 from tests.api.cached import insert
+from tests.conftest import ServiceClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOSTILE = "<script>alert('x')</script>\"'&{{ 7|add:42 }}"
@@ -46,7 +46,7 @@ def test_all_pages_of_a_tag(browser, tiny):
         text = browser.get(path)
         # All links of a page lead somewhere, except those to single files.
         for link in {unescape(found) for found in re.findall(r'href="(/[^"]*)"', text)}:
-            assert Client(headers={"Accept": "text/html"}).get(link).status_code == 200, (path, link)
+            assert ServiceClient(headers={"Accept": "text/html"}).get(link).status_code == 200, (path, link)
 
 
 def test_pages_without_any_tag(browser):
@@ -136,7 +136,7 @@ def test_the_table_of_a_window_does_not_cut_ends_and_has_all_gaps(browser, with_
 
 
 def test_a_gap_at_the_beginning_of_a_major_number_is_in_its_lane(browser, with_gap):
-    found = Client().get("/tags/tag/lanes?type=Gain&since=3,0&until=4,0&width=10").json()
+    found = ServiceClient().get("/tags/tag/lanes?type=Gain&since=3,0&until=4,0&width=10").json()
     assert (found["since"], found["lanes"]["Gain"]["states"][0]) == ("3,8", "g")
 
 
@@ -144,7 +144,7 @@ def test_a_gap_at_the_end_of_a_major_number_is_in_its_lane(browser, build):
     tag = build.tag("tag")
     build.iov(build.list(tag, "A"), (2, 0), (3, 50))
     build.iov(build.list(tag, "B"), (3, 1), (9, 0))
-    found = Client().get("/tags/tag/lanes?type=A&since=3,0&until=4,0&width=60").json()
+    found = ServiceClient().get("/tags/tag/lanes?type=A&since=3,0&until=4,0&width=60").json()
     assert found["lanes"]["A"]["states"][-1] == "g"
 
 
@@ -164,7 +164,7 @@ def test_the_coverage_is_by_default_that_up_to_the_last_end(browser, build):
 )
 def test_the_command_of_a_page_is_valid_and_complete(browser, tag, path):
     [command] = re.findall(r"curl &#x27;http://testserver(/.*?)&#x27;", browser.get(path))
-    response = Client().get(unescape(command))
+    response = ServiceClient().get(unescape(command))
     assert response.status_code == 200, response.content
     assert all(word in command for word in re.findall(r"removed=1|since=0,0|until=9,0", path))
     assert "majorIOV=0&amp;minorIOV=0" in command or "major" not in path
@@ -197,7 +197,7 @@ def test_names_of_an_adopted_database_may_have_slashes(browser, build):
     ],
 )
 def test_a_timeline_shows_what_is_in_use(with_gap, query, since, until):
-    found = Client().get(f"/tags/tag/lanes?{query}").json()
+    found = ServiceClient().get(f"/tags/tag/lanes?{query}").json()
     assert (found["since"], found["until"]) == (since, until)
 
 
@@ -206,7 +206,7 @@ def test_moments_are_written_as_they_are_shown(browser, tag):
     found = browser.get("/tags/tag/coverage?since=1,+0&until=9")
     assert found.split("<tbody>")[1].split("</tbody>")[0] == expected.split("<tbody>")[1].split("</tbody>")[0]
     assert "since=1,0&amp;until=9,0" in found
-    assert "8, 0 is outside" in Client().get("/tags/tag/lanes?since=1,0&until=5,0&at=8").json()["text"]
+    assert "8, 0 is outside" in ServiceClient().get("/tags/tag/lanes?since=1,0&until=5,0&at=8").json()["text"]
 
 
 def test_a_clone_leads_to_the_reasons_of_its_origin(browser, api, tag):
@@ -251,7 +251,7 @@ def test_the_list_of_tags_is_filtered_and_sorted(browser, build):
         f"tag{9 - n:02}" for n in range(10)
     ]
     assert re.findall(r'/tags/(tag\d\d)"', browser.get("/tags?q=G07")) == ["tag07"]
-    response = Client(headers={"HX-Request": "true"}).get("/tags?q=tag07")
+    response = ServiceClient(headers={"HX-Request": "true"}).get("/tags?q=tag07")
     assert "HX-Request" in response["Vary"]
     part = response.content.decode()
     assert "tag07" in part and "<html" not in part
@@ -265,7 +265,7 @@ def test_closed_reads_need_the_role_reader(browser, tag, settings):
 
 def test_the_address_of_the_other_web_interface_leads_here():
     for path in ("/api/cdb_rest/web", "/api/cdb_rest/web/"):
-        assert Client().get(path)["Location"] == "/"
+        assert ServiceClient().get(path)["Location"] == "/"
 
 
 def test_static_files_have_their_hash_in_their_address(browser):
@@ -273,7 +273,7 @@ def test_static_files_have_their_hash_in_their_address(browser):
     assert len(paths) == 4
     for path in paths:
         assert re.fullmatch(r"/static/cdb_web/[a-z./]+\?[0-9a-f]{12}", path)
-        assert "immutable" in Client().get(path)["Cache-Control"]
+        assert "immutable" in ServiceClient().get(path)["Cache-Control"]
 
 
 def test_the_documentation_is_linked_if_its_address_is_known(browser, settings):
@@ -286,7 +286,7 @@ def test_a_person_who_may_write_is_named_or_can_log_in(browser, tag, settings, d
     assert "Log in" not in browser.get("/tags")
     settings.CDB_OPEN_WRITES = False
     assert 'href="/admin/login/?next=%2Ftags%3Fq%3Dx">Log in</a>' in browser.get("/tags?q=x")
-    client = Client(headers={"Accept": "text/html"})
+    client = ServiceClient(headers={"Accept": "text/html"})
     client.force_login(django_user_model.objects.create_user("an expert", password="x"))
     page = client.get("/tags").content.decode()
     assert "<li>an expert</li>" in page and "Log in" not in page
@@ -294,7 +294,7 @@ def test_a_person_who_may_write_is_named_or_can_log_in(browser, tag, settings, d
     # A page without a form leaves the token of forms in other tabs as it is.
     assert "csrftoken" not in client.cookies
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', client.get("/logout").content.decode())[1]
-    strict = Client(enforce_csrf_checks=True)
+    strict = ServiceClient(enforce_csrf_checks=True)
     strict.cookies = client.cookies
     assert strict.post("/logout").status_code == 403 and "an expert" in client.get("/tags").content.decode()
     assert strict.post("/logout/", {"csrfmiddlewaretoken": token})["Location"] == "/"
@@ -310,26 +310,26 @@ def test_a_timeline_has_differences_and_a_marker(api, tag):
     before = api.get("globalTag/tag?light").headers["CDB-Revision"]
     insert(api, "later", [7, 0])
     path = "/tags/tag/lanes?type=Gain&since=0,0&until=10,0&width=10"
-    plain = Client().get(path).json()
+    plain = ServiceClient().get(path).json()
     assert plain["marker"] is None and plain["lanes"] == {"Gain": {"states": "gvvvvvvvvv", "changes": "0100000100"}}
-    found = Client().get(f"{path}&against={before}&at=7,5").json()
+    found = ServiceClient().get(f"{path}&against={before}&at=7,5").json()
     assert found["marker"] == 7 and found["lanes"]["Gain"]["differs"] == "0000000111"
-    same = Client().get(f"{path}&against={int(before) + 1}&at=10,0").json()
+    same = ServiceClient().get(f"{path}&against={int(before) + 1}&at=10,0").json()
     assert same["marker"] is None and same["lanes"]["Gain"]["differs"] == "0" * 10
-    assert Client().get(f"{path}&rev={before}").json()["lanes"]["Gain"]["changes"] == "0100000000"
+    assert ServiceClient().get(f"{path}&rev={before}").json()["lanes"]["Gain"]["changes"] == "0100000000"
 
 
 def test_lanes_are_computed_once_for_a_state(api, tag, monkeypatch):
     path = "/tags/tag/lanes?type=Gain&since=0,0&until=10,0&width=10"
     computed = []
     monkeypatch.setattr(lanes, "lane", lambda *arguments: computed.append(1) or lane(*arguments))
-    before, revision = Client().get(path).json(), api.get("globalTag/tag?light").headers["CDB-Revision"]
-    assert Client().get(path).json() == before and len(computed) == 1
+    before, revision = ServiceClient().get(path).json(), api.get("globalTag/tag?light").headers["CDB-Revision"]
+    assert ServiceClient().get(path).json() == before and len(computed) == 1
     insert(api, "later", [7, 0])
-    assert Client().get(path).json()["lanes"]["Gain"]["changes"] == "0100000100"
+    assert ServiceClient().get(path).json()["lanes"]["Gain"]["changes"] == "0100000100"
     # The past has its own.
-    assert Client().get(f"{path}&rev={revision}").json() == before
-    assert Client().get(path.replace("width=10", "width=20")).json()["lanes"]["Gain"]["changes"] != "0100000100"
+    assert ServiceClient().get(f"{path}&rev={revision}").json() == before
+    assert ServiceClient().get(path.replace("width=10", "width=20")).json()["lanes"]["Gain"]["changes"] != "0100000100"
 
 
 def test_the_reason_names_the_change_and_what_it_replaced(browser, api, tag):
@@ -354,7 +354,7 @@ def test_pages_of_a_past_revision_are_as_they_were(browser, api, tag):
 
     def look(rev=""):
         parts = [
-            Client().get(f"/tags/tag/lanes?type=Gain&width=40{window}{rev}").json()
+            ServiceClient().get(f"/tags/tag/lanes?type=Gain&width=40{window}{rev}").json()
             for window in ("", "&since=2,0&until=7,0")
         ]
         rows = re.findall(r"<td>(\d+, \d+|open)</td>", browser.get(f"/tags/tag/lists/Gain?x=1{rev}"))

@@ -1,115 +1,100 @@
-"""manage.py capacity"""
+"""manage.py capacity
+
+Queueing theory: the jobs are a closed system, in which each sends a request, waits for the response, thinks, and repeats.
+
+- Little's law and the interactive response time law: Lazowska, Zahorjan, Graham, Sevcik, Quantitative System Performance, 1984,
+  chapters 3 and 5.
+- The wait below saturation is that of an M/M/c queue, by Erlang's C formula: Kleinrock, Queueing Systems, volume 1, 1975, section
+  3.5. It assumes independent arrivals.
+"""
 
 import json
-from dataclasses import asdict
+import math
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from cdb.management.capacity import SERVICE_SECONDS, Capacity
+from cdb.processes.machine import cores as cores_here
 from cdb.processes.machine import memory_megabytes
-from cdb.serving.pools import cores_here
+from cdb.serving import sizes
 from cdb_rest.management.quantities import Duration, Number, Size
 from cdb_rest.management.tables import table
+
+# CPU time, in all programs, of a lookup of 200 rows at a random moment among 5.2 million IOVs: 2 cores served 538 of them in a
+# second (docs/results.md).
+LOOKUP_MILLISECONDS = 3.7
+# PostgreSQL's memory for a connection, by the rule of a large provider.
+CONNECTION_MEGABYTES = 9.1
+# The highest utilisation that leaves a reserve. Above it the wait grows much faster than the load.
+COMFORTABLE = 0.8
+MOST = 10**9
 
 
 class Command(BaseCommand):
     help = (
-        "Estimate what `make serve` would start on a machine of a given size, how many requests each part handles at a time, "
-        "how many lookups per second that gives, which resource is exhausted first, and whether a number of users fits. "
-        "Nothing is measured; `make bench` measures."
+        "Estimate how many lookups per second a machine serves with `make serve`, which resource is exhausted first, and whether "
+        "a number of jobs fits. Nothing is measured; `make bench` measures."
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         here = memory_megabytes() / 1024
-        parser.add_argument(
-            "--cores",
-            action=Number,
-            kind=int,
-            least=1,
-            most=10_000,
-            default=cores_here(),
-            metavar="N",
-            help="cores of the machine (default: those of this one, %(default)s)",
-        )
-        parser.add_argument(
-            "--memory",
-            action=Size,
-            unit="GiB",
-            above=0,
-            most=2**20,
-            default=here,
-            metavar="SIZE",
-            help=f"memory of the machine (default: that of this one, {here:.1f}GiB)",
-        )
-        parser.add_argument(
-            "--service-time-ms",
-            action=Duration,
-            unit="ms",
-            above=0,
-            most=10**9,
-            metavar="TIME",
-            default=round(1000 * SERVICE_SECONDS, 1),
-            help="CPU time of a lookup in all programs, from nginx to PostgreSQL (default: %(default)sms, as measured)",
-        )
-        parser.add_argument(
-            "--users",
-            action=Number,
-            kind=int,
-            least=0,
-            most=10**9,
-            default=1000,
-            metavar="N",
-            help="number of jobs that send one request after the other (default: %(default)s)",
-        )
-        parser.add_argument(
-            "--think-time",
-            action=Duration,
-            unit="s",
-            least=0,
-            most=10**9,
-            default=120,
-            metavar="TIME",
-            help="time between a response and the next request of the same user (default: %(default)ss)",
-        )
-        parser.add_argument(
-            "--json", action="store_true", help="print a JSON object, with times in seconds and memory in MiB"
-        )
+        add = parser.add_argument
+        add("--cores", action=Number, kind=int, least=1, most=10_000, default=cores_here(), metavar="N",
+            help="cores of the machine (default: those of this one, %(default)s)")  # fmt: skip
+        add("--memory", action=Size, unit="GiB", above=0, most=2**20, default=here, metavar="SIZE",
+            help=f"memory of the machine (default: that of this one, {here:.1f}GiB)")  # fmt: skip
+        add("--service-time-ms", action=Duration, unit="ms", above=0, default=LOOKUP_MILLISECONDS, metavar="TIME", most=MOST,
+            help="CPU time of a lookup from nginx to PostgreSQL (default: %(default)sms, as measured)")  # fmt: skip
+        add("--users", action=Number, kind=int, least=0, default=1000, metavar="N", most=MOST,
+            help="number of jobs that send one request after the other (default: %(default)s)")  # fmt: skip
+        add("--think-time", action=Duration, unit="s", least=0, default=120, metavar="TIME", most=MOST,
+            help="time between a response and the next request of the same job (default: %(default)ss)")  # fmt: skip
+        add("--json", action="store_true", help="print a JSON object, with times in seconds")
 
     def handle(
         self, *, cores: int, memory: float, service_time_ms: float, users: int, think_time: float, **options: Any
     ) -> None:
-        found = Capacity(cores, max(1, round(memory * 1024)), service_time_ms / 1000, users, think_time)
+        service = service_time_ms / 1000
+        threads = sizes.lookup_workers(cores) * sizes.threads()
+        limits = {
+            "cores": cores,
+            "processes of granian": sizes.lookup_workers(cores),
+            "threads of granian": threads,
+            "memory for PostgreSQL's connections": max(1, math.floor(memory * 1024 / CONNECTION_MEGABYTES)),
+        }
+        resource = min(limits, key=lambda name: limits[name])
+        most = limits[resource] / service
+        arrivals = users / (service + think_time)
+        found = {
+            "threads": threads,
+            "connections": threads + sizes.other_threads(cores),
+            "bottleneck": resource,
+            "most_per_second": most,
+            "arrivals_per_second": arrivals,
+            "utilisation": arrivals / most,
+            "response_seconds": response_seconds(limits[resource], service, users, think_time),
+            "most_users": math.floor(COMFORTABLE * most * (service + think_time)),
+        }
         if options["json"]:
-            self.stdout.write(json.dumps(_document(found), indent=2))
+            self.stdout.write(json.dumps(found, indent=2))
             return
-        self.stdout.write(f"{cores} cores, {memory:.1f} GiB, {service_time_ms:g} ms of CPU time for each lookup\n\n")
-        hops = [(hop.name, hop.what, f"{hop.count:,}", hop.set_by) for hop in found.hops()]
-        self.stdout.write(table(("hop", "what", "count", "set by"), hops) + "\n\n")
-        bounds = [(bound.resource, f"{bound.answers_per_second:,.0f}") for bound in found.bounds()]
-        self.stdout.write(table(("lookups are limited by", "responses/s"), bounds) + "\n\n")
-        settings = list(found.settings_of_postgresql().items())
-        self.stdout.write(table(("PostgreSQL", ""), settings) + "\n\n")
-        share, response = f"{found.queue.utilisation:.0%}", f"{1000 * found.queue.response_seconds:,.1f} ms"
-        self.stdout.write(
-            f"{users:,} users with {think_time:g} s of think time send {found.queue.arrivals_per_second:,.1f} requests/s: "
-            f"{share} of {found.most_per_second:,.0f} responses/s, mean response time {response}.\n"
-            f"First bottleneck: {found.bounds()[0].resource}. Recommended maximum: {found.queue.most_users:,} such users.\n"
-            f"Verdict: {found.verdict}."
-        )
+        texts = {name: f"{value:,.4g}" if isinstance(value, float) else str(value) for name, value in found.items()}
+        self.stdout.write(table(("estimate", ""), [(name.replace("_", " "), text) for name, text in texts.items()]))
+        share = arrivals / most
+        verdict = "does not fit: the queue grows" if share >= 1 else "fits" if share <= COMFORTABLE else "barely fits"
+        self.stdout.write(f"{users:,} jobs with {think_time:g} s of think time: {verdict}.")
 
 
-def _document(found: Capacity) -> dict[str, Any]:
-    return asdict(found) | {
-        "hops": [asdict(hop) for hop in found.hops()],
-        "bounds": [asdict(bound) for bound in found.bounds()],
-        "postgresql": found.settings_of_postgresql(),
-        "arrivals_per_second": found.queue.arrivals_per_second,
-        "most_per_second": found.most_per_second,
-        "answers_per_second": found.queue.answers_per_second,
-        "utilisation": found.queue.utilisation,
-        "response_seconds": found.queue.response_seconds,
-        "most_users": found.queue.most_users,
-        "verdict": found.verdict,
-    }
+def response_seconds(servers: int, service: float, users: int, think: float) -> float:
+    """The mean response time in seconds, with the wait for one of `servers` that need `service` seconds for each response."""
+    load = users * service / (service + think)
+    if load >= servers:
+        return max(service, users * service / servers - think)
+    # Erlang's B formula, whose recursion does not overflow, and from it Erlang's C: the share of requests that wait.
+    blocked = 1.0
+    for number in range(1, servers + 1):
+        blocked = load * blocked / (number + load * blocked)
+    waiting = servers * blocked / (servers - load * (1 - blocked))
+    # A job that waits sends no other request, so the queue is not longer than the number of jobs.
+    return service + min(waiting * service / (servers - load), users * service / servers)

@@ -1,99 +1,121 @@
 """manage.py restore"""
 
+import contextlib
+import signal
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import Error, connections
+from django.db import connection
+from psycopg2.extensions import quote_ident
 
 from cdb import database
-from cdb.embedded.backup_directory import BackupDirectory
-from cdb.embedded.restoring import restore
-from cdb.env import ConfigurationError
+from cdb.management import dumps
+from cdb_rest import named_sql
 from cdb_rest.domain.names import COMMENT_LENGTH
 from cdb_rest.domain.origin import Origin
-from cdb_rest.management.quantities import AT_LEAST_ONE
 from cdb_rest.management.restorations import report
+from cdb_rest.models import GlobalTag
 from cdb_rest.services.restorations import find_frozen_names, record_restoration
+
+DATABASE_USERS = named_sql.load("database_users")
+# The database to which commands for whole databases connect, as PostgreSQL's own tools do.
+MAINTENANCE_DATABASE = "postgres"
 
 
 class Command(BaseCommand):
     help = (
-        "Restore the embedded PostgreSQL from a directory of `manage.py backup`, to the last archived state or to the state at "
-        "a given time. The service must be stopped. The present data are kept in a directory replaced-TIME beside the restored "
-        "ones. The restoration is recorded, so that no revision of a global tag is used twice."
+        "Restore a file of manage.py backup. The service must be stopped. The file is restored into a new database, which takes "
+        "the place of the present one when it has been migrated and has answered; until then the present one stays. The "
+        "restoration is recorded, so that no revision of a global tag is used twice."
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("directory", metavar="DIRECTORY", help="directory that was given to backup")
+        parser.add_argument("file", metavar="FILE", type=Path, help="file that manage.py backup has written")
         parser.add_argument(
-            "--until",
-            metavar="TIME",
-            help="restore the state at this time, such as 2026-11-23T14:05:00Z (UTC unless a time zone is given)",
-        )
-        parser.add_argument(
-            "--timeline",
-            **AT_LEAST_ONE,
-            metavar="N",
-            help="follow this timeline of PostgreSQL; each restoration begins a new one (default: the latest)",
+            "--replace",
+            action="store_true",
+            help="also if the database has global tags or payload types: they will be lost",
         )
 
-    def handle(self, *, directory: str, until: str | None, timeline: int | None, **options: Any) -> None:
+    def handle(self, *, file: Path, replace: bool, **options: Any) -> None:
         begin = time.monotonic()
-        moment = _time(until) if until else None
-        server = database.embedded()
-        if server is None:
-            raise CommandError(
-                "DATABASE_URL is set: restore that server with its own tools, and then run manage.py record_restoration"
-            )
-        lines: list[str] = []
-
-        def finish(frozen_before: set[str] | None) -> None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        dumps.check_readable(file)
+        name = connection.settings_dict["NAME"]
+        if _has_content() and not replace:
+            raise CommandError(f"the database {name} has content; with --replace, the restored one takes its place")
+        connection.close()
+        stamp = f"{datetime.now(UTC):%Y%m%d%H%M%S}"
+        new, old = f"{name}_restored_{stamp}", f"{name}_replaced_{stamp}"
+        with _maintenance() as cursor:
+            _check_unused(cursor, name)
+            cursor.execute(f"CREATE DATABASE {quote_ident(new, cursor)}")
             try:
-                call_command("migrate", verbosity=0)
-                database.check_mode()
-                comment = f"from {directory}" + (f", until {until}" if until else "")
-                origin = Origin("manage.py restore", comment[:COMMENT_LENGTH])
-                lines.extend(report(record_restoration(frozen_before=frozen_before, origin=origin), frozen_before))
-            finally:
-                connections.close_all()
-
-        try:
-            restored = restore(
-                server,
-                BackupDirectory(Path(directory)),
-                until=moment,
-                timeline=timeline,
-                read=_read_frozen_names,
-                finish=finish,
-            )
-        except (ConfigurationError, OSError) as error:
-            raise CommandError(str(error)) from error
+                dumps.load(file, database.parts() | {"dbname": new})
+                lines = _complete(name, new, f"from {file}")
+                _rename(cursor, {name: old, new: name})
+            except BaseException:
+                connection.close()
+                cursor.execute(f"DROP DATABASE IF EXISTS {quote_ident(new, cursor)} WITH (FORCE)")
+                raise
+            cursor.execute(f"DROP DATABASE {quote_ident(old, cursor)}")
         for line in lines:
             self.stdout.write(line)
-        if restored.replaced:
-            self.stdout.write(
-                f"The data from before are in {restored.replaced}; remove them when you do not need them."
-            )
-        self.stdout.write(f"Restored from {restored.backup.path} ({time.monotonic() - begin:.1f} s).")
+        self.stdout.write(f"Restored {file} ({time.monotonic() - begin:.1f} s).")
 
 
-def _read_frozen_names() -> set[str]:
+def _has_content() -> bool:
+    tables = connection.introspection.table_names()
+    return GlobalTag._meta.db_table in tables and GlobalTag.objects.exists()
+
+
+@contextlib.contextmanager
+def _maintenance() -> Iterator[Any]:
+    """A cursor for commands that concern whole databases. Raises `CommandError` with PostgreSQL's error."""
     try:
-        return find_frozen_names()
-    except Error as error:
-        raise ConfigurationError(f"the present data can't be read: {error}") from error
+        named: dict[str, Any] = database.parts() | {"dbname": MAINTENANCE_DATABASE}
+        with contextlib.closing(psycopg2.connect(**named)) as maintenance:
+            maintenance.autocommit = True
+            yield maintenance.cursor()
+    except psycopg2.Error as error:
+        raise CommandError(" ".join(str(error).split())) from error
+
+
+def _check_unused(cursor: Any, name: str) -> None:
+    cursor.execute(DATABASE_USERS, {"name": name})
+    [(programs,)] = cursor.fetchall()
+    if programs is not None:
+        raise CommandError(f"the database {name} is in use ({programs}): stop the service first")
+
+
+def _complete(name: str, new: str, comment: str) -> list[str]:
+    """Migrate the new database and record the restoration in it. Returns the lines to print; they show that it answers."""
+    frozen = find_frozen_names()
+    _use(new)
+    try:
+        call_command("migrate", verbosity=0)
+        origin = Origin("manage.py restore", comment[:COMMENT_LENGTH])
+        return report(record_restoration(frozen_before=frozen, origin=origin), frozen)
     finally:
-        connections.close_all()
+        _use(name)
 
 
-def _time(text: str) -> datetime:
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        raise CommandError(f"--until must be a time such as 2026-11-23T14:05:00Z (got {text})") from None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+def _use(name: str) -> None:
+    """Let Django's connection use another database of the same server."""
+    connection.close()
+    connection.settings_dict["NAME"] = name
+
+
+def _rename(cursor: Any, names: dict[str, str]) -> None:
+    """Rename databases, all or none."""
+    cursor.execute("BEGIN")
+    for old, new in names.items():
+        cursor.execute(f"ALTER DATABASE {quote_ident(old, cursor)} RENAME TO {quote_ident(new, cursor)}")
+    cursor.execute("COMMIT")

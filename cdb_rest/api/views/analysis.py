@@ -11,7 +11,7 @@ from cdb_rest.api import analysis
 from cdb_rest.api.analysis_documents import CoverageDocument, ExplanationDocument, UseDocument
 from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, base_parameter, in_path, required, response_example
 from cdb_rest.api.examples import PAYLOAD_IOV
-from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.inputs import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window
 from cdb_rest.domain.errors import invalid_field
 from cdb_rest.http.caching import Resource, conditional_get

@@ -10,7 +10,7 @@ from cdb_rest.api.browsers import CHANGES
 from cdb_rest.api.descriptions import in_path, response_example
 from cdb_rest.api.documents import ChangeDocument
 from cdb_rest.api.examples import CHANGE, page_of
-from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.inputs import StrictView
 from cdb_rest.domain.errors import ChangeNotFoundError, GlobalTagNotFoundError
 from cdb_rest.models import GlobalTag, GlobalTagChange
 from cdb_rest.parsing.parameters import parse_number
@@ -30,7 +30,7 @@ class ChangeListView(StrictView):
         examples=[response_example(page_of(CHANGE, 1))],
     )
     def get(self, request: Request, name: str) -> Response:
-        changes = GlobalTagChange.objects.filter(global_tag=name).defer("logged_before", "logged_after")
+        changes = GlobalTagChange.objects.filter(global_tag=name)
         _check_existed(name)
         return Response(CHANGES.page(request.query_params, changes))
 

@@ -11,7 +11,7 @@ from cdb_rest.api.analysis_documents import AffectedDocument, DifferenceDocument
 from cdb_rest.api.analysis_inputs import MAX_AFFECTED_MOMENTS, AffectedInput, tags_of
 from cdb_rest.api.descriptions import NUMBER, base_parameter, in_path, request_example, response_example
 from cdb_rest.api.documents import one_of
-from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.inputs import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window, window_between
 from cdb_rest.domain.errors import invalid_field
 from cdb_rest.domain.moment import END_OF_TIME, Moment
@@ -47,7 +47,6 @@ class DifferencesView(StrictView):
     possible: neighbours with the same payloads are one. Each element is one line of the response.
 
     The commonest case is one tag in two states: `global-tags/tiny/diff/tiny?rev_a=1`. Equal tags have an empty array.
-    Large comparisons count as exports: if `CDB_MAX_EXPORTS` are running, the response is 504.
 
     With `base_a`, `a` and its bases are several tags as in a lookup, and so are `b` and `base_b`: to see what a patch changes,
     compare it, with its base, with the base. `base_a` may be repeated; `rev_a` is then given for each tag.

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from cdb_rest.api import json_stream
 from cdb_rest.api.descriptions import AS_OF, in_path
-from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.inputs import StrictView
 from cdb_rest.api.windows import WINDOW, read_selection
 from cdb_rest.domain.errors import InvalidInputError, invalid_field
 from cdb_rest.domain.names import CONTROL_CHARACTER
@@ -30,8 +30,7 @@ QUERY = [
 class ExportView(StrictView):
     """A CSV or JSON Lines file with a row for each selected IOV of the tag. It is streamed and may have any size.
 
-    An error after the start truncates the file; HTTP/1.1 clients report that. A request by HTTP/1.0 gets 400. If
-    `CDB_MAX_EXPORTS` exports are running, the response is 504.
+    An error after the start truncates the file; HTTP/1.1 clients report that. A request by HTTP/1.0 gets 400.
     """
 
     query = QUERY

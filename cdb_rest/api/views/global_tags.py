@@ -8,10 +8,11 @@ from rest_framework.views import APIView
 
 from cdb_rest.api import past, streams
 from cdb_rest.api.browsers import GLOBAL_TAGS
-from cdb_rest.api.conversion import document_of, documents
+from cdb_rest.api.conversion import document_of
 from cdb_rest.api.descriptions import AS_OF, in_path, request_example, response_example
 from cdb_rest.api.documents import GlobalTagDocument, GlobalTagItem, NamedDocument, NestedGlobalTag, Statement, one_of
 from cdb_rest.api.examples import GLOBAL_TAG, NESTED_GLOBAL_TAG, STATUS, page_of
+from cdb_rest.api.hot import respond_hot
 from cdb_rest.api.inputs import GlobalTagInput, NamedInput, NameInput
 from cdb_rest.api.json_stream import can_detect_truncation
 from cdb_rest.api.paging import wants_page
@@ -19,10 +20,10 @@ from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import GlobalTagNotFoundError
 from cdb_rest.http.caching import Resource, conditional_get, headers_of
 from cdb_rest.lookup.model import State
-from cdb_rest.lookup.states import VERSION_OF_NONE, state_of_all
-from cdb_rest.models import GlobalTag, GlobalTagStatus
+from cdb_rest.models import GlobalTag
 from cdb_rest.parsing.fields import read_body, read_value
 from cdb_rest.parsing.parameters import is_light, parse_as_of, parse_number
+from cdb_rest.routes import Hot
 from cdb_rest.services import global_tags
 
 NAME = in_path("name", "Name of the global tag.", "tiny")
@@ -40,14 +41,7 @@ class GlobalTagListView(APIView):
     def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(GLOBAL_TAGS.page(request.query_params))
-        resource = Resource.all_tags()
-        not_modified = conditional_get(request.META, resource)
-        if not_modified:
-            return not_modified
-        items = documents(GlobalTagItem, GlobalTag.objects.with_version_of_all().order_by("id"), ("version",))
-        versions = [item.pop("version") for item in items]
-        state = state_of_all(versions[0] if versions else VERSION_OF_NONE)
-        return Response(items, headers=headers_of(state, resource.digest))
+        return respond_hot(request, Hot.GLOBAL_TAGS)
 
 
 class _CreatesGlobalTag(APIView):
@@ -118,6 +112,8 @@ class GlobalTagByNameView(APIView):
     def get(self, request: Request, name: str) -> HttpResponseBase:
         light = is_light(request.query_params.get("light"))
         as_of = parse_as_of(request.query_params)
+        if light and as_of is None:
+            return respond_hot(request, Hot.GLOBAL_TAG, name)
         resource = Resource.tag(name, light=light, as_of=as_of)
         not_modified = conditional_get(request.META, resource)
         if not_modified:
@@ -127,20 +123,14 @@ class GlobalTagByNameView(APIView):
         if as_of is not None:
             return past.nested_tag(request, name, as_of, resource.digest)
         found = GlobalTag.objects.filter(name=name)
-        if not light and not can_detect_truncation(request):
+        if not can_detect_truncation(request):
             # A truncated response cannot be detected in HTTP/1.0, so it must not be cached: no validators.
             return streams.global_tag(found, GlobalTagNotFoundError(name))
-        if not light:
-            return streams.conditional_global_tag(
-                found,
-                GlobalTagNotFoundError(name),
-                lambda tag: headers_of(State(tag["version"], tag["status"]["name"], tag["modified"]), resource.digest),
-            )
-        items = documents(GlobalTagItem, found.with_version(), ("version", "modified"))
-        if not items:
-            raise GlobalTagNotFoundError(name)
-        state = State(items[0].pop("version"), items[0]["status"], items[0].pop("modified"))
-        return Response(items[0], headers=headers_of(state, resource.digest))
+        return streams.conditional_global_tag(
+            found,
+            GlobalTagNotFoundError(name),
+            lambda tag: headers_of(State(tag["version"], tag["status"]["name"], tag["modified"]), resource.digest),
+        )
 
 
 class GlobalTagDeleteView(APIView):
@@ -206,8 +196,8 @@ class GlobalTagStatusListView(APIView):
     """All statuses, ordered by id: the built-in ones, and those that were created."""
 
     @extend_schema(summary="List statuses", responses=NamedDocument(many=True), examples=[response_example(STATUS)])
-    def get(self, request: Request) -> Response:
-        return Response(documents(NamedDocument, GlobalTagStatus.objects.order_by("id")))
+    def get(self, request: Request) -> HttpResponseBase:
+        return respond_hot(request, Hot.STATUSES)
 
     @extend_schema(
         summary="Create a status",
@@ -232,21 +222,7 @@ class PayloadListsOfGlobalTagView(APIView):
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
         as_of = parse_as_of(request.query_params)
+        if as_of is None:
+            return respond_hot(request, Hot.PAYLOAD_LISTS, name)
         resource = Resource.payload_lists(name, as_of)
-        not_modified = conditional_get(request.META, resource)
-        if not_modified:
-            return not_modified
-        if as_of is not None:
-            return past.payload_lists(name, as_of, resource.digest)
-        tags = GlobalTag.objects.filter(name=name).with_version()
-        # The mypy plugin does not see the annotations of `with_version`.
-        rows = tags.values_list(  # type: ignore[misc]
-            "version", "status__name", "modified", "payload_lists__payload_type__name", "payload_lists__name"
-        )
-        if not rows:
-            raise GlobalTagNotFoundError(name)
-        # A tag without lists is one row without names.
-        names = {kind: payload_list for *_, kind, payload_list in rows if kind is not None}
-        version, status, modified, *_ = rows[0]
-        state = State(version, status, modified)
-        return Response(dict(sorted(names.items())), headers=headers_of(state, resource.digest))
+        return conditional_get(request.META, resource) or past.payload_lists(name, as_of, resource.digest)

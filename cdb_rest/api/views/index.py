@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import cdb_rest
-from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.inputs import StrictView
 
 API = "/api/cdb_rest/"
 DESCRIPTION = {"docs": "/api/docs/", "schema": "/api/schema/"}

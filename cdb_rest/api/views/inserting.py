@@ -10,9 +10,8 @@ from rest_framework.views import APIView
 
 from cdb_rest.api.descriptions import request_example, response_example
 from cdb_rest.api.documents import BulkResult, one_of
-from cdb_rest.api.inputs import BulkPayloadIOVInput, InsertInput, read_bulk, read_insertion
+from cdb_rest.api.inputs import BulkPayloadIOVInput, InsertInput, StrictView, read_bulk, read_insertion
 from cdb_rest.api.plans import InsertionResult, insertion_document, refusal_document
-from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.writes import WRITE_HEADERS, read_origin, respond_to_write
 from cdb_rest.domain.errors import OverlapError, TagFrozenError
 from cdb_rest.domain.origin import Origin

@@ -13,11 +13,10 @@ from cdb_rest.api.conversion import document, document_of
 from cdb_rest.api.descriptions import AS_OF, NUMBER, TEXT, in_path, request_example, required, response_example
 from cdb_rest.api.documents import NestedPayloadList, PayloadIOVDocument, Statement, ValidPayloadIOV
 from cdb_rest.api.examples import NESTED_PAYLOAD_LIST, PAYLOAD_IOV, VALID_PAYLOAD_IOV, page_of
-from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput
+from cdb_rest.api.inputs import PayloadIOVAttachInput, PayloadIOVInput, StrictView
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.plans import AttachedIOV, cuts_document
 from cdb_rest.api.ranges import Range
-from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.windows import WINDOW, read_payload_type, read_window
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadIOVNotFoundError, invalid_field

@@ -12,9 +12,8 @@ from cdb_rest.api.conversion import document, document_of
 from cdb_rest.api.descriptions import in_path, request_example, response_example
 from cdb_rest.api.documents import NestedPayloadList, PayloadListDocument, PayloadListItem, Statement
 from cdb_rest.api.examples import COUNTED_PAYLOAD_LIST, NESTED_PAYLOAD_LIST, page_of
-from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput
+from cdb_rest.api.inputs import PayloadListAttachInput, PayloadListInput, StrictView
 from cdb_rest.api.paging import wants_page
-from cdb_rest.api.strict_view import StrictView
 from cdb_rest.api.writes import read_origin
 from cdb_rest.domain.errors import PayloadListNotFoundError
 from cdb_rest.models import PayloadList

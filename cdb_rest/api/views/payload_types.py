@@ -1,20 +1,22 @@
 """Payload types: the kinds of payloads, such as the alignment of a detector."""
 
+from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.browsers import PAYLOAD_TYPES
-from cdb_rest.api.conversion import document_of, documents
+from cdb_rest.api.conversion import document_of
 from cdb_rest.api.descriptions import in_path, request_example, response_example
 from cdb_rest.api.documents import NamedDocument, Statement
 from cdb_rest.api.examples import PAYLOAD_TYPE, page_of
+from cdb_rest.api.hot import respond_hot
 from cdb_rest.api.inputs import NamedInput
 from cdb_rest.api.paging import wants_page
 from cdb_rest.api.writes import read_origin
-from cdb_rest.models import PayloadType
 from cdb_rest.parsing.fields import read_body
+from cdb_rest.routes import Hot
 from cdb_rest.services import payload_types
 
 
@@ -27,10 +29,10 @@ class PayloadTypeListView(APIView):
         responses=PAYLOAD_TYPES.list_or_page(NamedDocument),
         examples=[response_example([PAYLOAD_TYPE]), response_example(page_of(PAYLOAD_TYPE, 10), "With page=1")],
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponseBase:
         if wants_page(request.query_params):
             return Response(PAYLOAD_TYPES.page(request.query_params))
-        return Response(documents(NamedDocument, PayloadType.objects.order_by("id")))
+        return respond_hot(request, Hot.PAYLOAD_TYPES)
 
     @extend_schema(
         summary="Create a payload type",

@@ -9,8 +9,7 @@ from rest_framework.response import Response
 
 from cdb_rest.api.descriptions import in_path, request_example, response_example
 from cdb_rest.api.documents import ReversionResult
-from cdb_rest.api.inputs import RevertInput
-from cdb_rest.api.strict_view import StrictView
+from cdb_rest.api.inputs import RevertInput, StrictView
 from cdb_rest.api.writes import WRITE_HEADERS, read_origin, respond_to_write
 from cdb_rest.parsing.fields import read_body
 from cdb_rest.services.reverting import Reversion, revert_global_tag

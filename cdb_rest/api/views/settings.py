@@ -1,13 +1,13 @@
 """Settings: the part of the configuration that clients may read."""
 
-from django.conf import settings
+from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from cdb_rest.api.descriptions import in_path, response_example
-from cdb_rest.domain.errors import SettingNotFoundError
+from cdb_rest.api.hot import respond_hot
+from cdb_rest.routes import Hot
 
 
 class PublicSettingView(APIView):
@@ -19,7 +19,5 @@ class PublicSettingView(APIView):
         responses={200: {"type": "object", "additionalProperties": {}}},
         examples=[response_example({"CDB_IOV_MODE": "continuous"})],
     )
-    def get(self, request: Request, name: str) -> Response:
-        if name not in settings.CDB_PUBLIC_SETTINGS:
-            raise SettingNotFoundError(name)
-        return Response({name: settings.CDB_PUBLIC_SETTINGS[name]})
+    def get(self, request: Request, name: str) -> HttpResponse:
+        return respond_hot(request, Hot.SETTING, name)

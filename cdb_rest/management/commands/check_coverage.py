@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
 
 from cdb_rest.analysis.coverage import Selection, TypeCoverage, coverage
 from cdb_rest.connections.snapshot import snapshot
@@ -78,12 +79,12 @@ class Command(BaseCommand):
             selection = Selection([(tag, past), *((one, None) for one in base or ())], None, window, required)
             with snapshot():
                 contents = selection.read()
-                for batch in coverage(contents, selection):
-                    rows += batch
-                    self._progress(len(rows), len(contents.lists))
+                with tqdm(total=len(contents.lists), unit=" payload types", disable=None, leave=False) as bar:
+                    for batch in coverage(contents, selection):
+                        rows += batch
+                        bar.update(len(batch))
         except CdbError as error:
             raise CommandError(str(error)) from error
-        self._progress(None, 0)
         took = f"{time.monotonic() - begin:.1f} s"
         gaps = [one for one in rows if one.gaps]
         if not gaps:
@@ -94,11 +95,6 @@ class Command(BaseCommand):
         raise CommandError(
             f"{len(gaps):,} of {len(rows):,} payload types have gaps, {missing:,} of them without a payload list ({took})"
         )
-
-    def _progress(self, done: int | None, count: int) -> None:
-        if self.stderr.isatty():
-            self.stderr.write("\r\033[K" + ("" if done is None else f"{done:,} of {count:,} payload types"), ending="")
-            self.stderr.flush()
 
 
 def _lines(gaps: list[TypeCoverage]) -> list[tuple[str, ...]]:

@@ -16,10 +16,10 @@ from tqdm import tqdm
 from cdb_rest.connections.snapshot import snapshot
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.origin import Origin
+from cdb_rest.management import faults
 from cdb_rest.management.access import by_account
 from cdb_rest.management.interruption import interruptible
-from cdb_rest.management.tables import table
-from cdb_rest.services.history_check import HistoryFault, Progress, find_history_faults
+from cdb_rest.services.history_check import Progress, find_history_faults
 from cdb_rest.services.history_repair import Repaired, repair_history
 
 
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             with interruptible():
                 with snapshot(), _progress() as progress:
                     found = find_history_faults(global_tag=tag, progress=progress)
-                self._table(found)
+                faults.show(self, found)
                 if repair and found:
                     repaired = repair_history(global_tag=tag, origin=Origin(by_account("check_history")))
         except CdbError as error:
@@ -60,23 +60,7 @@ class Command(BaseCommand):
         took = f"{time.monotonic() - begin:.1f} s"
         for name, revisions in sorted(repaired.dropped.items()):
             self.stdout.write(f"Global tag {name}: the history of {len(revisions):,} revisions was dropped.")
-        if not found:
-            self.stdout.write(f"No faults found ({took}).")
-        elif not repair:
-            raise CommandError(f"faults: {len(found):,} ({took}); --repair repairs them")
-        elif repaired.left:
-            self.stdout.write("Not repaired, because the tag is frozen:")
-            self._table(repaired.left)
-            raise CommandError(f"faults not repaired: {len(repaired.left):,} ({took})")
-        else:
-            self.stdout.write(f"Faults repaired: {len(found):,} ({took}).")
-
-    def _table(self, faults: list[HistoryFault]) -> None:
-        if faults:
-            rows = [
-                (fault.kind, fault.global_tag or "-", fault.payload_list or "-", fault.description) for fault in faults
-            ]
-            self.stdout.write(table(("fault", "global tag", "payload list", "description"), rows))
+        faults.report(self, found, repaired.left, is_repaired=repair, took=took)
 
 
 @contextlib.contextmanager

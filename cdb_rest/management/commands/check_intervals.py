@@ -7,9 +7,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cdb_rest.domain.errors import CdbError
 from cdb_rest.domain.origin import Origin
+from cdb_rest.management import faults
 from cdb_rest.management.access import by_account
-from cdb_rest.management.tables import table
-from cdb_rest.services.repair import Fault, find_faults, repair_faults
+from cdb_rest.services.repair import find_faults, repair_faults
 
 
 class Command(BaseCommand):
@@ -33,27 +33,11 @@ class Command(BaseCommand):
         begin = time.monotonic()
         try:
             found = find_faults(global_tag=global_tag)
-            self._table(found)
+            faults.show(self, found)
             left = found
             if repair and found:
                 left = repair_faults(global_tag=global_tag, origin=Origin(by_account("check_intervals")))
         except CdbError as error:
             raise CommandError(str(error)) from error
         took = f"{time.monotonic() - begin:.1f} s"
-        if not found:
-            self.stdout.write(f"No faults found ({took}).")
-        elif not repair:
-            raise CommandError(f"faults: {len(found):,} ({took}); --repair repairs them")
-        elif left:
-            self.stdout.write("Not repaired, because the tag is frozen:")
-            self._table(left)
-            raise CommandError(f"faults not repaired: {len(left):,} of {len(found):,} ({took})")
-        else:
-            self.stdout.write(f"Faults repaired: {len(found):,} ({took}).")
-
-    def _table(self, faults: list[Fault]) -> None:
-        if faults:
-            rows = [
-                (fault.kind, fault.global_tag or "-", fault.payload_list or "-", fault.description) for fault in faults
-            ]
-            self.stdout.write(table(("fault", "global tag", "payload list", "description"), rows))
+        faults.report(self, found, left, is_repaired=repair, took=took)

@@ -11,7 +11,6 @@ from tqdm import tqdm
 from cdb_rest.compiled.compiler import compile_tag
 from cdb_rest.compiled.manifest import UnusableError, read_manifest
 from cdb_rest.domain.errors import CdbError
-from cdb_rest.management.background import add_background_option, background_share, run_in_background
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.quantities import AT_LEAST_ONE
 
@@ -32,22 +31,17 @@ class Command(BaseCommand):
             help="compile this past revision, for requests with rev=N (default: the present)",
             **AT_LEAST_ONE,
         )
-        add_background_option(parser)
 
-    def handle(self, *, tag: str, revision: int | None, background: bool, **options: Any) -> None:
+    def handle(self, *, tag: str, revision: int | None, **options: Any) -> None:
         begin = time.monotonic()
         try:
             with interruptible(), tqdm(disable=None, leave=False, unit=" rows", unit_scale=True) as bar:
-                share = 1.0
-                if background:
-                    run_in_background()
-                    share = background_share()
 
                 def show(done: int, total: int) -> None:
                     bar.total = total or None
                     bar.update(done - bar.n)
 
-                path = compile_tag(tag, revision, share=share, progress=show)
+                path = compile_tag(tag, revision, progress=show)
         except CdbError as error:
             raise CommandError(str(error)) from error
         except (UnusableError, OSError, Error) as error:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.timesince import timesince
 
 from cdb_rest.compiled import directory, usage
 from cdb_rest.compiled.manifest import Manifest, UnusableError, read_manifest
-from cdb_rest.management.background import add_background_option, run_in_background
 from cdb_rest.management.interruption import interruptible
 from cdb_rest.management.tables import table
 
@@ -34,13 +34,10 @@ class Command(BaseCommand):
             const="",
             help="delete the compiled tags of this global tag, or all of them without NAME; lookups continue in the database",
         )
-        add_background_option(parser)
 
-    def handle(self, *, verify: bool, drop: str | None, background: bool, **options: Any) -> None:
+    def handle(self, *, verify: bool, drop: str | None, **options: Any) -> None:
         try:
             with interruptible():
-                if background:
-                    run_in_background()
                 if verify:
                     self._verify()
                 elif drop is not None:
@@ -54,18 +51,12 @@ class Command(BaseCommand):
         for path in directory.paths():
             try:
                 manifest = directory.verify(path)
-            except FileNotFoundError:
-                # Deleted meanwhile, or not complete.
-                manifest = None
+                self.stdout.write(f"{manifest.tag} at revision {manifest.revision} is intact.")
             except UnusableError as error:
                 self.stderr.write(f"{path.name}: {error}.")
-                manifest = None
-            if manifest is None:
                 with contextlib.suppress(FileNotFoundError):
                     directory.remove(path)
                 self.stdout.write(f"{path.name} was damaged; it is deleted.")
-            else:
-                self.stdout.write(f"{manifest.tag} at revision {manifest.revision} is intact.")
 
     def _drop(self, tag: str) -> None:
         chosen = [path for path in directory.paths() if not tag or ((one := _manifest(path)) and one.tag == tag)]
@@ -118,8 +109,4 @@ def _kind(path: Path, manifest: Manifest) -> str:
 
 def _ago(time: float) -> str:
     """How long ago a time in seconds was, in one unit."""
-    seconds = max(0, int(datetime.now(UTC).timestamp() - time))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+    return timesince(datetime.fromtimestamp(time, UTC), depth=1).replace("\xa0", " ")

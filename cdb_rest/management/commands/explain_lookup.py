@@ -14,30 +14,17 @@ from cdb_rest.lookup.model import LookupQuery
 from cdb_rest.management.quantities import Number
 from cdb_rest.management.tables import table
 from cdb_rest.strategies.explain import Explanation, explain
-from cdb_rest.strategies.registry import STRATEGIES, Strategy
-from cdb_rest.strategies.verdicts import Verdict
+from cdb_rest.strategies.registry import STRATEGIES
 
 # Major and minor of the load study's moments are below this (docs/load-tests.md).
 MOMENT_LIMIT = 2**31
-HEADER = (
-    "strategy",
-    "scan",
-    "index",
-    "condition",
-    "rows read",
-    "removed",
-    "heap fetches",
-    "buffers",
-    "rows",
-    "planning",
-    "execution",
-)
+HEADER = ("strategy", "indexes", "buffers", "planning", "execution")
 
 
 class Command(BaseCommand):
     help = (
         "Show how PostgreSQL executes a lookup by each strategy: run its statements twice with EXPLAIN (ANALYZE, BUFFERS) and "
-        "summarize the second run. Numbers are totals over all loops and statements; times are measured by PostgreSQL."
+        "print totals of the second run: the indexes, the pages of shared buffers, and PostgreSQL's times."
     )
     requires_system_checks = []
 
@@ -45,9 +32,7 @@ class Command(BaseCommand):
         tag = parser.add_mutually_exclusive_group(required=True)
         tag.add_argument("--scenario", dest="tag", metavar="NAME", help="global tag with the name of this scenario")
         tag.add_argument("--global-tag", dest="tag", metavar="NAME", help="global tag with this name")
-        parser.add_argument(
-            "--strategy", metavar="NAME", help=f"one of {', '.join(STRATEGIES)} (default: all, as a table)"
-        )
+        parser.add_argument("--strategy", choices=STRATEGIES, help="one of the strategies (default: all)")
         moment = parser.add_mutually_exclusive_group()
         moment.add_argument(
             "--pattern",
@@ -75,9 +60,7 @@ class Command(BaseCommand):
             help="number that the random moment is derived from (default: %(default)s)",
         )
         parser.add_argument("--plan", action="store_true", help="also print the plans as text")
-        parser.add_argument(
-            "--json", action="store_true", help="print a JSON array of the verdicts with their complete plans instead"
-        )
+        parser.add_argument("--json", action="store_true", help="print a JSON array with the complete plans instead")
 
     def handle(
         self,
@@ -93,27 +76,19 @@ class Command(BaseCommand):
         begin = time.monotonic()
         query = LookupQuery(tag, Moment(*moment) if moment else _moment(pattern, seed))
         try:
-            found = [explain(one, query, with_text=plan) for one in _strategies(strategy)]
+            chosen = [STRATEGIES[strategy]] if strategy else STRATEGIES.values()
+            found = [explain(one, query, with_text=plan) for one in chosen]
         except GlobalTagNotFoundError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
-            self.stdout.write(json.dumps([_document(one) for one in found], indent=2))
+            self.stdout.write(json.dumps([asdict(one) for one in found], indent=2))
             return
         for one in found:
             for text in one.texts:
-                self.stdout.write(f"-- {one.verdict.strategy}\n{text}\n")
-        verdicts = [one.verdict for one in found]
-        self.stdout.write(verdicts[0].line if strategy else _table(verdicts))
+                self.stdout.write(f"-- {one.strategy}\n{text}\n")
+        self.stdout.write(_table(found))
         took = time.monotonic() - begin
         self.stdout.write(f"Strategies explained: {len(found)}, {tag} at {query.moment} ({took:.1f} s).")
-
-
-def _strategies(name: str | None) -> list[Strategy]:
-    if name is None:
-        return list(STRATEGIES.values())
-    if name not in STRATEGIES:
-        raise CommandError(f"--strategy must be one of {', '.join(STRATEGIES)} (got {name})")
-    return [STRATEGIES[name]]
 
 
 def _moment(pattern: str, seed: int) -> Moment:
@@ -124,36 +99,20 @@ def _moment(pattern: str, seed: int) -> Moment:
     return Moment(both, both)
 
 
-def _table(verdicts: list[Verdict]) -> str:
+def _table(found: list[Explanation]) -> str:
     rows = [
         (
             one.strategy,
-            one.kind,
-            one.index,
-            one.condition,
-            f"{one.rows_read:,}",
-            f"{one.rows_removed:,}",
-            f"{one.heap_fetches:,}",
-            f"{one.buffers:,}",
-            f"{one.rows:,}",
-            f"{one.planning_ms:.1f} ms",
-            f"{one.execution_ms:.1f} ms",
+            ", ".join(one.indexes()),
+            f"{one.total('Shared Hit Blocks') + one.total('Shared Read Blocks'):,}",
+            f"{one.total('Planning Time'):.1f} ms",
+            f"{one.total('Execution Time'):.1f} ms",
         )
-        for one in verdicts
+        for one in found
     ]
-    advice = [f"{one.strategy}: {one.advice}" for one in verdicts if one.missing_index]
+    advice = [
+        f"{one.strategy}: its index {one.missing_index} is missing (manage.py strategy_indexes create)"
+        for one in found
+        if one.missing_index
+    ]
     return "\n".join([table(HEADER, rows), *advice])
-
-
-def _document(one: Explanation) -> dict[str, Any]:
-    verdict = one.verdict
-    summary = {
-        "verdict": verdict.line,
-        "scan": verdict.kind,
-        "index": verdict.index,
-        "condition": verdict.condition,
-        "rows_read": verdict.rows_read,
-        "rows_removed": verdict.rows_removed,
-        "heap_fetches": verdict.heap_fetches,
-    }
-    return asdict(verdict) | summary | {"plans": one.plans, "texts": one.texts}

@@ -68,7 +68,7 @@ def _measure(harness: Harness, result: Result, service: Service, tag: str) -> No
 
 def _over_http(harness: Harness, service: Service, tag: str) -> dict[str, Any]:
     harness.database.run("CHECKPOINT")
-    with usage.peak_of_workers(service.gunicorn()) as memory:
+    with usage.peak_of_workers(service.program("granian")) as memory:
         begin = time.perf_counter()
         _clone(service, tag)
         seconds = time.perf_counter() - begin

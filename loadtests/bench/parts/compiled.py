@@ -199,7 +199,7 @@ def _memory(result: Result, services: Services) -> None:
     """The private memory of the workers, without the memory-mapped files."""
     rows = []
     for what, service in (("not compiled", services.plain), ("compiled", services.compiled)):
-        memory = [worker.memory_info() for worker in service.gunicorn().children()]
+        memory = [worker.memory_info() for worker in service.program("granian").children()]
         rows.append({"what": what, "mib": max(one.rss - one.shared for one in memory) / MIB})
     result.raw += rows
     result.tables.append(Table.of("Private memory of the largest worker", rows, {"what": "", "mib": "MiB"}))

@@ -1,7 +1,7 @@
 """Streaming export compared with psql's COPY of the same rows, its memory, and its effect on lookups.
 
 The whole largest tag by curl to a file, and the same rows by COPY in psql to a file, alternately. First byte is the time
-since the request. Memory is the resident memory of the largest gunicorn worker.
+since the request. Memory is the resident memory of the largest process of granian.
 """
 
 import shutil
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cdb.embedded import postgres_binaries
+from cdb.embedded import binaries
 from cdb_rest import named_sql
 from loadtests import usage
 from loadtests.bench.harness import Harness, compare_seconds
@@ -64,17 +64,17 @@ def _psql(harness: Harness, tag: str, file: Path) -> float:
     with harness.database.connect() as connection, connection.cursor() as cursor:
         settings = cursor.mogrify(named_sql.load("export_settings"), {"milliseconds": "0"}).decode()
         statement = cursor.mogrify(rows, always | {"inclusive": False}).decode()
-    psql = [str(postgres_binaries.BINARIES / "psql"), "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]
+    psql = [str(binaries.BINARIES / "psql"), "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(f"BEGIN;\n\\o /dev/null\n{settings};\n\\o {file}\n{statement};\n")
         script.flush()
         command = [*psql, "--file", script.name, harness.database.url]
-        return checked(run_to_end(command, postgres_binaries.ENVIRONMENT), "psql").seconds
+        return checked(run_to_end(command, binaries.ENVIRONMENT), "psql").seconds
 
 
 def _over_http(service: Service, tag: str, form: str, file: Path) -> dict[str, Any]:
     """Export the rows over HTTP; returns seconds, bytes, and the memory of a worker in MiB."""
-    with usage.peak_of_workers(service.gunicorn()) as memory:
+    with usage.peak_of_workers(service.program("granian")) as memory:
         begin = time.perf_counter()
         first = _curl(service, tag, form, file)
         seconds = time.perf_counter() - begin

@@ -1,6 +1,6 @@
 """The rate of the service compared with that of the database alone (the floor), on the same data at the same time.
 
-Responses per second for random moments: over HTTP with three gunicorn workers; by pgbench with the function that a lookup
+Responses per second for random moments: over HTTP with three processes of granian; by pgbench with the function that a lookup
 calls (the floor: a service that uses it cannot be faster); and by pgbench with the LATERAL query of the load study
 (docs/load-tests.md), on its own table and an index that does not cover the result. A Django application sends statements
 that are planned each time. A search first finds the number of clients at which each contender is fastest; then all are

@@ -2,7 +2,7 @@
 
 Three tags are changed in ways that are hard for a history: the largest scenario by many small inserts at random moments; a
 tag with one payload list to which IOVs are appended one at a time; and lists in which the same interval is replaced again and
-again. In each, lookups in the present and at earlier revisions alternate. Responses come from gunicorn, not from a cache.
+again. In each, lookups in the present and at earlier revisions alternate. Responses come from granian, not from a cache.
 """
 
 import random

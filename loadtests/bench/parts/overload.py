@@ -33,7 +33,8 @@ CLIENTS, LONGEST_PAUSE_SECONDS = 600, 5
 CONNECTIONS = 64
 FACTORS = (0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
 MODERATE_FACTOR = 3
-# The defaults of CDB_OVERLOAD_WAIT_SECONDS, and of CDB_BURST_SECONDS with the time to empty the queue of that time.
+# How long a request may wait in an overload, and how long it takes until the service takes one for granted, with the time to
+# empty the queue of CDB_QUEUE_TIMEOUT_SECONDS.
 WAIT_SECONDS, SETTLE_SECONDS = 1, 20
 # The longest time that 99 % of the accepted lookups may take, in seconds.
 MOST_P99_SECONDS = 3

@@ -1,6 +1,6 @@
-"""The effect of nginx and PgBouncer, and of a streaming replica, on lookups that no cache can serve.
+"""The effect of nginx, and of a streaming replica, on lookups that no cache can serve.
 
-Lookups at random moments, alternately in three services on the same database: gunicorn alone, `make serve`, and gunicorn with
+Lookups at random moments, alternately in three services on the same database: granian alone, `make serve`, and granian with
 a streaming replica. All processes share the machine, so that a replica does not make lookups faster here: the figure that
 matters is the primary's CPU per lookup, which a replica on another machine would save. For a frozen tag only the replica is
 queried; for a tag that may change, the primary is queried whether it has changed. The client's counts are compared with
@@ -27,7 +27,7 @@ from loadtests.standby import Standby
 
 TITLE = "Serving as in production"
 ALONE, SERVE, REPLICATED = "make run", "make serve", "make run with a streaming replica"
-KEYS = "tag what round responses_per_s p50_ms p99_ms errors gunicorn_cpu_ms primary_cpu_ms replica_cpu_ms others_cpu_percent"
+KEYS = "tag what round responses_per_s p50_ms p99_ms errors service_cpu_ms primary_cpu_ms replica_cpu_ms others_cpu_percent"
 
 
 def measure(harness: Harness, result: Result) -> None:
@@ -55,7 +55,7 @@ def measure(harness: Harness, result: Result) -> None:
 
 
 def _compare_compiled(harness: Harness, result: Result) -> None:
-    """Compare gunicorn alone and `make serve` in each scenario, with compiled tags."""
+    """Compare granian alone and `make serve` in each scenario, with compiled tags."""
     tags = list(dict.fromkeys((SMALL, *harness.sizes.scenarios)))
     harness.seed(*tags)
     rows: list[dict[str, Any]] = []
@@ -77,7 +77,7 @@ def _compare_compiled(harness: Harness, result: Result) -> None:
             result.targets.append(Target(f"compiled {tag}: make serve ÷ make run", rate, 0.9, at_most=False))
     result.raw += rows
     title = f"Random moments, {CONNECTIONS} connections, compiled tags"
-    keys = "tag what round responses_per_s p50_ms p99_ms errors gunicorn_cpu_ms postgres_cpu_ms client_cpu_percent"
+    keys = "tag what round responses_per_s p50_ms p99_ms errors service_cpu_ms postgres_cpu_ms client_cpu_percent"
     result.tables.append(Table.of(title, rows, keys))
 
 

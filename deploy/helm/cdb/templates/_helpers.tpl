@@ -18,7 +18,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* Arguments: the context, and "", "-nginx" or "-pgbouncer". */}}
+{{/* Arguments: the context, and "" or "-nginx". */}}
 {{- define "cdb.image" -}}
 {{- $root := index . 0 -}}
 image: {{ printf "%s%s:%s" $root.Values.image.repository (index . 1) (include "cdb.tag" $root) | quote }}
@@ -47,10 +47,23 @@ that of the primary. The operator's service for replicas does so only if there i
 {{ join "," $addresses }}
 {{- end }}
 
-{{/* The URLs of the PostgreSQL servers, for PgBouncer and for connections that bypass it. The password is in PGPASSWORD. */}}
+{{/* The URL of the primary. The password is in PGPASSWORD. */}}
 {{- define "cdb.directly" -}}
 - name: DATABASE_URL
   value: {{ printf "postgresql://%s@%s/%s" .Values.database.user (include "cdb.primary" .) .Values.database.name | quote }}
+{{- end }}
+
+{{/* The URLs of the primary and of the replicas. */}}
+{{- define "cdb.database" -}}
+{{ include "cdb.directly" . }}
+{{- $urls := list }}
+{{- range splitList "," (include "cdb.replicas" .) | compact }}
+{{- $urls = append $urls (printf "postgresql://%s@%s/%s" $.Values.database.user . $.Values.database.name) }}
+{{- end }}
+{{- with $urls }}
+- name: DATABASE_REPLICA_URLS
+  value: {{ join "," . | quote }}
+{{- end }}
 {{- end }}
 
 {{- define "cdb.passwordSecret" -}}

@@ -4,7 +4,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("cdb_rest", "0002_idempotency_record")]
+    dependencies = [("cdb_rest", "0001_conditions_database")]
 
     operations = [
         migrations.RunSQL(

@@ -1,1 +1,0 @@
-"""Prometheus metrics that all processes of the service count together."""

@@ -1,1 +1,0 @@
-"""Django middleware: request limits, error format, security headers, observability, the admin and DEBUG pages."""

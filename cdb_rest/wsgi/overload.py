@@ -1,0 +1,47 @@
+"""Refusal of requests that have waited for too long, by the time at which nginx received them (`X-Request-Start`)."""
+
+import time
+from collections.abc import Iterable
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from django.conf import settings
+
+from cdb_rest.domain.errors import OverloadedError
+from cdb_rest.observe.metrics import QUEUE
+
+# A request that has waited for less shows that there is no overload. There is one when all requests of so many seconds have
+# waited for longer, and then they may wait for `OVERLOAD_WAIT_SECONDS` only: a longer queue would make all of them late.
+SHORT_WAIT_SECONDS, OVERLOAD_SECONDS, OVERLOAD_WAIT_SECONDS = 0.1, 10.0, 1.0
+
+
+class Overload:
+    """A WSGI application that refuses requests that have waited longer than CDB_QUEUE_TIMEOUT_SECONDS, or 1 s in an overload.
+
+    All others are passed to another application, and so are those without the header, and health checks.
+    """
+
+    def __init__(self, application: WSGIApplication) -> None:
+        self._application = application
+        # The time of the first long wait after the last short one.
+        self._long_since: float | None = None
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        waited = _waited(environ)
+        if waited is not None:
+            QUEUE.observe(waited)
+            now = time.monotonic()
+            self._long_since = None if waited < SHORT_WAIT_SECONDS else self._long_since or now
+            is_overload = self._long_since is not None and now - self._long_since > OVERLOAD_SECONDS
+            limit = OVERLOAD_WAIT_SECONDS if is_overload else settings.CDB_QUEUE_TIMEOUT_SECONDS
+            if waited > limit and not environ["PATH_INFO"].startswith("/health/"):
+                raise OverloadedError("The service has more requests than it can answer; try again later.")
+        return self._application(environ, start_response)
+
+
+def _waited(environ: dict[str, Any]) -> float | None:
+    """The seconds since nginx received the request; None without a valid header."""
+    try:
+        return max(0.0, time.time() - float(environ["HTTP_X_REQUEST_START"]))
+    except (KeyError, ValueError):
+        return None

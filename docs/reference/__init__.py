@@ -1,0 +1,1 @@
+"""The generated reference pages of the documentation, one module for each; `python -m docs.reference` writes them."""

@@ -1,2 +1,0 @@
--- The databases of PgBouncer, for its admin console. No parameters.
-SHOW DATABASES

@@ -1,2 +1,0 @@
--- The pools of PgBouncer, for its admin console. No parameters.
-SHOW POOLS

@@ -1,2 +1,0 @@
--- The statistics of PgBouncer, for its admin console. No parameters.
-SHOW STATS

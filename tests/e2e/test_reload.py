@@ -1,0 +1,103 @@
+"""`make reload` under load: new settings, and code that cannot be loaded."""
+
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from cdb.env import ROOT
+from tests.e2e.service import JobClient, Service
+
+LOOKUP = "payloadiovs/?gtName=tiny&majorIOV={}&minorIOV=0"
+
+
+@pytest.fixture
+def copied(new_directory, needs_packages):
+    """A service that runs a copy of the code, which a test may break."""
+    directory = new_directory()
+    directory.chmod(0o755)
+    ignored = shutil.ignore_patterns(".git", ".venv", ".tools", "var", "tests", "loadtests", "docs", "__pycache__")
+    shutil.copytree(ROOT, directory / "project", ignore=ignored)
+    (directory / "project" / ".venv").symlink_to(ROOT / ".venv")
+    file = directory / "settings"
+    file.write_text("CDB_UNLOCKED_MAX_AGE_SECONDS=0\n")
+    service = Service(directory / "data", "serve", root=directory / "project")
+    service.environment["CDB_ENV_FILE"] = str(file)
+    with service.running():
+        yield service, directory / "project", file
+
+
+def reload(service, project):
+    return subprocess.run(
+        [sys.executable, "-m", "cdb.serving.reload"],
+        cwd=project,
+        env=service.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+class Readers:
+    """Lookups, small reads and writes from several threads inside the block; `failed` are those that were not served."""
+
+    def __init__(self, service):
+        self._service = service
+        self._over = threading.Event()
+        self.failed, self.served = [], 0
+
+    def __enter__(self):
+        self._threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(4)]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self, number):
+        client, turn = JobClient(self._service.port), 0
+        while not self._over.is_set():
+            turn += 1
+            for path, body in (
+                (LOOKUP.format(turn), ...),
+                ("gt?page=1", ...),
+                ("pt", {"name": f"type{number}x{turn}"}),
+            ):
+                try:
+                    status, found = client.call("GET" if body is ... else "POST", path, body)
+                except OSError as error:
+                    status, found = None, repr(error)
+                self.served += 1
+                if status != 200:
+                    self.failed.append((path, status, found))
+
+
+def test_a_reload_takes_new_settings_and_broken_code_changes_nothing(copied):
+    service, project, file = copied
+    with Readers(service) as readers:
+        broken = project / "cdb_rest" / "lookup" / "states.py"
+        whole = broken.read_text()
+        broken.write_text(whole + "\ndef broken(:\n")
+        refused = reload(service, project)
+        assert refused.returncode == 1 and refused.stdout == "" and refused.stderr.count("\n") == 1
+        assert "not reloaded, the old code goes on" in refused.stderr and "SyntaxError" in refused.stderr
+        broken.write_text(whole)
+        file.write_text("CDB_PORT_OF_NOTHING=1\nCDB_UNLOCKED_MAX_AGE_SECONDS=x\n")
+        refused = reload(service, project)
+        assert refused.returncode == 1 and "CDB_UNLOCKED_MAX_AGE_SECONDS" in refused.stderr
+        file.write_text("CDB_UNLOCKED_MAX_AGE_SECONDS=7\n")
+        done = reload(service, project)
+        assert done.returncode == 0 and done.stdout.startswith("Reloaded: the new code answers"), done.stderr
+    assert readers.failed == [] and readers.served > 50
+
+
+def test_a_reload_without_a_service_is_one_line(fresh, needs_packages):
+    service = fresh(command="serve")
+    refused = reload(service, ROOT)
+    assert refused.returncode == 1 and refused.stderr.startswith("cdb: no make serve runs with ")
+    assert refused.stderr.count("\n") == 1

@@ -1,0 +1,150 @@
+"""A request may use what another one has read, but never gets a response older than its beginning."""
+
+import re
+from contextlib import contextmanager
+from time import monotonic
+from unittest.mock import patch
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdb_rest.http import hot_reads
+from cdb_rest.lookup import shared_reads, states
+from cdb_rest.lookup.shared_reads import SharedReads
+from cdb_rest.models import PayloadType
+from cdb_rest.observe.request_context import RequestContext, current_context
+from tests.histories.test_etags import STEPS, TAGS, TYPES, clear, paths, play
+from tests.lookup.compiling import compile_and_open, compiled_tags_in, insert
+from tests.profiles import examples
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TAG, OTHER = TAGS
+# Without those about the other tag, so that more reads have a state to share.
+PATHS = [path for path in paths() if not re.search(rf"[/=]{OTHER}\b", path)]
+# The path, the number of writes since the request began, and whether it has the ETag of the response before that.
+READS = st.lists(st.tuples(st.sampled_from(PATHS), st.integers(0, 2), st.booleans()), min_size=3, max_size=6)
+
+
+@pytest.fixture
+def compiled_tags(tmp_path):
+    with compiled_tags_in(tmp_path):
+        yield
+
+
+@pytest.fixture
+def waiting():
+    """The next requests began at the time that is passed to the function (None: unknown)."""
+
+    def begin(time):
+        context = None if time is None else RequestContext({})
+        if context is not None:
+            context.began = time
+        current_context.set(context)
+
+    begin(None)
+    yield begin
+    current_context.set(None)
+
+
+@contextmanager
+def shared_in(found):
+    """Reads share what is in `found`, two dictionaries, inside the block."""
+    with (
+        patch.object(states.shared_states, "_found", found[0]),
+        patch.object(hot_reads._kept, "_found", found[1]),
+    ):
+        yield
+
+
+def read(api, path, etag=None):
+    answer = api.get(path, **({"If-None-Match": etag} if etag else {}))
+    return answer.status, answer.headers.get("ETag"), answer.content
+
+
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(st.tuples(STEPS, st.booleans(), READS), min_size=5, max_size=15))
+def test_a_response_is_that_of_a_state_since_the_request_began(api, compiled_tags, waiting, steps):
+    clear()
+    for kind in TYPES:
+        PayloadType.objects.get_or_create(name=kind)
+    # When each state began, and the responses in it.
+    tested, history = ({}, {}), []
+    for write, is_compiled, reads in [(("create", TAG), False, []), *steps]:
+        waiting(None)
+        play(api, write)
+        # These reads must not let the tested ones share a state.
+        with shared_in(({}, {})):
+            history.append((monotonic(), {path: read(api, path) for path in PATHS}))
+        if is_compiled:
+            compile_and_open(TAG)
+        for path, writes, is_conditional in reads:
+            since = max(0, len(history) - 1 - writes)
+            possible = [responses[path] for _, responses in history[since:]]
+            etag = history[max(0, since - 1)][1][path][1] if is_conditional else None
+            waiting(history[since][0])
+            with shared_in(tested):
+                found = read(api, path, etag)
+            assert found in possible or (found[0] == 304 and etag in {one[1] for one in possible}), (path, since)
+
+
+@pytest.fixture
+def tag(api):
+    clear()
+    api.post("pt", {"name": "Gain"}).ok()
+    api.post("gt", {"name": "a", "status": "unlocked"}).ok()
+    insert(api, "Gain", 1, tag="a")
+    with shared_in(({}, {})):
+        yield "a"
+
+
+def queries_of(api, path, etag=None):
+    with CaptureQueriesContext(connection) as queries:
+        status, *_ = read(api, path, etag)
+    return status, len(queries)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "globalTags",
+        "globalTag/a?light",
+        "gtPayloadLists/a",
+        "gtstatus",
+        "pt",
+        "payloadiovs/?gtName=a&majorIOV=2&minorIOV=0",
+    ],
+)
+def test_waiting_requests_are_confirmed_by_one_query(api, tag, waiting, path):
+    _, etag, _ = read(api, path)
+    waiting(monotonic())
+    assert [queries_of(api, path, etag) for _ in range(3)] == [(304, 1), (304, 0), (304, 0)]
+    # One that has just begun asks for itself.
+    waiting(monotonic())
+    assert queries_of(api, path, etag) == (304, 1)
+    # So does one of which it is unknown when it began.
+    waiting(None)
+    assert queries_of(api, path, etag) == (304, 1)
+
+
+def test_waiting_lookups_at_other_moments_use_the_compiled_tag(api, compiled_tags, tag, waiting):
+    compile_and_open(tag)
+    lookups = [f"payloadiovs/?gtName=a&majorIOV={major}&minorIOV=0" for major in range(4)]
+    waiting(monotonic())
+    assert [queries_of(api, path)[1] for path in lookups] == [1, 0, 0, 0]
+    waiting(None)
+    insert(api, "Gain", 2, tag=tag)
+    waiting(monotonic())
+    # The compiled tag lacks the new row, so each lookup asks for it.
+    assert [queries_of(api, path)[1] for path in lookups] == [1, 1, 1, 1]
+
+
+def test_the_number_of_kept_reads_is_limited(monkeypatch):
+    monkeypatch.setattr(shared_reads, "MOST_KEYS", 3)
+    reads = SharedReads()
+    for number in range(10):
+        reads.remember(f"tag{number}", states.SharedState(monotonic(), None))
+        assert len(reads._found) <= 3
