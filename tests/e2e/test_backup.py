@@ -129,6 +129,10 @@ def test_each_error_of_backup_and_restore_is_one_line_and_loses_nothing(backed, 
     assert "pg_restore failed: " in backed.refused("restore", "--replace", file=damaged)
     backed.service.start()
     assert len(backed.client.get(LOOKUP)) == 10
+    # Payload types alone are content, too.
+    assert backed.client.call("DELETE", "deleteGlobalTag/tiny")[0] == 200
+    assert backed.service.stop() == 0
+    assert "has content; with --replace" in backed.refused("restore")
 
 
 @pytest.fixture

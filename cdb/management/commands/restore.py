@@ -20,7 +20,7 @@ from cdb_rest import named_sql
 from cdb_rest.domain.names import COMMENT_LENGTH
 from cdb_rest.domain.origin import Origin
 from cdb_rest.management.restorations import report
-from cdb_rest.models import GlobalTag
+from cdb_rest.models import GlobalTag, PayloadType
 from cdb_rest.services.restorations import find_frozen_names, record_restoration
 
 DATABASE_USERS = named_sql.load("database_users")
@@ -73,7 +73,7 @@ class Command(BaseCommand):
 
 def _has_content() -> bool:
     tables = connection.introspection.table_names()
-    return GlobalTag._meta.db_table in tables and GlobalTag.objects.exists()
+    return any(model._meta.db_table in tables and model.objects.exists() for model in (GlobalTag, PayloadType))
 
 
 @contextlib.contextmanager
@@ -114,8 +114,6 @@ def _use(name: str) -> None:
 
 
 def _rename(cursor: Any, names: dict[str, str]) -> None:
-    """Rename databases, all or none."""
-    cursor.execute("BEGIN")
-    for old, new in names.items():
-        cursor.execute(f"ALTER DATABASE {quote_ident(old, cursor)} RENAME TO {quote_ident(new, cursor)}")
-    cursor.execute("COMMIT")
+    """Rename databases, all or none: PostgreSQL executes statements that are sent together in one transaction."""
+    quoted = [(quote_ident(old, cursor), quote_ident(new, cursor)) for old, new in names.items()]
+    cursor.execute("; ".join(f"ALTER DATABASE {old} RENAME TO {new}" for old, new in quoted))

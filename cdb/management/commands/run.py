@@ -88,9 +88,11 @@ class Command(BaseCommand):
                 signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 end_with_parent()
 
-            process = subprocess.Popen(command, cwd=ROOT, env=child, start_new_session=True, preexec_fn=prepare)  # noqa: S603
-            processes.append(process)
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            try:
+                process = subprocess.Popen(command, cwd=ROOT, env=child, start_new_session=True, preexec_fn=prepare)  # noqa: S603
+                processes.append(process)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             return process
 
         try:
