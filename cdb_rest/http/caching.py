@@ -115,7 +115,9 @@ def _http_date(moment: datetime) -> str:
 
 def headers_of(state: State, digest: str) -> dict[str, str]:
     """The caching headers of a response made from that state, also of a 304. They include the ETag."""
-    headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(state.status, _max_age(state.status))
+    headers = {"ETag": f'"{state.version}-{digest}"'} | _permission(
+        state.status, _max_age(state.status), settings.CDB_ANONYMOUS_READS
+    )
     if state.status != ALL_TAGS:
         headers[REVISION_HEADER] = revisions_of(state)
     if state.modified is not None:
@@ -206,9 +208,9 @@ def _max_age(status: str) -> int:
 
 
 @lru_cache(maxsize=100)
-def _permission(status: str, max_age: int) -> dict[str, str]:
+def _permission(status: str, max_age: int, is_public: bool) -> dict[str, str]:
     # If reads need a permission, a shared cache must not send the response to other clients.
-    scope = "public" if settings.CDB_ANONYMOUS_READS else "private"
+    scope = "public" if is_public else "private"
     if not max_age:
         # nginx stores no response that must be revalidated each time, unless X-Accel-Expires names a time in the past.
         # Of the two headers it obeys the first one, at least up to version 1.22.

