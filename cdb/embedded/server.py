@@ -9,7 +9,6 @@ servers of different directories do not conflict.
 
 import contextlib
 import fcntl
-import functools
 import os
 import re
 import shutil
@@ -26,7 +25,7 @@ import psycopg2
 from cdb.embedded import binaries
 from cdb.env import ConfigurationError
 from cdb.processes import directories, machine, templates
-from cdb.processes.parent import end_with_parent
+from cdb.processes.parent import starting_child
 
 DATABASE = USER = "cdb"
 # Crash recovery may take long before the server accepts connections.
@@ -118,16 +117,11 @@ class EmbeddedPostgres:
     def start(self) -> None:
         """Start the server, which this process must have the lock for, and wait until it accepts connections."""
         self._wait_for_end()
+        output, options = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), binaries.process_options()
         # A fast shutdown if this process is killed.
-        at_fork = functools.partial(end_with_parent, signal.SIGINT)
-        with os.fdopen(os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603
-                self.command(),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                preexec_fn=at_fork,
-                **binaries.process_options(),
-            )
+        with os.fdopen(output), starting_child(signal.SIGINT) as prepare:
+            options |= {"stdout": output, "stderr": output, "preexec_fn": prepare}
+            self._process = subprocess.Popen(self.command(), **options)  # noqa: S603
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while not self._accepts_connections():
             if self._process.poll() is not None or time.monotonic() > deadline:

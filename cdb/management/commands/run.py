@@ -13,14 +13,13 @@ from cdb import database, env
 from cdb.env import ROOT, ConfigurationError
 from cdb.management.preparation import check_settings, instructions, prepare_database
 from cdb.processes import machine, multiprocess_metrics
-from cdb.processes.parent import end_with_parent
+from cdb.processes.parent import ENDING, starting_child
 from cdb.serving.ready import is_ready
 from cdb.serving.sizes import lookup_workers
 
 START_TIMEOUT_SECONDS = 60
 # Longer than granian gives its processes to finish their requests.
 STOP_TIMEOUT_SECONDS = 15
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Command(BaseCommand):
@@ -81,18 +80,9 @@ class Command(BaseCommand):
 
         def start(*command: str) -> "subprocess.Popen[bytes]":
             # In a session of its own: Ctrl-C must reach only this process.
-            # Python would lose the exception of a signal that arrives while it forks.
-            mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-
-            def prepare() -> None:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-                end_with_parent()
-
-            try:
+            with starting_child() as prepare:
                 process = subprocess.Popen(command, cwd=ROOT, env=child, start_new_session=True, preexec_fn=prepare)  # noqa: S603
                 processes.append(process)
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             return process
 
         try:
