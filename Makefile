@@ -44,7 +44,7 @@ test-worst-case: setup-dev ## test the web pages in a browser with 5.2 million I
 soak: setup-dev ## compare random histories and concurrent writers with the oracle for MINUTES=10, on all cores
 	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)
 
-bench: setup-dev ## measure speed and its growth with data, and write a report; ARGS=--quick takes 2 minutes instead of 20
+bench: setup-dev ## measure speed in turns, print ratios and write a report; ARGS=--quick takes 2 minutes instead of 15
 	@exec .venv/bin/python -m loadtests.bench $(ARGS)
 
 bench-seed: setup-dev ## compare the speed of seeding with that of COPY
@@ -54,7 +54,7 @@ chaos: setup-dev ## cause faults under load and print their effect on clients; A
 	@exec .venv/bin/python -m loadtests.chaos $(ARGS)
 
 load: setup-dev ## run a load test and write a report: CAMPAIGN=smoke by default, ARGS='--host URL' for a deployment
-	@exec .venv/bin/python -m loadtests campaign $(or $(CAMPAIGN),smoke) $(ARGS)
+	@exec .venv/bin/python -m loadtests $(or $(CAMPAIGN),smoke) $(ARGS)
 
 locust: setup-dev ## start locust's web UI for a running service: HOST=http://127.0.0.1:8000, WEB_PORT=8089
 	@exec .venv/bin/python -m locust --locustfile loadtests/locustfile.py --host $(or $(HOST),http://127.0.0.1:$(or $(PORT),8000)) \

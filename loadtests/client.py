@@ -1,9 +1,8 @@
-"""The HTTP client of the harness. It measures each call, tells apart how a request can fail, and never hides a failure."""
+"""The HTTP client of the load tests. It measures each call, tells apart how a request can fail, and hides no failure."""
 
 import http.client
 import json
 import os
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from loadtests.content.moments import drawing
 from loadtests.service import PREFIX, ServiceError
 
 TIMEOUT_SECONDS = 1800
@@ -32,19 +30,12 @@ class Response:
     status: int
     headers: dict[str, str]
     body: bytes
-    wall: float = 0.0
+    ms: float = 0.0
 
     @cached_property
     def json(self) -> Any:
         """The parsed body. Raises `ValueError` if it is not JSON."""
         return json.loads(self.body)
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of a lookup. Raises `ValueError` unless the status is 200 and the body is JSON."""
-        if self.status != 200:
-            raise ValueError(f"status {self.status}: {self.body[:200]!r}")
-        return len(self.json)
 
     @property
     def is_refusal(self) -> bool:
@@ -68,12 +59,6 @@ class Client:
         self._headers = authorization()
         self._connection: http.client.HTTPConnection | None = None
 
-    def __enter__(self) -> "Client":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
@@ -92,10 +77,10 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise DroppedError(f"{method} {path}: {error!r}") from error
-        wall = (time.perf_counter() - begin) * 1000
+        ms = (time.perf_counter() - begin) * 1000
         if not self._keep_alive or response.will_close:
             self.close()
-        return Response(response.status, {name.lower(): value for name, value in response.getheaders()}, text, wall)
+        return Response(response.status, {name.lower(): value for name, value in response.getheaders()}, text, ms)
 
     def call(self, method: str, path: str, body: Any = None, *, also: Sequence[int] = ()) -> Response:
         """Send a request over a new connection, so that it is never sent twice.
@@ -130,58 +115,26 @@ class Client:
 def authorization() -> dict[str, str]:
     """The header `Authorization` with the token of a deployment that refuses writes without one; empty if there is none.
 
-    The token is where tools of the field look for it (WLCG Bearer Token Discovery): the variable `BEARER_TOKEN`; the
-    file that `BEARER_TOKEN_FILE` names; the file `bt_u<uid>` in `XDG_RUNTIME_DIR`, and in /tmp. Raises `OSError` if
-    BEARER_TOKEN_FILE cannot be read.
+    The token is that of the variable `BEARER_TOKEN`, or in the file that `BEARER_TOKEN_FILE` names (WLCG Bearer Token
+    Discovery). Raises `OSError` if the file cannot be read.
     """
-    token = _token()
+    token, file = os.environ.get("BEARER_TOKEN", "").strip(), os.environ.get("BEARER_TOKEN_FILE")
+    if not token and file:
+        token = Path(file).read_text().strip()
     return {"Authorization": f"Bearer {token}"} if token else {}
-
-
-def _token() -> str:
-    if token := os.environ.get("BEARER_TOKEN", "").strip():
-        return token
-    if file := os.environ.get("BEARER_TOKEN_FILE"):
-        return Path(file).read_text().strip()
-    directories = [os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp"]  # noqa: S108 -- a place of the convention
-    for directory in filter(None, directories):
-        path = Path(directory) / f"bt_u{os.getuid()}"
-        # In /tmp, another account could have created it.
-        if path.is_file() and path.stat().st_uid == os.getuid():
-            return path.read_text().strip()
-    return ""
 
 
 def check_reachable(host: str) -> None:
     """Raise `ServiceError` with a one-line message unless a conditions database service responds at `host`."""
     try:
-        response = Client(host, timeout=CONNECT_SECONDS).call("GET", "gtstatus")
+        _ = Client(host, timeout=CONNECT_SECONDS).call("GET", "gtstatus").json
     except DroppedError as error:
         raise ServiceError(f"cannot connect to {host}: {error.__cause__}") from error
-    except ServiceError as error:
+    except (ServiceError, ValueError) as error:
         raise ServiceError(f"{host} does not respond as a cdb service: {' '.join(str(error).split())}") from error
-    try:
-        _ = response.json
-    except ValueError as error:
-        text = " ".join(response.body[:300].decode(errors="replace").split())
-        raise ServiceError(f"{host} does not respond as a cdb service: GET gtstatus is not JSON: {text}") from error
 
 
 def lookup_path(tag: str, moment: tuple[int, int], route: str = "payloadiovs/") -> str:
     """The path of a lookup, without the prefix of the API."""
     major, minor = moment
     return f"{route}?gtName={quote(tag)}&majorIOV={major}&minorIOV={minor}"
-
-
-def lookups(client: Client, tag: str, *, calls: int, seconds: float, seed: int = 1) -> list[Response]:
-    """Send sequential lookups at random moments: at most `calls`, for about `seconds` at most, but at least three.
-
-    One more lookup before them warms up and is not in the result.
-    """
-    responses: list[Response] = []
-    draw = drawing("random", source=random.Random(seed))
-    client.request("GET", lookup_path(tag, draw()))
-    begin = time.perf_counter()
-    while len(responses) < 3 or (len(responses) < calls and time.perf_counter() - begin < seconds):
-        responses.append(client.request("GET", lookup_path(tag, draw())))
-    return responses

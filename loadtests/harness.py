@@ -1,31 +1,76 @@
-"""The test harness of bench and campaigns: a data directory with an embedded server and seeded scenarios."""
+"""What bench and campaigns share: a data directory with an embedded server and seeded scenarios, and measuring in turns."""
 
 import contextlib
+import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import pandas
 import psutil
+import psycopg2
+from psycopg2.extensions import connection as Connection  # noqa: N812
 
 from cdb.embedded.server import EmbeddedPostgres
 from cdb_rest.scenarios.definitions import SCENARIOS
-from loadtests.client import Client
-from loadtests.content.tags import scenario_of
-from loadtests.database import Database
-from loadtests.service import ServiceError, Settings, checked, manage, run_command
+from loadtests.service import ServiceError, Settings, manage
 from loadtests.usage import postmaster
 
 GOOD_TAG = 'SELECT payload_iov_count FROM "GlobalTag" WHERE name = %s AND payload_lists_count = %s'
-Point = TypeVar("Point")
 TABLES = "SELECT to_regclass('\"GlobalTag\"') IS NOT NULL"
+Point = TypeVar("Point")
+CONNECT_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database of the embedded server; `url` is its libpq URL."""
+
+    url: str
+
+    @contextlib.contextmanager
+    def connect(self, *, autocommit: bool = True) -> Iterator[Connection]:
+        """Connect inside the block; without `autocommit`, uncommitted changes are rolled back at its end."""
+        with contextlib.closing(psycopg2.connect(self.url, connect_timeout=CONNECT_SECONDS)) as connection:
+            connection.autocommit = autocommit
+            yield connection
+
+    def run(self, statement: str, parameters: Any = None) -> None:
+        """Execute SQL with autocommit; several statements in one call share a transaction."""
+        with self.connect() as connection:
+            connection.cursor().execute(statement, parameters)
+
+    def value(self, statement: str, parameters: Any = None) -> Any:
+        """Execute a query and return the first column of its first row; None without rows."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            row = cursor.fetchone()
+            return row[0] if row else None
+
+    def responds(self) -> bool:
+        """Whether it executes a statement on a new connection."""
+        with contextlib.suppress(psycopg2.Error):
+            return self.value("SELECT 1") == 1
+        return False
+
+    @contextlib.contextmanager
+    def sibling(self, name: str) -> Iterator["Database"]:
+        """An empty database `name` on the same server inside the block; an existing one is dropped first."""
+        drop = f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'
+        self.run(drop)
+        try:
+            self.run(f'CREATE DATABASE "{name}"')
+            yield Database(re.sub(r"@/\w+\?", f"@/{name}?", self.url))
+        finally:
+            self.run(drop)
 
 
 @dataclass
 class Harness:
-    """The harness of one run of bench or of a campaign."""
+    """The environment of one run of bench or of a campaign, in a data directory."""
 
     data: Path
     _server: EmbeddedPostgres = field(init=False)
@@ -36,6 +81,7 @@ class Harness:
     @contextlib.contextmanager
     def running_database(self) -> Iterator[None]:
         """Keep the embedded server running inside the block, also between two services."""
+        self.data.mkdir(parents=True, exist_ok=True)
         self._server.acquire()
         try:
             yield
@@ -61,41 +107,29 @@ class Harness:
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
         sys.stderr.flush()
 
-    def seed(self, *tags: str) -> None:
-        """Create the tags with these names of scenarios or sizes (`loadtests/content/tags.py`) unless they exist.
+    def seed(self, *scenarios: str) -> None:
+        """Create the global tags of scenarios (random layout, seed 1), unless they are there.
 
-        An existing tag with the expected counts is used as it is, because seeding it again would give the same
-        rows. Raises `ServiceError` if a name is unknown or a tag cannot be written.
+        A tag with the expected counts is used as it is, because seeding it again would give the same rows. Raises
+        `ServiceError` if a name is unknown or a tag cannot be written.
         """
-        missing = []
-        for tag in dict.fromkeys(tags):
-            try:
-                scenario = scenario_of(tag)
-            except KeyError as error:
-                raise ServiceError(f"there is no scenario {tag}: the scenarios are {', '.join(SCENARIOS)}") from error
-            if not self.database.value(TABLES):
-                manage(self.settings, "migrate", "--verbosity", "0")
-            if self.database.value(GOOD_TAG, (tag, scenario.payload_types)) != scenario.iovs:
-                self.say(f"seeding {tag}: {scenario.iovs:,} IOVs")
-                missing.append(tag)
-        if missing:
-            write_tags(self.settings, *missing)
+        if unknown := set(scenarios) - set(SCENARIOS):
+            raise ServiceError(f"there is no scenario {', '.join(unknown)}: the scenarios are {', '.join(SCENARIOS)}")
+        if not self.database.value(TABLES):
+            manage(self.settings, "migrate", "--verbosity", "0")
+        for name in dict.fromkeys(scenarios):
+            scenario = SCENARIOS[name]
+            if self.database.value(GOOD_TAG, (name, scenario.payload_types)) != scenario.iovs:
+                self.say(f"seeding {name}: {scenario.iovs:,} IOVs")
+                manage(self.settings, "seed_scenario", name, "--layout", "random", "--seed", "1", "--reset")
 
-
-def write_tags(settings: Settings, *tags: str) -> None:
-    """Write tags by their names, and replace existing ones. Raises `ServiceError` if that fails."""
-    checked(run_command(settings, "-m", "loadtests.content.tags", *tags), "writing the tags")
-
-
-def clone_with_statuses(client: Client, source: str, tags: Mapping[str, str]) -> None:
-    """Clone a tag for each status in `tags`, which has the names; clones of an earlier run are used as they are."""
-    there = {tag["name"]: tag["status"] for tag in client.call("GET", "globalTags").json}
-    for status, tag in tags.items():
-        if tag not in there:
-            client.call("POST", f"cloneGlobalTag/{source}/{tag}")
-        # An earlier run may have been interrupted between cloning and changing the status.
-        if there.get(tag, "unlocked") != status:
-            client.call("PUT", f"gt_change_status/{tag}/{status}")
+    def measure(self, contenders: Mapping[str, Callable[[], dict[str, Any]]], rounds: int) -> pandas.DataFrame:
+        """The figures of all contenders, measured in turns: a row for each round, with its `what`."""
+        rows = []
+        for number, what in in_turns(list(contenders), rounds):
+            self.say(f"round {number} of {rounds}: {what}")
+            rows.append({"what": what, "round": number, **contenders[what]()})
+        return pandas.DataFrame(rows)
 
 
 def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, Point]]:
@@ -106,3 +140,10 @@ def in_turns(points: Sequence[Point], repetitions: int) -> Iterator[tuple[int, P
     for number in range(1, repetitions + 1):
         for point in points if number % 2 else reversed(points):
             yield number, point
+
+
+def ratios(rounds: pandas.DataFrame, figure: str, base: str) -> pandas.DataFrame:
+    """The median, minimum and maximum of a figure by contender, and the ratio of its median to that of `base`."""
+    found = rounds.groupby("what", sort=False)[figure].agg(["median", "min", "max"])
+    found[f"÷ {base}"] = found["median"] / found.loc[base, "median"]
+    return found.reset_index()

@@ -13,12 +13,11 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 from locust.web import WebUI
 
-from loadtests.recording.rows import now
-from loadtests.recording.writer import Writer
-from loadtests.shapes import SHAPES, Endurance, Ramp, ReadersAndWriters, Smoke, Steady, Storm  # noqa: F401
+from loadtests.recording import Writer, now
+from loadtests.shapes import SHAPES, Endurance, ReadersAndWriters, Storm  # noqa: F401
 from loadtests.users.base import CheckedUser
 from loadtests.users.misbehaving import Misbehaving  # noqa: F401
-from loadtests.users.readers import BelleJob, KeepAliveJob, ReconstructionJob  # noqa: F401
+from loadtests.users.readers import BelleJob, KeepAliveJob, ReconstructionJob, SingleRequest  # noqa: F401
 from loadtests.users.subject import Subject
 from loadtests.users.writers import Expert, Indecisive  # noqa: F401
 
@@ -72,7 +71,7 @@ def begin(environment: Environment, **_: Any) -> None:
     # Before users are spawned, which would be late otherwise, and in a thread, so that heartbeats continue.
     environment.subject = gevent.get_hub().threadpool.apply(Subject, (options,))
     if options.record and not isinstance(runner, MasterRunner):
-        CheckedUser.writer = Writer(Path(options.record), lambda: (runner.user_count, CheckedUser.in_progress))
+        CheckedUser.writer = Writer(Path(options.record))
     if (options.jobs_per_user or options.iterations) and not isinstance(runner, WorkerRunner):
         gevent.spawn(_end_when_idle, environment)
 

@@ -54,11 +54,9 @@ class Settings:
     def environment(self, **more: str) -> dict[str, str]:
         """The complete environment of a process."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(HIDDEN)}
-        fixed = {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(self.data), "SCENARIO": "none", "CDB_STRATEGIES": "1"}
+        fixed = {"CDB_ENV_FILE": os.devnull, "CDB_DATA_DIR": str(self.data), "SCENARIO": "none"}
         # Users of a deployment need a token (`client.authorization`).
         fixed["CDB_OPEN_WRITES"] = "true"
-        # Some strategies exceed the default timeout of lookups.
-        fixed["CDB_LOOKUP_TIMEOUT_SECONDS"] = "60"
         return clean | fixed | self.extra | more
 
     def having(self, **extra: str) -> "Settings":
@@ -68,27 +66,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Finished:
-    """The result of a child process: exit code, output, wall and CPU seconds, peak resident memory in bytes."""
+    """The result of a child process: exit code, output, seconds, peak resident memory in bytes."""
 
     code: int
     output: str
     seconds: float
-    cpu_seconds: float
     peak_bytes: int
 
 
-def start(
-    command: Sequence[str],
-    environment: Mapping[str, str] | None,
-    output: int | IO[str],
-    stdin: int = subprocess.DEVNULL,
-) -> subprocess.Popen:
-    """Start a program, by default without input, in a session of its own.
-
-    Ctrl-C must reach the harness only, which stops it.
-    """
+def start(command: Sequence[str], environment: Mapping[str, str] | None, output: int | IO[str]) -> subprocess.Popen:
+    """Start a program without input, in a session of its own: Ctrl-C must reach the harness only, which stops it."""
     options: dict[str, Any] = {"cwd": ROOT, "env": environment, "text": True, "start_new_session": True}
-    return subprocess.Popen(command, stdin=stdin, stdout=output, stderr=subprocess.STDOUT, **options)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, **options)
 
 
 @contextlib.contextmanager
@@ -150,37 +139,31 @@ def run_to_end(command: Sequence[str], environment: Mapping[str, str] | None = N
             # wait4 gives the usage of this child alone; getrusage would give the sum over all children.
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-        seconds, cpu_seconds = time.monotonic() - begin, usage.ru_utime + usage.ru_stime
+        seconds = time.monotonic() - begin
         output.seek(0)
-        return Finished(process.returncode, output.read(), seconds, cpu_seconds, usage.ru_maxrss * 1024)
+        return Finished(process.returncode, output.read(), seconds, usage.ru_maxrss * 1024)
 
 
-def run_command(settings: Settings, *arguments: str) -> Finished:
-    """Run a Python program, such as `manage.py seed_scenario tiny`, to its end."""
-    return run_to_end([sys.executable, *arguments], settings.environment())
-
-
-def checked(finished: Finished, what: str) -> Finished:
-    """The result of a program. Raises `ServiceError` with its name `what` and the last line of its output if it failed."""
+def python(settings: Settings, *arguments: str) -> Finished:
+    """Run a Python program to its end. Raises `ServiceError` with the last line of its output if it fails."""
+    finished = run_to_end([sys.executable, *arguments], settings.environment())
     if finished.code:
-        raise ServiceError(f"{what} failed: {last_line(finished.output)}")
+        raise ServiceError(f"{' '.join(arguments[:2])} failed: {last_line(finished.output)}")
     return finished
 
 
 def manage(settings: Settings, *arguments: str) -> Finished:
-    """Run a command of manage.py. Raises `ServiceError` if it fails."""
-    return checked(run_command(settings, "manage.py", *arguments), f"manage.py {arguments[0]}")
+    """Run a command of manage.py, such as `seed_scenario tiny`. Raises `ServiceError` if it fails."""
+    return python(settings, "manage.py", *arguments)
 
 
 @dataclass(frozen=True)
 class Service:
-    """A running `manage.py run` or `manage.py serve`; `workers` is its number of processes of granian."""
+    """A running `manage.py run` or `manage.py serve`."""
 
     settings: Settings
     process: subprocess.Popen
     port: int
-    workers: int
-    command: str
     output: Path
 
     @property
@@ -197,10 +180,6 @@ class Service:
         """The URL of a route of the API."""
         return f"{self.host}{PREFIX}{path}"
 
-    def lookup_url(self, tag: str) -> str:
-        """The URL of a lookup without the moment, which the load generator appends."""
-        return self.url(f"payloadiovs/?gtName={tag}")
-
     def root(self) -> psutil.Process:
         """The process from which all others of the service descend; the database is not among them."""
         return psutil.Process(self.process.pid)
@@ -215,16 +194,13 @@ class Service:
 
 
 @contextlib.contextmanager
-def running(settings: Settings, *, workers: int | None = 3, command: str = "run", **extra: str) -> Iterator[Service]:
-    """Serve inside the block with `manage.py run` or another command.
-
-    Without `workers`, their number is the default of the service. Raises `ServiceError` if the service does not start.
-    """
+def running(settings: Settings, *, command: str = "run", **extra: str) -> Iterator[Service]:
+    """Serve inside the block with `manage.py run` or another command. Raises `ServiceError` if the service does not start."""
     port = free_port()
-    environment = settings.environment(PORT=str(port), CDB_WORKERS=str(workers or ""), **extra)
+    environment = settings.environment(PORT=str(port), **extra)
     program = [sys.executable, "manage.py", command]
     with tempfile.NamedTemporaryFile("w") as output, started(program, environment, output) as process:
-        service = Service(settings, process, port, workers or 0, command, Path(output.name))
+        service = Service(settings, process, port, Path(output.name))
         family: list[psutil.Process] = []
         try:
             if not becomes_true(lambda: _has_started(service), START_SECONDS) or process.poll() is not None:

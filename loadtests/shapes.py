@@ -1,20 +1,16 @@
 """The load shapes: the number of users over time.
 
-`--users` is the peak and `--run-time` the duration; without `--users`, `--scale` multiplies the peak of the shape.
+`--users` is the peak and `--run-time` the duration.
 """
 
-import logging
 from typing import Any
 
 from locust import LoadTestShape, User
 
-RAMP_STEPS = 10
 # The load study (docs/load-tests.md): numbers of readers at the ends of three equal periods, and the writers.
 READERS = (0, 1_000, 2_500, 0)
 WRITERS, ITERATIONS, THINK_SECONDS = 20, 20, 120.0
 START_SECONDS = 60.0
-
-logger = logging.getLogger(__name__)
 
 
 class Shape(LoadTestShape):
@@ -36,7 +32,7 @@ class Shape(LoadTestShape):
     def settle(self, options: Any) -> None:
         """Read the options of `loadtests/users/options.py`, and set those on which the shape depends."""
         self.options = options
-        self.users = options.num_users or max(1, round(type(self).users * options.scale))
+        self.users = options.num_users or type(self).users
         self.seconds = options.run_time or type(self).seconds
 
     def reset_time(self) -> None:
@@ -63,50 +59,6 @@ class Shape(LoadTestShape):
     def target(self, seconds: float) -> tuple[int, float] | None:
         """The users and spawn rate after `seconds`, before the duration has passed; None ends the test."""
         return self.users, self.users
-
-
-class Smoke(Shape):
-    """A few users for some seconds, to check that everything works."""
-
-
-class Steady(Shape):
-    """All users from the start, for five minutes."""
-
-    users = 50
-    seconds = 300.0
-
-
-class Ramp(Shape):
-    """Ten steps of --step-seconds up to the peak; ends early if too many requests fail or responses are too slow."""
-
-    users = 1_000
-    seconds = None
-
-    def settle(self, options: Any) -> None:
-        """Begin with the first step."""
-        super().settle(options)
-        self._step = self._requests = self._failures = 0
-
-    def target(self, seconds: float) -> tuple[int, float] | None:
-        """Go to the next step when it is due, unless a bound is exceeded."""
-        total, users = self.runner.stats.total, self.runner.user_count
-        requests, failures = total.num_requests - self._requests, total.num_failures - self._failures
-        p95 = total.get_current_response_time_percentile(0.95)
-        step = int(seconds / self.options.step_seconds)
-        end = ""
-        if failures > self.options.failing_percent / 100 * requests:
-            end = f"failed at {users} users: {failures} of {requests} requests failed"
-        elif p95 is not None and p95 > self.options.slow_milliseconds:
-            end = f"failed at {users} users: 95 % of the responses took up to {p95:.0f} ms"
-        elif step >= RAMP_STEPS:
-            end = f"held {self.users} users"
-        if end:
-            logger.info("ramp: %s", end)
-            return None
-        if step != self._step:
-            self._step, self._requests, self._failures = step, total.num_requests, total.num_failures
-        target = max(1, round(self.users * (step + 1) / RAMP_STEPS))
-        return target, target
 
 
 class Storm(Shape):
@@ -160,9 +112,6 @@ class Endurance(Shape):
 
 
 SHAPES: dict[str, type[Shape]] = {
-    "smoke": Smoke,
-    "steady": Steady,
-    "ramp": Ramp,
     "storm": Storm,
     "readers-and-writers": ReadersAndWriters,
     "endurance": Endurance,

@@ -1,7 +1,6 @@
-"""CPU time and memory of processes: the service, PostgreSQL, and the whole machine."""
+"""Processes of the service and of PostgreSQL, and their CPU time."""
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,41 +32,17 @@ def processes_in(directory: Path) -> list[psutil.Process]:
     return found
 
 
-def whole_cpu() -> float:
-    """CPU seconds of all cores since boot, for all processes, without idle time."""
-    times = psutil.cpu_times()
-    # The kernel includes guest time in user time.
-    idle = times.idle + getattr(times, "iowait", 0.0)
-    return sum(times) - idle - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
-
-
 @contextlib.contextmanager
 def measured(**roots: psutil.Process) -> Iterator[dict[str, float]]:
     """Measure the CPU seconds of a block, by the names of root processes with all their descendants.
 
-    The yielded dictionary is filled when the block ends. `whole` has those of the whole machine.
+    The yielded dictionary is filled when the block ends.
     """
 
     def read() -> dict[str, float]:
-        return {name: family_cpu(root) for name, root in roots.items()} | {"whole": whole_cpu()}
+        return {name: family_cpu(root) for name, root in roots.items()}
 
     used: dict[str, float] = {}
     before = read()
     yield used
     used |= {name: value - before[name] for name, value in read().items()}
-
-
-@contextlib.contextmanager
-def peak_of_workers(parent: psutil.Process) -> Iterator[dict[str, float]]:
-    """Measure the peak resident memory of the children of a process, by the kernel.
-
-    When the block ends, the yielded dictionary gets that of the largest one, `worker_peak_mib`.
-    """
-    children = [Path(f"/proc/{child.pid}") for child in parent.children()]
-    for child in children:
-        # Resets the peak (man proc_pid_clear_refs).
-        (child / "clear_refs").write_text("5")
-    memory: dict[str, float] = {}
-    yield memory
-    peaks = (re.findall(r"VmHWM:\s*(\d+) kB", (child / "status").read_text()) for child in children)
-    memory["worker_peak_mib"] = max(int(kib) for found in peaks for kib in found) / 1024

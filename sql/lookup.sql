@@ -1,3 +1,7 @@
+-- Lookups of the present, the state of tags, and their plans.
+
+
+-- name: lookup
 -- The lookup: of each payload list of a global tag the IOV with the latest start at or before a moment, as JSON text.
 -- Parameters: tag_id bigint; major, minor bigint: the moment; moment numeric: the same combined, major + minor / 10^19;
 --   only_valid boolean: leave out IOVs that ended before the moment; inclusive boolean: whether ends are inclusive;
@@ -36,3 +40,87 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS iov
 WHERE list.global_tag_id = %(tag_id)s
+
+
+-- name: call_lookup
+-- The result of a lookup with its validators: one row, whose columns are all null if there is no such tag.
+-- Parameters: tag text; major, minor bigint; only_valid, inclusive, as_objects boolean (see lookup.sql);
+--   versions text[] and modified timestamptz: the client's validators, or null; with_window boolean.
+SELECT version, status, modified, answer, since, until
+FROM cdb_answer(
+    %(tag)s, %(major)s, %(minor)s, %(only_valid)s, %(inclusive)s, %(as_objects)s,
+    %(versions)s::text[], %(modified)s, %(with_window)s
+)
+
+
+-- name: call_lookup_at
+-- The result of a lookup in the past: one row, whose revision is null if there is no such change.
+-- Parameters: tag text; revision bigint or time timestamptz: the state, the other one null; major, minor bigint; only_valid,
+--   inclusive, as_objects boolean (see lookup.sql); versions text[]: the client's validators; with_window boolean.
+SELECT revision, version, has_history, is_deleted, answer, since, until
+FROM cdb_answer_at(
+    %(tag)s, %(revision)s, %(time)s, %(major)s, %(minor)s, %(only_valid)s, %(inclusive)s, %(as_objects)s, %(versions)s::text[],
+    %(with_window)s
+)
+
+
+-- name: global_tag_state
+-- The state of a global tag for HTTP caches: version, name of the status, time for Last-Modified (null until that time is
+-- reached). No row if the tag does not exist.
+-- Parameters: tag text.
+SELECT cdb_version(tag.revision, tag.updated, tag.xmin), tag_status.name,
+    CASE WHEN tag.last_modified <= now() THEN tag.last_modified END
+FROM "GlobalTag" AS tag
+JOIN "GlobalTagStatus" AS tag_status ON tag_status.id = tag.status_id
+WHERE tag.name = %(tag)s
+
+
+-- name: primary_state
+-- The flushed position of the primary's WAL in bytes, and the system identifier of its cluster: one row. No parameters.
+SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint, (pg_control_system()).system_identifier::text
+
+
+-- name: replica_state
+-- Whether a server is a replica, its replay position in bytes of WAL, and the system identifier of its cluster: one row. No
+-- parameters.
+SELECT
+    pg_is_in_recovery(),
+    coalesce(pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0'), 0)::bigint,
+    (pg_control_system()).system_identifier::text
+
+
+-- name: iov_mode
+-- The mode in which the ends of the stored intervals are written. No row if none is recorded. No parameters.
+SELECT value FROM "DatabaseProperty" WHERE name = 'iov_mode'
+
+
+-- name: explain
+-- Run a statement and return its plan. Placeholders: {statement}; {format}, which is JSON or TEXT. Parameters: those of the
+-- statement.
+EXPLAIN (ANALYZE, BUFFERS, FORMAT {format})
+{statement}
+
+
+-- name: prepare_lookup
+-- Prepare the statement of the lookup, which replaces {lookup}, with numbered parameters, as its function does. No parameters.
+PREPARE explained_lookup (bigint, bigint, bigint, numeric, boolean, boolean, boolean) AS
+{lookup}
+
+
+-- name: adopt_lookup_settings
+-- Apply the settings of the function cdb_lookup, as the database has them, to this transaction. No parameters.
+SELECT set_config(split_part(setting, '=', 1), substr(setting, strpos(setting, '=') + 1), true)
+FROM pg_proc, unnest(proconfig) AS setting
+WHERE pg_proc.oid = 'cdb_lookup'::regproc
+
+
+-- name: execute_lookup
+-- Execute the statement that prepare_lookup.sql prepared. Parameters: those of lookup.sql.
+EXECUTE explained_lookup (
+    %(tag_id)s, %(major)s, %(minor)s, %(moment)s, %(only_valid)s, %(inclusive)s, %(as_objects)s
+)
+
+
+-- name: deallocate_lookup
+-- Remove the statement that prepare_lookup.sql prepared, because the connection may be reused. No parameters.
+DEALLOCATE explained_lookup

@@ -1,7 +1,4 @@
-"""Take the pictures of the documentation (docs/*.png) from a new service: `make screenshots`.
-
-The plots `overload.svg` and `saturation.png` are results of measurements and are not made again.
-"""
+"""Take the pictures of the documentation (docs/*.png) from a new service: `make screenshots`."""
 
 import shutil
 import subprocess

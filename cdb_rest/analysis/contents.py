@@ -49,7 +49,7 @@ class ListVersion(NamedTuple):
 
     @property
     def past_version(self) -> int | None:
-        """The version for `validity_parts.sql`, which is null for the present."""
+        """The version for `validity_parts` (sql/analysis.sql), which is null for the present."""
         return None if self.is_present else self.version
 
 
@@ -116,7 +116,7 @@ def in_batches(items: Sequence[tuple[Depths, int, Item]]) -> Generator[tuple[Dep
     """The items in batches of about `ROWS_AT_ONCE` rows, each batch with the numbers of lists that its items have.
 
     `items` are (numbers of lists, number of rows, item), sorted by the numbers of lists. The settings of the transaction are
-    changed to those of `analysis_settings.sql`.
+    changed to those of `analysis_settings` (sql/analysis.sql).
     """
     with connection.cursor() as cursor:
         cursor.execute(SETTINGS)

@@ -37,7 +37,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The reason for a payload type in a global tag. `row` and `replaced` have the columns of `explanation.sql`.
+    """The reason for a payload type in a global tag. `row` and `replaced` have the columns of `explanation` (sql/analysis.sql).
 
     `row` is the row with the latest start, None if there is none. `change` is the change since which the payload, or its
     lack, is there: None if it has always been so, or if the change is not recorded. `replaced` is the row that was valid

@@ -20,7 +20,7 @@ class Payload:
 
 
 def uses(payload: Payload, *, with_removed: bool) -> Iterator[dict[str, Any]]:
-    """The uses of the payloads by columns (`uses.sql`), with those of the past if `with_removed`.
+    """The uses of the payloads by columns (`uses` (sql/analysis.sql)), with those of the past if `with_removed`.
 
     They are read with a server-side cursor; the caller must be in a transaction. Raises `django.db.Error`.
     """

@@ -104,7 +104,7 @@ def covered(request: HttpRequest, selection: Selection, digest: str) -> HttpResp
 
 
 def used(payload: Payload, *, with_removed: bool) -> HttpResponseBase:
-    """A JSON array of the uses of payloads, in the order of `uses.sql`."""
+    """A JSON array of the uses of payloads, in the order of `uses` (sql/analysis.sql)."""
 
     def pieces() -> Generator[bytes]:
         yield from array((dump(use_document(row)),) for row in uses(payload, with_removed=with_removed))

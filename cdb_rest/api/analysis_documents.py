@@ -219,7 +219,7 @@ def explanation_document(found: Explanation) -> Document:
 
 
 def use_document(row: dict[str, Any]) -> Document:
-    """A `UseDocument`, from the columns of `uses.sql`."""
+    """A `UseDocument`, from the columns of `uses` (sql/analysis.sql)."""
     names = ("global_tag", "payload_type", "payload_list")
     removed = {name: row[f"removed_{name}"] for name in ("revision", "time", "actor", "action", "comment")}
     return {

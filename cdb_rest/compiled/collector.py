@@ -47,7 +47,7 @@ class _Messages:
 def read_parts(statement: str, values: Mapping[str, Any], rows: int, *, with_history: bool) -> Iterator[list[bytes]]:
     """The records of the rows of a statement in parts: all rows of a part start after those of the parts before it.
 
-    Within a part, they have no order. `statement` has the columns and the last two parameters of `compile_rows.sql`, `values`
+    Within a part, they have no order. `statement` has the columns and the last two parameters of `compile_rows`, `values`
     its other parameters. `rows` is the number of rows, 0 if it is unknown. Must be called in a snapshot.
     """
     moments = [BEGINNING, END]

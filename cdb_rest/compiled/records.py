@@ -1,4 +1,4 @@
-"""The records of `rows.copy`: PostgreSQL's binary COPY format, with the columns of sql/compile_rows.sql."""
+"""The records of `rows.copy`: PostgreSQL's binary COPY format, with the columns of compile_rows."""
 
 import re
 

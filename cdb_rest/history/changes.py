@@ -91,7 +91,7 @@ def _changed(was: dict[int, PastList], now: dict[int, PastList]) -> list[Version
 
 
 def _values(sides: list[str], lists: list[Versions]) -> dict[str, Any]:
-    """The parameters of `change_rows.sql`."""
+    """The parameters of `change_rows` (sql/past.sql)."""
     return {
         "sides": sides,
         "list_ids": [one for one, _, _ in lists],

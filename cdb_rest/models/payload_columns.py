@@ -12,7 +12,7 @@ PLACEHOLDER = re.compile(r"\{[a-z._]+\}")
 
 
 def load(name: str) -> str:
-    """The statement ``sql/<name>.sql``, with its placeholders replaced by lists of the payload columns.
+    """The statement with that name in ``sql/``, with its placeholders replaced by lists of the payload columns.
 
     Raises `ValueError` for an unknown placeholder.
     """
@@ -27,7 +27,7 @@ def load(name: str) -> str:
     for placeholder, parts in lists.items():
         text = text.replace(placeholder, ", ".join(parts))
     if left := PLACEHOLDER.search(text):
-        raise ValueError(f"sql/{name}.sql has an unknown placeholder {left[0]}")
+        raise ValueError(f"the statement {name} has an unknown placeholder {left[0]}")
     return text
 
 

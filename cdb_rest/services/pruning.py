@@ -64,7 +64,7 @@ class Pruned:
 
 
 class _Needed(NamedTuple):
-    """A row of needed_versions.sql."""
+    """A row of needed_versions."""
 
     list_id: int
     versions: str

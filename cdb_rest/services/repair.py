@@ -41,7 +41,7 @@ class Fault:
 
 
 class _IntervalFault(NamedTuple):
-    """A row of interval_faults.sql."""
+    """A row of interval_faults."""
 
     kind: str
     global_tag: str

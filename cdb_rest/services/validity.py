@@ -16,7 +16,7 @@ from cdb_rest.services.export import SETTINGS, Source, window_values
 
 
 class ValidRow(NamedTuple):
-    """A row by columns, those of `export_rows.sql`, and the part of the window in which a strict lookup returns it."""
+    """A row by columns, those of `export_rows`, and the part of the window in which a strict lookup returns it."""
 
     columns: dict[str, Any]
     part: Interval

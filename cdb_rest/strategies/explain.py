@@ -19,7 +19,7 @@ PREPARE = named_sql.load("prepare_lookup")
 EXECUTE = named_sql.load("execute_lookup")
 DEALLOCATE = named_sql.load("deallocate_lookup")
 
-# The placeholders of the prepared statement, in the order of prepare_lookup.sql.
+# The placeholders of the prepared statement, in the order of prepare_lookup.
 NUMBERED = {
     name: f"${number}"
     for number, name in enumerate(

@@ -1,7 +1,7 @@
 """The registry of lookup strategies: the service's own, and the alternatives for comparison.
 
 All give the same rows; their JSON texts may differ in white space. `sql/` has the statements of those that do not use
-Django's ORM. `docs/compare-strategies.md` describes the plans.
+Django's ORM. `docs/requests.md#compare-the-lookup-strategies` describes the plans.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,30 +1,34 @@
 """Inject faults into the service under load, and report their effects on clients (python -m loadtests.chaos)."""
 
 import argparse
-import contextlib
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import pandas
+from matplotlib.figure import Figure
 
 from cdb import env
 from cdb_rest.management.quantities import IN_SECONDS
-from loadtests import usage
-from loadtests.chaos import clients, faults, hostile_faults  # noqa: F401 -- they define the faults
+from loadtests import report, usage
+from loadtests.chaos import clients, faults  # noqa: F401 -- they define the faults
 from loadtests.chaos.clients import PROCESSES, ClientProcesses, Scene
-from loadtests.chaos.log import WRONG, Log
+from loadtests.chaos.log import ANSWERED, DROPPED, WRONG, Log
 from loadtests.chaos.oracle import FrozenTag, WrittenTag
-from loadtests.chaos.report import FREEZE_SECONDS, Played, table_of, too_short, write
 from loadtests.chaos.stage import FAULTS, Fault, SkippedError, Stage
 from loadtests.client import Client, Response
-from loadtests.reporting.report import markdown_table, notes
+from loadtests.recording import REFUSED
 from loadtests.service import INTERRUPTED, Service, ServiceError, Settings, kill, manage, prepare_process, running
-from loadtests.standby import Standby
 
-# An empty value is the default of the service; the harness has others.
-AS_IN_PRODUCTION = {"CDB_STRATEGIES": "", "CDB_LOOKUP_TIMEOUT_SECONDS": ""}
-QUICK_SECONDS = 8.0
+FREEZE_SECONDS, QUICK_SECONDS = 30.0, 8.0
+# The service must answer correctly this long after the failed component is back.
+RECOVERY_SECONDS = 2.0
 SCENARIO = "tiny-moderate"
 FROZEN = "frozen"
 READERS, WRITERS = 8, 4
@@ -32,6 +36,74 @@ READERS, WRITERS = 8, 4
 READ_PAUSE_SECONDS, WRITE_PAUSE_SECONDS, NESTED_PAUSE_SECONDS = 0.06, 0.1, 0.5
 BEFORE_SECONDS, AFTER_SECONDS = 2.0, 5.0
 SETTLE_SECONDS = 60
+EXPLANATION = (
+    "Clients read and write, and check every response and at the end every row. dropped: no complete response; wrong: a "
+    "response that is neither correct nor a valid 504; lost: acknowledged rows that are missing, or rows that are there twice; "
+    "reconnected: kept connections that were closed while idle; slowest and recovery in seconds: the longest response, and the "
+    "time from the return of the failed component until the last request that was not answered."
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    """The results of a fault.
+
+    `log` has those of the clients. `began` and `returned` are when the fault began and when the failed component was
+    back, by `time.monotonic`. `lost` describes rows that are lost, `skipped` is the reason why the fault could not be
+    injected.
+    """
+
+    fault: Fault
+    log: Log
+    began: float = 0.0
+    returned: float = 0.0
+    lost: Sequence[str] = ()
+    skipped: str = ""
+
+    @cached_property
+    def cells(self) -> dict[str, Any]:
+        """The row of the table, as `EXPLANATION` describes it."""
+        log = self.log
+        counts = Counter(record.outcome for record in log.records) + log.counted
+        late = [record.begin - self.returned for record in log.records if record.outcome != ANSWERED]
+        whole = [record.end - record.begin for record in log.records if record.outcome != DROPPED]
+        return {
+            "fault": self.fault.name,
+            "requests": counts.total(),
+            **{outcome: counts[outcome] for outcome in (ANSWERED, REFUSED, DROPPED, WRONG)},
+            "lost": len(self.lost),
+            "reconnected": log.reconnected,
+            "slowest": round(max([0.0, *whole]), 2),
+            "recovery": round(max([0.0, *late]), 2),
+            "skipped": self.skipped,
+        }
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing was wrong or lost, no connection ended that had to last, and the service recovered in time."""
+        cells, log = self.cells, self.log
+        dropped = log.counted[DROPPED] + sum(
+            record.outcome == DROPPED
+            and not (self.fault.ends_connections and record.begin < self.returned + RECOVERY_SECONDS)
+            for record in log.records
+        )
+        return not (dropped or cells[WRONG] or cells["lost"]) and cells["recovery"] <= RECOVERY_SECONDS
+
+    def __str__(self) -> str:
+        text = self.skipped or ", ".join(f"{name} {value}" for name, value in self.cells.items() if value != "")
+        return "\n    ".join([f"  {text}", *[*self.log.messages, *self.lost][:10]])
+
+    def plot(self) -> Figure:
+        """Requests per second by outcome against time; the fault is shaded."""
+        frame = pandas.DataFrame(self.log.records)
+        first = frame["begin"].min()
+        counts = frame.groupby([(frame["end"] - first).astype(int), "outcome"]).size().unstack(fill_value=0)
+        figure = Figure(figsize=(9, 2.4))
+        axes = figure.subplots()
+        counts.reindex(range(counts.index.max() + 1), fill_value=0).plot(ax=axes, drawstyle="steps-post")
+        axes.axvspan(self.began - first, max(self.returned, self.began + 0.1) - first, color="black", alpha=0.1)
+        axes.set(xlabel="seconds", ylabel="requests/s")
+        return figure
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,40 +119,46 @@ def main(arguments: Sequence[str]) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     played: list[Played] = []
     try:
-        for with_replica in (False, True):
-            group = [fault for fault in chosen if fault.with_replica == with_replica]
-            if group:
-                data = Path(tempfile.mkdtemp(prefix="service-", dir=directory))
-                _play_all(group, data, seconds, played)
+        _play_all(chosen, Path(tempfile.mkdtemp(prefix="service-", dir=directory)), seconds, played)
     except ServiceError as error:
         print(f"chaos: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
-        write(directory, played, seconds)
-    wrong, lost = (sum(one.cells[name] for one in played) for name in (WRONG, "lost"))
-    print(f"\n{markdown_table(table_of(played))}\n{' '.join(too_short(seconds))}")
-    print(f"Wrong answers {wrong}, acknowledged writes lost {lost}. Written to {directory}")
+        _write(directory, played, seconds)
     return 0 if all(one.is_good for one in played) else 1
 
 
-def _play_all(group: list[Fault], data: Path, seconds: float, played: list[Played]) -> None:
-    """Inject faults into one service, with a replica if the faults need it, and append the results to `played`."""
+def _write(directory: Path, played: Sequence[Played], seconds: float) -> None:
+    if not played:
+        return
+    table = pandas.DataFrame([one.cells for one in played])
+    text = f"Wrong answers {table[WRONG].sum()}, acknowledged writes lost {table['lost'].sum()}"
+    texts = [EXPLANATION, *(f"{one.fault.name}: {one.fault.what}, until {one.fault.since}" for one in played)]
+    if seconds < FREEZE_SECONDS:
+        texts.insert(0, f"Too short for a verdict: the faults lasted {seconds:g} s instead of {FREEZE_SECONDS:g} s.")
+    path = report.write(
+        directory,
+        "Faults under load",
+        table,
+        verdict=text,
+        is_good=all(one.is_good for one in played),
+        texts=texts,
+        plots={one.fault.name: one.plot() for one in played if one.log.records},
+    )
+    print(f"\n{table.to_string(index=False)}\n{texts[0] if seconds < FREEZE_SECONDS else ''}\n{text}.\n{path}")
+
+
+def _play_all(chosen: list[Fault], data: Path, seconds: float, played: list[Played]) -> None:
+    """Inject faults into one service, and append the results to `played`."""
     data.chmod(0o711)
-    standby = Standby(data, data / "standby") if group[0].with_replica else None
-    settings = AS_IN_PRODUCTION | ({"DATABASE_REPLICA_URLS": standby.url} if standby else {})
     try:
-        with (
-            running(Settings(data, settings), workers=None, command="serve") as service,
-            standby.running() if standby else contextlib.nullcontext(),
-        ):
+        with running(Settings(data, {}), command="serve") as service:
             frozen = prepare(service)
-            if standby:
-                standby.wait_until_caught_up()
-            for number, fault in enumerate(group):
+            for number, fault in enumerate(chosen):
                 print(f"{fault.name}: {fault.what}", flush=True)
-                played.append(play(fault, service, frozen, number, seconds, standby))
+                played.append(play(fault, service, frozen, number, seconds))
                 print(played[-1], flush=True)
     finally:
         # Normally the service has stopped its database.
@@ -95,9 +173,7 @@ def prepare(service: Service) -> FrozenTag:
     return FrozenTag(FROZEN, SCENARIO)
 
 
-def play(
-    fault: Fault, service: Service, frozen: FrozenTag, number: int, seconds: float, standby: Standby | None = None
-) -> Played:
+def play(fault: Fault, service: Service, frozen: FrozenTag, number: int, seconds: float) -> Played:
     """Inject and remove the fault while clients send requests, and check all their responses and the stored rows."""
     scene, log = Scene(service.host, frozen, _written_tag(service, f"written{number:03d}"), None), Log()
     writers = [(clients.write, writer, WRITE_PAUSE_SECONDS) for writer in range(WRITERS)]
@@ -111,7 +187,7 @@ def play(
     time.sleep(BEFORE_SECONDS)
     began = time.monotonic()
     try:
-        returned = fault.cause(Stage(service, scene, seconds, log, standby)) or time.monotonic()
+        returned = fault.cause(Stage(service, seconds, scene, log)) or time.monotonic()
     except SkippedError as error:
         processes.finish()
         return Played(fault, log, skipped=str(error))
@@ -146,7 +222,7 @@ def _request_until_ok(service: Service, method: str, path: str, body: object = N
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m loadtests.chaos", description=__doc__, epilog=notes("chaos")[0])
+    parser = argparse.ArgumentParser(prog="python -m loadtests.chaos", description=__doc__, epilog=EXPLANATION)
     names, text = [fault.name for fault in FAULTS], "inject this fault only; may be repeated"
     parser.add_argument("--only", action="append", choices=names, help=text)
     text = f"duration of faults that do not end by themselves (default: {FREEZE_SECONDS:.0f}s)"

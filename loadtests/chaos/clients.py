@@ -27,6 +27,8 @@ PROCESSES = multiprocessing.get_context("spawn")
 # Longer than all timeouts of the service.
 TIMEOUT_SECONDS = 90
 RETRY_SECONDS = (0.1, 0.5)
+# Of each kind: more than the service has threads.
+SLOW_CONNECTIONS = 40
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,37 @@ def leave(scene: Scene, log: Log, number: int) -> Iterator[None]:
                 connection.settimeout(0.02)
                 connection.recv(100)
         yield
+
+
+def be_slow(scene: Scene, log: Log, number: int) -> Iterator[None]:
+    """Send request heads and bodies byte by byte, and do not read large responses. These requests are not counted."""
+    whole = f"GET {PREFIX}gt HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    body = f"POST {PREFIX}pt HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9000000\r\n\r\n{{".encode()
+    beginnings = [beginning for beginning in (body, whole[:-2], whole, b"") for _ in range(SLOW_CONNECTIONS)]
+    connections: list[socket.socket | None] = [None] * len(beginnings)
+    while True:
+        for place, beginning in enumerate(beginnings):
+            connection = connections[place]
+            # Connections that the service has closed are opened again. The last half sends nothing more.
+            if connection is None or (place < 2 * SLOW_CONNECTIONS and not _send_byte(connection)):
+                with contextlib.suppress(OSError):
+                    connections[place] = scene.connect()
+                    connections[place].sendall(beginning)
+        scene.over.wait(1)
+        yield
+
+
+def _send_byte(connection: socket.socket) -> bool:
+    """Send another byte; returns whether the service has neither responded nor closed the connection."""
+    try:
+        connection.send(b"x")
+        connection.recv(1, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    connection.close()
+    return False
 
 
 def _work(loops: Sequence[tuple[Loop, int, float]], scene: Scene, home: Connection) -> None:

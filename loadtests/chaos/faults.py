@@ -7,33 +7,29 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
 
 import psutil
 
 from loadtests import usage, wrk
-from loadtests.chaos.clients import ClientProcesses, Loop, leave, read_nested
-from loadtests.chaos.log import ANSWERED, DROPPED, REFUSED, WRONG
+from loadtests.chaos.clients import SLOW_CONNECTIONS, ClientProcesses, Loop, be_slow, leave, read_nested
+from loadtests.chaos.log import ANSWERED, DROPPED, WRONG
 from loadtests.chaos.stage import SkippedError, Stage, fault
-from loadtests.service import ServiceError, checked, frozen, kill, run_command
-from loadtests.standby import Standby
+from loadtests.client import Client
+from loadtests.recording import REFUSED
+from loadtests.service import ServiceError, frozen, kill, python
 
 KILLS = 3
 FLOOD_CONNECTIONS = 4000
 STORM_CLIENTS = 40
+SLOW_CLIENTS = 4
 LEAVERS = 20
-# How long a stopped replica is down.
-DOWN_SECONDS = 3
 BACKEND = "SELECT min(pid) FROM pg_stat_activity WHERE usename = 'cdb' AND pid <> pg_backend_pid()"
-LATER = ("--settings", "loadtests.chaos.later.settings")
 POSTGRESQLS_RETURN = "PostgreSQL executes a statement on a new connection"
-PRIMARYS_RETURN = "the primary executes a statement on a new connection"
 # The programs that answer requests.
 SERVERS = ("granian", "gunicorn")
 
 
 @fault("none", "no fault", "the end")
-@fault("replica", "no fault, reading from a streaming replica", "the end", with_replica=True)
 def nothing(stage: Stage) -> None:
     """Inject no fault, for comparison."""
     time.sleep(stage.seconds)
@@ -49,7 +45,6 @@ def restart_postgresql(stage: Stage) -> None:
 
 
 @fault("postgresql-kill", "all processes of PostgreSQL killed (SIGKILL)", POSTGRESQLS_RETURN)
-@fault("primary-kill", "the primary killed (SIGKILL), the replica not", PRIMARYS_RETURN, with_replica=True)
 def kill_postgresql(stage: Stage) -> None:
     """Kill PostgreSQL as a power failure does; it recovers from its WAL."""
     kill(stage.databases())
@@ -71,7 +66,6 @@ def _wait_for_database(stage: Stage) -> None:
 
 
 @fault("postgresql-freeze", "PostgreSQL frozen, as if unreachable", "it continues")
-@fault("primary-freeze", "the primary frozen, the replica not", "the primary continues", with_replica=True)
 def freeze_postgresql(stage: Stage) -> None:
     """Freeze PostgreSQL: the kernel accepts connections, but nothing responds, as with a broken network."""
     with frozen(stage.databases()):
@@ -104,7 +98,7 @@ def _kill_worker(stage: Stage, program: str) -> bool:
 def kill_masters(stage: Stage) -> None:
     """Kill the main process of granian and that of gunicorn; supervisord starts both again."""
     _kill_programs(stage, *SERVERS)
-    client, paths = stage.scene.client(), ("gtstatus", "gt?page=1")
+    client, paths = Client(stage.service.host, keep_alive=False, timeout=30), ("gtstatus", "gt?page=1")
     stage.wait_until(
         lambda: all(client.request("GET", path).status == 200 for path in paths), "granian or gunicorn did not answer"
     )
@@ -149,7 +143,7 @@ def reload(stage: Stage) -> None:
     """Reload the service, which replaces the processes that run its code."""
     # Another port would be applied.
     settings = stage.service.settings.having(PORT=str(stage.service.port))
-    checked(run_command(settings, "-m", "cdb.serving.reload"), "the reload")
+    python(settings, "-m", "cdb.serving.reload")
 
 
 @fault("disk-full", "no space in the directory of the cache", "there is space")
@@ -175,77 +169,32 @@ def fill_disk(stage: Stage) -> None:
         subprocess.run(["umount", "--lazy", cache], check=True)
 
 
-@fault("overload", "several times more lookups than the service can handle", "the last lookup")
+@fault("overload", "several times more lookups than the service can handle", "the last lookup", has_clients=True)
 def overload(stage: Stage) -> float:
     """Send lookups, all different, from thousands of connections."""
     if shutil.which("wrk") is None:
         raise SkippedError("wrk is not installed")
-    url, seconds = stage.service.lookup_url(stage.scene.written.name), round(stage.seconds)
-    load = wrk.run(url, seconds=seconds, connections=FLOOD_CONNECTIONS, count_statuses=True)
+    url = stage.service.url(f"payloadiovs/?gtName={stage.scene.written.name}")
+    load = wrk.measure(url, seconds=round(stage.seconds), connections=FLOOD_CONNECTIONS)
     returned = time.monotonic()
-    statuses = Counter(load.statuses)
-    answered, refused = statuses.pop(200, 0), statuses.pop(504, 0)
-    counts = {ANSWERED: answered, REFUSED: refused, DROPPED: load.broken + load.timeouts, WRONG: statuses.total()}
+    others = Counter(load["statuses"])
+    refused = others.pop(504, 0)
+    answered = load["requests"] - refused - others.total()
+    counts = {ANSWERED: answered, REFUSED: refused, DROPPED: load["broken"], WRONG: others.total()}
     stage.log.counted += Counter(counts)
-    stage.log.slowest = load.max / 1000
     return returned
 
 
 STORM = f"{STORM_CLIENTS} clients that read a whole tag at the same time"
+SLOW = f"{4 * SLOW_CLIENTS * SLOW_CONNECTIONS} connections that send or read slowly, or send nothing"
 LEAVING = f"{LEAVERS} clients that disconnect half-way"
 
 
-@fault("leavers", LEAVING, "the last request", loop=leave, number=LEAVERS)
-@fault("storm", STORM, "the last request", loop=read_nested, number=STORM_CLIENTS, pause=0.0)
-def crowd(
-    stage: Stage, *, loop: Loop, number: int, pause: float = 0.02, during: Callable[[Stage], float] | None = None
-) -> float | None:
-    """Start more clients, which run a loop; the fault `during`, if given, is injected again and again meanwhile."""
+@fault("hostile-slow", SLOW, "the last request", loop=be_slow, number=SLOW_CLIENTS, has_clients=True)
+@fault("leavers", LEAVING, "the last request", loop=leave, number=LEAVERS, has_clients=True)
+@fault("storm", STORM, "the last request", loop=read_nested, number=STORM_CLIENTS, pause=0.0, has_clients=True)
+def crowd(stage: Stage, *, loop: Loop, number: int, pause: float = 0.02) -> None:
+    """Start more clients, which run a loop."""
     clients = ClientProcesses(stage.scene, [[(loop, place, pause) for place in range(number)]])
-    returned, deadline = None, time.monotonic() + stage.seconds
-    while during and time.monotonic() < deadline - 2:
-        time.sleep(1)
-        returned = during(stage)
-    time.sleep(max(0.0, deadline - time.monotonic()))
+    time.sleep(stage.seconds)
     stage.log.join(clients.finish())
-    return returned
-
-
-@fault("migration", "a migration that waits for a long read transaction", "the transaction ends")
-def migrate(stage: Stage) -> float:
-    """Run a migration that changes the table of tags, while a transaction that has read the table stays open."""
-    with stage.database.connect(autocommit=False) as reader:
-        reader.cursor().execute('SELECT FROM "GlobalTag"')
-        migration = stage.manage("migrate", *LATER)
-        waited = any("A table is in use" in line for line in migration.stdout)
-        time.sleep(stage.seconds)
-        reader.rollback()
-    returned = time.monotonic()
-    output, _ = migration.communicate(timeout=120)
-    if migration.returncode or not waited:
-        raise ServiceError(f"the migration did not wait, or failed: {output}")
-    # Reversed, so that later faults have the same tables.
-    if stage.manage("migrate", *LATER, "later", "zero").wait(120):
-        raise ServiceError("the migration could not be reversed")
-    return returned
-
-
-@fault("replica-restart", "the replica shut down and started again", "its start", with_replica=True, end=Standby.stop)
-@fault(
-    "replica-kill", "the replica killed (SIGKILL) and started again", "its start", with_replica=True, end=Standby.kill
-)
-def restart_replica(stage: Stage, end: Callable[[Standby], None]) -> None:
-    """End the replica, and start it again after some seconds; it catches up."""
-    end(stage.standby)
-    time.sleep(DOWN_SECONDS)
-    stage.standby.start()
-
-
-@fault("replica-lag", "replay paused on the replica", "replay resumes", with_replica=True, block=Standby.replay_paused)
-@fault(
-    "replica-freeze", "the replica frozen, as if unreachable", "it continues", with_replica=True, block=Standby.frozen
-)
-def hinder_replica(stage: Stage, block: Callable[[Standby], contextlib.AbstractContextManager]) -> None:
-    """Freeze the replica, or pause replay while it still receives WAL."""
-    with block(stage.standby):
-        time.sleep(stage.seconds)

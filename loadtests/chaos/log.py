@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from loadtests.client import Client, DroppedError, Response
-from loadtests.recording.outcome import OK, OVERLOADED, judged
+from loadtests.recording import OK, REFUSED, judged
 
-ANSWERED, REFUSED, DROPPED, WRONG = "answered", "504", "dropped", "wrong"
+ANSWERED, DROPPED, WRONG = "answered", "dropped", "wrong"
 MOST_MESSAGES = 20
 
 
@@ -23,15 +23,10 @@ class Record(NamedTuple):
 
 @dataclass
 class Log:
-    """The results of the clients of a process.
-
-    `counted` are counts by outcome of requests without a record, and `slowest` is the longest time of one of
-    them in seconds.
-    """
+    """The results of the clients of a process. `counted` are counts by outcome of requests without a record."""
 
     records: list[Record] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
-    slowest: float = 0.0
     messages: list[str] = field(default_factory=list)
     reconnected: int = 0
 
@@ -58,7 +53,7 @@ class Log:
             if not may_be_html and (response.body or response.status == 200):
                 _ = response.json
             found, fault = judged(response.status, response.body, expected, lambda: check(response))
-            is_refusal = found == OVERLOADED and response.is_refusal
+            is_refusal = found == REFUSED and response.is_refusal
             outcome = ANSWERED if found == OK else REFUSED if is_refusal else WRONG
         except (DroppedError, ValueError) as error:
             outcome, fault = DROPPED, str(error)
@@ -78,6 +73,5 @@ class Log:
         """Add the results of other clients."""
         self.records += other.records
         self.counted += other.counted
-        self.slowest = max(self.slowest, other.slowest)
         self.messages += other.messages
         self.reconnected += other.reconnected

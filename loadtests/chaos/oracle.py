@@ -10,8 +10,7 @@ from typing import Any
 from cdb_rest.domain.moment import Moment
 from cdb_rest.scenarios.definitions import SCENARIOS
 from loadtests.client import Response, lookup_path
-from loadtests.content.blocks import insert_body, row_of
-from loadtests.content.expected import Expected
+from loadtests.content.expected import Expected, insert_body, row_of
 from loadtests.content.starts import unpacked
 
 

@@ -1,7 +1,5 @@
 """Faults, and the environment in which they are injected: the service as in production, with access to its processes."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +11,8 @@ import psutil
 from loadtests import usage
 from loadtests.chaos.clients import Scene
 from loadtests.chaos.log import Log
-from loadtests.database import Database
-from loadtests.service import Service, ServiceError, becomes_true, start
-from loadtests.standby import Standby
+from loadtests.harness import Database
+from loadtests.service import Service, ServiceError, becomes_true
 
 WAIT_SECONDS = 120
 
@@ -28,25 +25,19 @@ class SkippedError(Exception):
 class Stage:
     """The environment of a fault.
 
-    `service` is `manage.py serve`, `scene` the environment of its clients, `seconds` the duration of the fault, `log`
-    the log of the clients that belong to the fault, `standby` the replica, if there is one.
+    `service` is `manage.py serve`, `seconds` the duration of the fault. `scene` is the environment of the clients, and `log`
+    that of the clients that belong to the fault; both are None in a campaign, which has other clients.
     """
 
     service: Service
-    scene: Scene
     seconds: float
-    log: Log
-    standby: Standby | None = None
+    scene: Scene | None = None
+    log: Log | None = None
 
     @property
     def data(self) -> Path:
         """The data directory of the service."""
         return self.service.settings.data.resolve()
-
-    def manage(self, *arguments: str) -> subprocess.Popen:
-        """Start a command of manage.py with the settings of the service, and return its process."""
-        command = [sys.executable, "manage.py", *arguments]
-        return start(command, self.service.settings.environment(), subprocess.PIPE)
 
     def databases(self) -> list[psutil.Process]:
         """All processes of PostgreSQL."""
@@ -68,16 +59,16 @@ class Fault:
     """A fault.
 
     `what` describes it, `since` describes the moment from which recovery counts. `cause` injects and removes it, and
-    returns that moment (`time.monotonic`), or None if it is that of its return. With `with_replica` the service reads
-    from a replica. With `ends_connections`, clients get no response until that moment, and repeat their requests.
+    returns that moment (`time.monotonic`), or None if it is that of its return. With `ends_connections`, clients get no
+    response until that moment, and repeat their requests. With `has_clients`, it needs `Stage.scene`.
     """
 
     name: str
     what: str
     since: str
     cause: Callable[[Stage], float | None]
-    with_replica: bool = False
     ends_connections: bool = False
+    has_clients: bool = False
 
 
 # In the order of their definition.
@@ -85,12 +76,12 @@ FAULTS: list[Fault] = []
 
 
 def fault(
-    name: str, what: str, since: str, *, with_replica: bool = False, ends_connections: bool = False, **options: Any
+    name: str, what: str, since: str, *, ends_connections: bool = False, has_clients: bool = False, **options: Any
 ) -> Callable[[Any], Any]:
     """A decorator that adds a fault, whose cause is the function with these options. The lowest of several is the first."""
 
     def add(cause: Callable[..., float | None]) -> Callable[..., float | None]:
-        FAULTS.append(Fault(name, what, since, partial(cause, **options), with_replica, ends_connections))
+        FAULTS.append(Fault(name, what, since, partial(cause, **options), ends_connections, has_clients))
         return cause
 
     return add

@@ -17,7 +17,6 @@ from cdb_rest.lookup.model import COLUMNS
 from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
 from cdb_rest.scenarios.generator import REVISION, partial_checksum, payload
 from loadtests.content.starts import DIRECTORY, LARGEST_MINOR, MINOR_BITS, Starts, packed, unpacked
-from loadtests.content.tags import scenario_of
 
 # The format of JSON in PostgreSQL. No value in a scenario needs escaping.
 _ARRAY = '["%s", "%s", "%s", %d, %d, %d, %d, %d, "%s"]'
@@ -34,7 +33,7 @@ CACHED_RESPONSES = 256
 
 
 class Expected:
-    """The expected responses for a tag that `seed_scenario` or `loadtests.content.tags` wrote."""
+    """The expected responses for a tag that `seed_scenario` wrote."""
 
     def __init__(
         self,
@@ -55,7 +54,7 @@ class Expected:
             f"not the rows of --scenario {scenario} --layout {layout} --seed {seed} --iov-mode {mode.value}: if global tag "
             f"{tag or scenario} was changed after seeding, seed it again with `{command}`, otherwise correct these options"
         )
-        self._scenario = scenario_of(scenario)
+        self._scenario = SCENARIOS[scenario]
         self._mode = mode
         self.starts = Starts(self._scenario, layout, seed, directory)
         types = payload_type_names(self._scenario.payload_types)
@@ -110,8 +109,6 @@ def kind_of(detail: str) -> str:
 
 def _seeding(scenario: str, layout: str, seed: int, tag: str) -> str:
     """The command that writes the tag again."""
-    if scenario not in SCENARIOS:
-        return f"python -m loadtests.content.tags {scenario}"
     option = "" if tag == scenario else f" --global-tag {tag}"
     return f"manage.py seed_scenario {scenario}{option} --layout {layout} --seed {seed} --reset"
 
@@ -126,3 +123,17 @@ def _difference(found: Any, wanted: list[Any]) -> str:
         return f"row {place} expected {other}, got {found[place]}"
     column = next((number for number in range(len(COLUMNS)) if one[number] != other[number]), 0)
     return f"row {place} ({other[0]}), {COLUMNS[column]}: expected {other[column]!r}, got {one[column]!r}"
+
+
+def insert_body(tag: str, payload_type: str, number: int, since: tuple[int, int]) -> dict[str, Any]:
+    """The body of `payload-iovs/insert` for the IOV with a number, valid from `since` until the next one of its list."""
+    place = {"global_tag": tag, "payload_type": payload_type, "since": list(since), "until": "next"}
+    # The revision is stored as text; existing clients read it as a number.
+    payload = {"checksum": f"{number:032x}", "size": number, "revision": "1"}
+    return place | {"payload_url": f"{payload_type}/{number}"} | payload
+
+
+def row_of(body: dict[str, Any]) -> list[Any]:
+    """The row of a lookup that returns an inserted IOV; its stored end is open, whatever follows it."""
+    payload = [body[name] for name in ("payload_type", "payload_url", "checksum", "size")]
+    return [*payload, *body["since"], *END_OF_TIME, body["revision"]]

@@ -13,9 +13,8 @@ from locust.contrib.fasthttp import FastHttpSession
 from locust.exception import StopUser
 from locust.user.users import LOCUST_STATE_STOPPING
 
-from loadtests.recording import outcome
-from loadtests.recording.rows import JOB, Request, now
-from loadtests.recording.writer import Writer
+from loadtests import recording
+from loadtests.recording import JOB, Request, Writer, now
 from loadtests.users.calls import CUT_SHORT, Calls, JobEndedError
 from loadtests.users.options import CLOSED, OPEN
 
@@ -66,7 +65,7 @@ class CheckedUser(FastHttpUser):
     def record(self, request: Request) -> None:
         """Add a request to the recording, if there is one."""
         if CheckedUser.writer:
-            CheckedUser.writer.requests.writerow(request)
+            CheckedUser.writer.write(request)
 
     @task
     def work(self) -> None:
@@ -111,24 +110,24 @@ class CheckedUser(FastHttpUser):
 
     def _start(self, due: float) -> None:
         if CheckedUser.in_progress >= self.options.most_in_progress:
-            self._record_job(due, now(), outcome.NOT_SENT, -1, "too many in progress")
+            self._record_job(due, now(), recording.NOT_SENT, -1, "too many in progress")
             return
         self._progress.spawn(self._run, due)
 
     def _run(self, due: float) -> None:
         CheckedUser.in_progress += 1
         session = self._idle.pop() if self._idle else self._new_session()
-        calls, begin, found, detail = Calls(self, session, due), now(), outcome.OK, ""
+        calls, begin, found, detail = Calls(self, session, due), now(), recording.OK, ""
         try:
             self.job(calls)
-            found = outcome.WRONG if calls.failed else outcome.OK
+            found = recording.WRONG if calls.failed else recording.OK
         except JobEndedError:
-            found = outcome.WRONG
+            found = recording.WRONG
         except gevent.GreenletExit:
-            found, detail = outcome.NO_RESPONSE, CUT_SHORT
+            found, detail = recording.NO_RESPONSE, CUT_SHORT
             raise
         except Exception as unexpected:
-            found, detail = outcome.GENERATOR_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
+            found, detail = recording.GENERATOR_ERROR, repr(unexpected)[: recording.DETAIL_LENGTH]
             logger.exception("a job of %s", type(self).__name__)
         finally:
             self._idle.append(session)

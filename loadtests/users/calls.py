@@ -10,10 +10,10 @@ import geventhttpclient.client
 import orjson
 from locust.contrib.fasthttp import FastHttpSession, ResponseContextManager
 
+from loadtests import recording
 from loadtests.client import authorization
 from loadtests.content.expected import kind_of
-from loadtests.recording import outcome
-from loadtests.recording.rows import Request, now
+from loadtests.recording import Request, now
 from loadtests.service import PREFIX
 
 CUT_SHORT = "cut short by the end of the test"
@@ -93,7 +93,7 @@ class Calls:
         content = body if json is None else orjson.dumps(json)
         sent = authorization() | {"Accept-Encoding": "identity"}
         sent |= {} if content is None else {"Content-Type": "application/json"}
-        reply, found, detail = None, outcome.NO_RESPONSE, CUT_SHORT
+        reply, found, detail = None, recording.NO_RESPONSE, CUT_SHORT
         self.count += 1
         self._begin = now()
         self._due, self._end = self._due or self._begin, 0.0
@@ -103,21 +103,21 @@ class Calls:
             reply = Reply(response, error)
             accepted = [status] if isinstance(status, int) else status
             text = repr(error).encode() if error else reply.body
-            found, detail = outcome.judged(reply.status, text, accepted, lambda: check(reply) if check else None)
-            fault = None if found == outcome.OK else FailedRequestError(f"{found}: {kind_of(detail)}")
+            found, detail = recording.judged(reply.status, text, accepted, lambda: check(reply) if check else None)
+            fault = None if found == recording.OK else FailedRequestError(f"{found}: {kind_of(detail)}")
             changes = {"response_time": (self._end - self._due) * 1000, "exception": fault}
             self._user.environment.events.request.fire(**response.request_meta | changes)
         except Exception as unexpected:
-            found, detail = outcome.GENERATOR_ERROR, repr(unexpected)[: outcome.DETAIL_LENGTH]
+            found, detail = recording.GENERATOR_ERROR, repr(unexpected)[: recording.DETAIL_LENGTH]
             logger.exception("%s %s", method, path)
         finally:
             result = (reply.status, found, reply.rows, len(reply.body)) if reply else (0, found, -1, 0)
             times, user = (self._due, self._begin, self._end or now()), type(self._user).__name__
             self._user.record(Request(*times, user, name, method, *result, detail))
-            self._due, self.failed = None, self.failed or found != outcome.OK
+            self._due, self.failed = None, self.failed or found != recording.OK
             if not self._user.keeps_connections:
                 self._session.client.close()
-        if found != outcome.OK:
+        if found != recording.OK:
             raise JobEndedError(detail)
         return reply
 

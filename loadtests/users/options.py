@@ -6,7 +6,7 @@ from locust import events
 from locust.argument_parser import LocustArgumentParser
 
 from cdb_rest.domain.moment import Mode
-from cdb_rest.management.quantities import IN_MILLISECONDS, IN_SECONDS, Duration
+from cdb_rest.management.quantities import IN_SECONDS, Duration
 from cdb_rest.scenarios.definitions import SCENARIOS
 from cdb_rest.scenarios.layouts import LAYOUTS
 from loadtests.content.moments import PATTERNS
@@ -16,7 +16,7 @@ CLOSED, OPEN, POISSON = "after the last one", "at a constant rate", "at random"
 UNKNOWN = "none"
 # The argparse arguments of options whose value is a pause between two requests, a time or a number.
 PAUSE: dict[str, Any] = {"action": Duration, "unit": "s", "brief": True, "least": 0, "metavar": "TIME"}
-SECONDS, MILLISECONDS = IN_SECONDS | {"brief": True}, IN_MILLISECONDS | {"brief": True}
+SECONDS = IN_SECONDS | {"brief": True}
 COUNT: dict[str, Any] = {"type": int, "metavar": "N"}
 
 
@@ -44,6 +44,8 @@ def add_options(parser: LocustArgumentParser) -> None:
     add("--iov-mode", modes[0], "CDB_IOV_MODE of the service: the form of the ends of intervals", choices=modes)
     text = "moments of the lookups; run-storm: mostly the newest runs; fixed: see below"
     add("--pattern", "random", text, choices=PATTERNS)
+    text = "user SingleRequest: lookup, globalTags, gtPayloadLists, or the path of another route of lookups"
+    add("--route", "lookup", text, shown=False)
     add("--major", 0, "run or experiment of the fixed moment", type=int)
     add("--minor", 0, "time or run of the fixed moment", type=int)
 
@@ -62,9 +64,3 @@ def add_options(parser: LocustArgumentParser) -> None:
 
     text = "number of users over time, with --users as the peak; without it: --users at --spawn-rate"
     add("--shape", None, text, choices=tuple(SHAPES), shown=False)
-    text = "factor for the peak of the shape, if --users is not given: 0.1 for a small machine"
-    add("--scale", 1.0, text, type=float, shown=False)
-    add("--step-seconds", 30.0, "shape Ramp: seconds of each of the ten steps", **SECONDS)
-    add("--slow-milliseconds", 1000.0, "shape Ramp: ends when one in 20 responses takes longer", **MILLISECONDS)
-    text = "shape Ramp: ends when a larger percentage of requests fails"
-    add("--failing-percent", 1.0, text, type=float, metavar="PERCENT")

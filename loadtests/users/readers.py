@@ -5,16 +5,16 @@ from typing import Any
 from urllib.parse import quote
 
 from cdb_rest.domain.moment import Moment
+from cdb_rest.scenarios.definitions import SCENARIOS, payload_type_names
+from loadtests.client import lookup_path
 from loadtests.users.base import CheckedUser
-from loadtests.users.calls import Calls, Reply, lists
+from loadtests.users.calls import Calls, Check, Reply, lists
 from loadtests.users.subject import Subject
 
 # A Python job repeats the lookup of a run for each of its files.
 LOOKUPS_OF_A_RUN = 10
 # Servers do not close connections that were idle for less than this.
 FRESH_SECONDS = 2.0
-# A nested tag may have a gigabyte. The client needs one word of it, so larger documents are not parsed.
-PARSED_BYTES = 1_000_000
 STATUS = re.compile(rb'"status"\s*:\s*\{[^{}]*"name"\s*:\s*"[^"]+"')
 
 
@@ -82,6 +82,29 @@ class KeepAliveJob(Reader):
         return self.subject.fault(moment, reply)
 
 
+class SingleRequest(Reader):
+    """Sends one request to the route of `--route`, over a new connection; campaigns compare routes and rates with it."""
+
+    def job(self, calls: Calls) -> None:
+        """Send one request."""
+        subject, moment, route = self.subject, self.subject.draw(), self.options.route
+        requests: dict[str, tuple[str, Check]] = {
+            "lookup": (subject.path(moment), subject.check(moment)),
+            "globalTags": ("globalTags", lists(subject.tag)),
+            "gtPayloadLists": (f"gtPayloadLists/{quote(subject.tag)}", self._fault_of_lists),
+        }
+        default = lookup_path(subject.tag, moment, route), subject.check(moment)
+        path, check = requests.get(route, default)
+        calls.request("GET", path, name=route, check=check)
+
+    def _fault_of_lists(self, reply: Reply) -> str | None:
+        scenario = SCENARIOS.get(self.options.scenario)
+        if scenario is None:
+            return None if reply.json and all(isinstance(name, str) for name in reply.json.values()) else "no lists"
+        are_same = sorted(reply.json) == sorted(payload_type_names(scenario.payload_types))
+        return None if are_same else f"not the {scenario.payload_types} payload types of the scenario"
+
+
 class BelleJob(Reader):
     """The four requests that Belle II's client sends before each job."""
 
@@ -103,7 +126,6 @@ def _payload_base(reply: Reply) -> str | None:
 
 
 def _status_of_tag(reply: Reply) -> str | None:
-    if len(reply.body) < PARSED_BYTES:
-        return None if reply.json["status"]["name"] else "the status has no name"
+    # A nested tag may have a gigabyte, of which the client needs one word, so it is not parsed.
     whole = reply.body.rstrip().endswith(b"}")
     return None if whole and STATUS.search(reply.body[:2000]) else "the beginning has no status, or the end is missing"

@@ -9,7 +9,6 @@ from cdb_rest.scenarios.layouts import RANDOM_MOMENTS
 from loadtests.client import lookup_path
 from loadtests.content.expected import Expected
 from loadtests.content.moments import drawing
-from loadtests.content.tags import SIZED
 from loadtests.users.calls import Check, Reply
 from loadtests.users.options import UNKNOWN
 
@@ -20,8 +19,7 @@ class Subject:
     def __init__(self, options: Any) -> None:
         """Load or generate the expected rows, which takes long for a large scenario."""
         self.tag: str = options.global_tag or options.scenario
-        # The name of a sized tag gives its content, which is not that of a scenario.
-        scenario = self.tag if SIZED.fullmatch(self.tag) else options.scenario
+        scenario = options.scenario
         self._expected: Expected | None = None
         layout, last_major = "random", RANDOM_MOMENTS - 1
         if scenario != UNKNOWN:

@@ -11,7 +11,7 @@ import gevent
 from gevent.lock import Semaphore
 
 from loadtests.client import lookup_path
-from loadtests.content.blocks import insert_body, row_of
+from loadtests.content.expected import insert_body, row_of
 from loadtests.users.base import CheckedUser
 from loadtests.users.calls import Calls, Check, JobEndedError, Reply, lists
 

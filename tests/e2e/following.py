@@ -55,7 +55,7 @@ def eventually(look: Callable[[], Any]) -> Any:
 
 
 def log_statements(service: Service) -> None:
-    """Let PostgreSQL write down each statement, as `docs/find-slow-request.md` tells operators to do."""
+    """Let PostgreSQL write down each statement, as `docs/problems.md#find-a-slow-request` tells operators to do."""
     url = f"postgresql://cdb@/cdb?host={service.data}/postgres/socket"
     with contextlib.closing(psycopg2.connect(url)) as connection:
         connection.autocommit = True

@@ -51,7 +51,7 @@ def test_the_examples_of_the_api(fresh, tmp_path):
     assert JobClient(service.port).get("globalTag/mine?light")["status"] == "locked"
     [file] = tmp_path.iterdir()
     assert file.read_text().startswith("payload_type,payload_url,")
-    paste(service, commands("move-tags.md", "## Export and import a tag")[0], tmp_path)
+    paste(service, commands("web-pages.md", "### Export and import a tag")[0], tmp_path)
     assert JobClient(service.port).get("globalTag/restored?light")["payload_iov_count"] == 1
 
 
@@ -109,10 +109,10 @@ def test_each_command_of_the_tutorial_prints_what_the_page_shows(fresh, tmp_path
 @needs("curl")
 def test_a_request_is_followed_with_the_commands_of_the_page(fresh, needs_packages, tmp_path):
     service = fresh(command="serve").start()
-    paste(service, commands("find-slow-request.md", "## Log all statements")[0], tmp_path)
+    paste(service, commands("problems.md", "### Log all statements")[0], tmp_path)
     deadline = time.monotonic() + 60
     while True:
-        [follow] = commands("find-slow-request.md", "## Follow a request")
+        [follow] = commands("problems.md", "### Follow a request")
         printed = paste(service, follow, tmp_path)
         # nginx writes its log once in a second.
         if all(part in printed for part in ('"pool":"lookups"', '"event":"finished"', "/*request_id=job-4711*/")):
@@ -123,7 +123,7 @@ def test_a_request_is_followed_with_the_commands_of_the_page(fresh, needs_packag
 
 def test_a_replica_is_made_with_the_commands_of_the_page(fresh, tmp_path):
     service = fresh().start()
-    [text] = commands("read-replicas.md", "## Set up a replica")
+    [text] = commands("deploy.md", "### Set up a replica")
     if os.geteuid() == 0:
         text = re.sub(r"^as=.*", 'as="runuser -u cdb-postgres --"', text)
     url = paste(service, text, tmp_path).splitlines()[-1].removeprefix("DATABASE_REPLICA_URLS=")

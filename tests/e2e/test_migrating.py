@@ -57,7 +57,7 @@ sys.exit(command_line.main(["manage.py", *sys.argv[1:]]))
 def migrate(service, *arguments, program=("manage.py",)):
     """`manage.py migrate`, started, with a migration that the service does not know yet."""
     return subprocess.Popen(
-        [sys.executable, *program, "migrate", "--settings", "loadtests.chaos.later.settings", *arguments],
+        [sys.executable, *program, "migrate", "--settings", "tests.e2e.later.settings", *arguments],
         cwd=ROOT,
         env=service.environment,
         stdout=subprocess.PIPE,

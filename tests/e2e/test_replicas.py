@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from loadtests.standby import Standby
 from tests.e2e.faults import frozen_database
 from tests.e2e.replicated import LOOKUP, TELLING, Pair, Statements, tell
 from tests.e2e.service import JobClient, Service, raw
+from tests.e2e.standby import Standby
 from tests.e2e.test_freshness import CachingReader
 
 

@@ -6,8 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cdb_rest.domain.moment import Moment
 from loadtests.chaos.oracle import WrittenTag
-from loadtests.content.blocks import row_of
-from loadtests.content.expected import Expected
+from loadtests.content.expected import Expected, row_of
 
 SCENARIO = "tiny"
 COUNTS = {"payload_lists_count": 10, "payload_iov_count": 100}

@@ -18,7 +18,7 @@ from cdb_rest.strategies import own
 from loadtests.content import starts
 from loadtests.content.expected import Expected, kind_of
 from loadtests.content.moments import PATTERNS, drawing
-from loadtests.recording.outcome import of_response
+from loadtests.recording import judged
 
 LARGEST = 2**63 - 1
 EDGES = [
@@ -89,30 +89,6 @@ def test_expected_describes_first_difference(expect):
         expected.fault(moment, b"<html>")
 
 
-@pytest.mark.parametrize("layout", list(LAYOUTS))
-@pytest.mark.parametrize(
-    ("scenario", "tag", "command"),
-    [
-        ("tiny", "", "manage.py seed_scenario tiny --layout {} --seed 3 --reset"),
-        (
-            "tiny-moderate",
-            "reco",
-            "manage.py seed_scenario tiny-moderate --global-tag reco --layout {} --seed 3 --reset",
-        ),
-        ("sized-2x5", "", "python -m loadtests.content.tags sized-2x5"),
-    ],
-)
-def test_expected_names_command_that_seeds_changed_tag(expect, layout, scenario, tag, command):
-    """The command is in the part of the description by which locust groups failures."""
-    expected = expect(scenario, layout, 3, tag=tag)
-    told = {kind_of(expected.fault(Moment(major, 0), b"[0]")) for major in (2**31, 2**31 + 1)}
-    assert told == {
-        f"not the rows of --scenario {scenario} --layout {layout} --seed 3 --iov-mode continuous: if global tag "
-        f"{tag or scenario} was changed after seeding, seed it again with `{command.format(layout)}`, otherwise correct "
-        "these options"
-    }
-
-
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -122,7 +98,7 @@ def test_expected_names_command_that_seeds_changed_tag(expect, layout, scenario,
     ],
 )
 def test_kind_of_failure_is_shortened_with_ellipsis(body, kind):
-    assert kind_of(of_response(500, body)) == kind
+    assert kind_of(judged(500, body, (200,), lambda: None)[1]) == kind
 
 
 def test_file_of_starts_is_used_until_generator_code_changes(expect, tmp_path, monkeypatch):

@@ -17,10 +17,9 @@ pytestmark = pytest.mark.xdist_group("load-users")
 
 FIELDS = (
     "Scenario", "Layout", "Seed", "Global Tag", "Iov Mode", "Pattern", "Major", "Minor", "Start Jobs", "Jobs Per Second", "Pause",
-    "Jobs Per User", "Start Together", "Iterations", "Indecision", "Patience", "Most In Progress", "Record", "Step Seconds",
-    "Slow Milliseconds", "Failing Percent",
+    "Jobs Per User", "Start Together", "Iterations", "Indecision", "Patience", "Most In Progress", "Record",
 )  # fmt: skip
-SHAPES = ("Endurance", "Ramp", "ReadersAndWriters", "Smoke", "Steady", "Storm")
+SHAPES = ("Endurance", "ReadersAndWriters", "Storm")
 # The field cuts off longer labels.
 LONGEST_LABEL = 95
 

@@ -1,1 +1,0 @@
-"""`make bench`: benchmarks of the service and of its parts, with one report."""

@@ -1,1 +1,0 @@
-"""Recordings: the outcome of every request of a load test, its format, writing and reading."""

@@ -1,1 +1,0 @@
-"""The reports of bench and campaigns: statistics, tables, plots, pages, and the facts about the machine."""

@@ -1,2 +1,0 @@
--- The number of global tags. No parameters.
-SELECT count(*) FROM "GlobalTag"

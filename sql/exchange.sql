@@ -1,0 +1,284 @@
+-- Export and import, and seeding.
+
+
+-- name: export_settings
+-- Set the statement timeout of this transaction, and make its statements use indexes in order instead of sorting.
+-- Parameters: milliseconds text: the timeout (null: unchanged).
+SELECT set_config('statement_timeout', coalesce(%(milliseconds)s, current_setting('statement_timeout')), true), set_config('enable_seqscan', 'off', true),
+    set_config('enable_bitmapscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true)
+
+
+-- name: export_rows
+-- The rows of an export: the IOVs of a global tag's payload lists, by payload type name in byte order, then by start.
+-- Parameters: tag_id bigint; payload_type_id bigint (null: all); since, until numeric: the window as combined moments, until
+--   exclusive; since_major, since_minor bigint: since in two parts; inclusive boolean: whether ends are inclusive.
+-- Each list has the rows that start in the window and, before them, the row that is valid at its first moment.
+-- There is no sort of the whole result: lists are read in order, and the rows of each list in the order of the index, so that
+-- the first row is sent at once. This requires a nested loop in one process; export_settings.sql disables the alternatives.
+-- Expected plan: for each list an Index Only Scan Backward of payload_iov_lookup without Filter and without Sort.
+SELECT list.payload_type, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
+    iov.minor_iov_end, iov.extra AS revision
+FROM (
+    SELECT list.id, payload_type.name AS payload_type, (
+        SELECT CASE
+            WHEN (major_iov_end, minor_iov_end) > (%(since_major)s, %(since_minor)s)
+                OR (%(inclusive)s AND (major_iov_end, minor_iov_end) = (%(since_major)s, %(since_minor)s))
+                OR (major_iov_end, minor_iov_end) = (9223372036854775807, 9223372036854775807)
+            THEN comb_iov
+        END
+        FROM "PayloadIOV"
+        WHERE payload_list_id = list.id AND comb_iov <= %(since)s
+        ORDER BY comb_iov DESC NULLS LAST
+        LIMIT 1
+    ) AS valid_at_since
+    FROM "PayloadList" AS list
+    JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
+    WHERE list.global_tag_id = %(tag_id)s
+        AND (%(payload_type_id)s::bigint IS NULL OR list.payload_type_id = %(payload_type_id)s)
+    ORDER BY payload_type.name COLLATE "C"
+) AS list
+CROSS JOIN LATERAL (
+    SELECT payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
+    FROM "PayloadIOV"
+    WHERE payload_list_id = list.id AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
+    ORDER BY comb_iov ASC NULLS FIRST
+) AS iov
+
+
+-- name: export_past_rows
+-- The rows of an export of the past: those of export_rows.sql, for the payload lists and their versions after a change.
+-- Parameters: tag_id, number bigint: tag and change; payload_type text (null: all); and the window of export_rows.sql.
+-- The row that was valid at the first moment of the window is found as by the function cdb_lookup_at.
+-- Lists are read in order. The present rows of a list have the order of the index; only the superseded ones are sorted.
+-- Expected plan: for each list a Merge Append of an Index Only Scan Backward of payload_iov_lookup and a Sort.
+SELECT list.payload_type, iov.payload_url, iov.checksum, iov.size, iov.major_iov, iov.minor_iov, iov.major_iov_end,
+    iov.minor_iov_end, iov.extra AS revision
+FROM (
+    SELECT member.payload_list_id AS id, member.payload_type, list_version.number AS version, (
+        SELECT CASE
+            WHEN (latest.major_iov_end, latest.minor_iov_end) > (%(since_major)s, %(since_minor)s)
+                OR (%(inclusive)s AND (latest.major_iov_end, latest.minor_iov_end) = (%(since_major)s, %(since_minor)s))
+                OR (latest.major_iov_end, latest.minor_iov_end) = (9223372036854775807, 9223372036854775807)
+            THEN latest.comb_iov
+        END
+        FROM (
+            SELECT present.comb_iov, present.major_iov_end, present.minor_iov_end
+            FROM (
+                SELECT comb_iov, major_iov_end, minor_iov_end, added_in
+                FROM "PayloadIOV"
+                WHERE payload_list_id = member.payload_list_id AND comb_iov <= %(since)s
+                ORDER BY comb_iov DESC NULLS LAST
+                LIMIT 1
+            ) AS present
+            WHERE present.added_in <= list_version.number
+            UNION ALL
+            SELECT former.comb_iov, former.major_iov_end, former.minor_iov_end
+            FROM cdb_history_entry(member.payload_list_id, list_version.number, %(since)s) AS area
+            CROSS JOIN LATERAL (
+                SELECT area.comb_iov, area.major_iov_end, area.minor_iov_end WHERE area.row_start IS NULL
+                UNION ALL
+                SELECT comb_iov, major_iov_end, minor_iov_end
+                FROM "PayloadIOV"
+                WHERE payload_list_id = member.payload_list_id AND comb_iov = area.row_start
+                    AND added_in <= list_version.number
+                UNION ALL
+                SELECT superseded.comb_iov, superseded.major_iov_end, superseded.minor_iov_end
+                FROM cdb_history_entry(member.payload_list_id, list_version.number, area.row_start) AS superseded
+                LIMIT 1
+            ) AS former
+            LIMIT 1
+        ) AS latest
+    ) AS valid_at_since
+    FROM "PayloadListMembership" AS member
+    CROSS JOIN LATERAL cdb_version_at(member.payload_list_id, %(number)s) AS list_version (number)
+    WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
+        AND (member.removed_in IS NULL OR member.removed_in > %(number)s)
+        AND (%(payload_type)s::text IS NULL OR member.payload_type = %(payload_type)s)
+    ORDER BY member.payload_type COLLATE "C"
+) AS list
+CROSS JOIN LATERAL (
+    (
+        SELECT comb_iov, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
+        FROM "PayloadIOV"
+        WHERE payload_list_id = list.id AND added_in <= list.version
+            AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
+        ORDER BY comb_iov ASC NULLS FIRST
+    )
+    UNION ALL
+    (
+        SELECT comb_iov, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra
+        FROM "PayloadIOVHistory"
+        WHERE payload_list_id = list.id AND row_start IS NULL AND added_in <= list.version AND removed_in > list.version
+            AND comb_iov >= coalesce(list.valid_at_since, %(since)s) AND comb_iov < %(until)s
+        ORDER BY comb_iov ASC NULLS FIRST
+    )
+    ORDER BY comb_iov ASC NULLS FIRST
+) AS iov
+
+
+-- name: export_csv
+-- Send the rows of export_rows.sql or export_past_rows.sql, which replace {rows}, to the client as CSV. Null is an unquoted empty
+-- value; an empty text is quoted. Parameters: those of the rows.
+COPY (
+{rows}
+) TO STDOUT WITH (FORMAT csv, HEADER)
+
+
+-- name: export_jsonl
+-- Send the rows of export_rows.sql or export_past_rows.sql, which replace {rows}, to the client as JSON objects, one per line.
+-- Parameters: those of the rows.
+-- The text format of COPY would double backslashes. The CSV format leaves the lines unchanged, because its quote and
+-- delimiter are characters that JSON text never contains.
+COPY (
+SELECT row_to_json(exported) FROM (
+{rows}
+) AS exported
+) TO STDOUT WITH (FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02')
+
+
+-- name: create_import_table
+-- Create a temporary table for the rows of an import file, as text. No parameters.
+-- The names of the constraints are the error messages for invalid values. All columns are text, because a conversion to the
+-- final types would accept values that the API rejects. Reading a large file takes long, so there is no statement timeout.
+SET LOCAL statement_timeout = 0;
+CREATE TEMPORARY TABLE cdb_import_file (
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    payload_type text NOT NULL CONSTRAINT "payload_type is empty" CHECK (payload_type <> '')
+        CONSTRAINT "payload_type has more than 80 characters" CHECK (char_length(payload_type) <= 80),
+    payload_url text NOT NULL CONSTRAINT "payload_url is empty" CHECK (payload_url <> '')
+        CONSTRAINT "payload_url has more than 255 characters" CHECK (char_length(payload_url) <= 255),
+    checksum text NOT NULL CONSTRAINT "checksum has more than 255 characters" CHECK (char_length(checksum) <= 255),
+    size text NOT NULL CONSTRAINT "size is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN size ~ '^[0-9]{1,19}$' THEN size::numeric <= 9223372036854775807 ELSE false END),
+    major_iov text NOT NULL CONSTRAINT "major_iov is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN major_iov ~ '^[0-9]{1,19}$' THEN major_iov::numeric <= 9223372036854775807 ELSE false END),
+    minor_iov text NOT NULL CONSTRAINT "minor_iov is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN minor_iov ~ '^[0-9]{1,19}$' THEN minor_iov::numeric <= 9223372036854775807 ELSE false END),
+    major_iov_end text NOT NULL CONSTRAINT "major_iov_end is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN major_iov_end ~ '^[0-9]{1,19}$' THEN major_iov_end::numeric <= 9223372036854775807 ELSE false END),
+    minor_iov_end text NOT NULL CONSTRAINT "minor_iov_end is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN minor_iov_end ~ '^[0-9]{1,19}$' THEN minor_iov_end::numeric <= 9223372036854775807 ELSE false END),
+    revision text CONSTRAINT "revision is no number from 0 to 9223372036854775807"
+        CHECK (CASE WHEN revision ~ '^[0-9]{1,19}$' THEN revision::numeric <= 9223372036854775807 ELSE revision IS NULL END)
+) ON COMMIT DROP
+
+
+-- name: copy_import
+-- Copy the rows of an import file from the client. The file has the columns of an export and a header line. No parameters.
+COPY cdb_import_file (
+    payload_type, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, revision
+) FROM STDIN WITH (FORMAT csv, HEADER MATCH, FORCE_NOT_NULL (checksum), FORCE_NULL (revision))
+
+
+-- name: read_import
+-- Convert the rows of the import file into a temporary table with numbers, indexed by payload type and start. No parameters.
+-- `number` is the number of the row in the file; the first row after the header has 1.
+CREATE TEMPORARY TABLE cdb_import ON COMMIT DROP AS
+SELECT number, payload_type, payload_url, checksum, size::bigint, major_iov::bigint, minor_iov::bigint, major_iov_end::bigint,
+    minor_iov_end::bigint, revision, major_iov::numeric + minor_iov::numeric * 0.0000000000000000001 AS comb_iov
+FROM cdb_import_file;
+TRUNCATE cdb_import_file;
+CREATE INDEX ON cdb_import (payload_type, comb_iov);
+ANALYZE cdb_import
+
+
+-- name: import_types
+-- The payload types of the import file in byte order: name, number of rows, number of the first row. No parameters.
+SELECT payload_type, count(*), min(number)
+FROM cdb_import
+GROUP BY payload_type
+ORDER BY payload_type COLLATE "C"
+
+
+-- name: import_line
+-- The line of the import file on which a row ends. The header is line 1, and quoted texts may contain newlines.
+-- Parameters: number bigint: the number of the row.
+SELECT 1 + count(*) + sum(char_length(texts) - char_length(replace(texts, E'\n', '')))
+FROM (
+    SELECT payload_type || payload_url || checksum AS texts FROM cdb_import WHERE number <= %(number)s
+) AS earlier
+
+
+-- name: import_fault
+-- The first row of the import file with an error that involves several columns or rows: its number, start and end, and the number
+-- of an earlier row with the same payload type and start, or null if its interval is empty.
+-- Parameters: inclusive boolean: whether ends are inclusive.
+SELECT number, major_iov, minor_iov, major_iov_end, minor_iov_end, CASE WHEN comb_iov = comb_before THEN number_before END
+FROM (
+    SELECT *, lag(comb_iov) OVER earlier AS comb_before, lag(number) OVER earlier AS number_before
+    FROM cdb_import
+    WINDOW earlier AS (PARTITION BY payload_type ORDER BY comb_iov, number)
+) AS numbered
+WHERE comb_iov = comb_before
+    OR (major_iov_end, minor_iov_end) < (major_iov, minor_iov)
+    OR (
+        NOT %(inclusive)s AND (major_iov_end, minor_iov_end) = (major_iov, minor_iov)
+        AND (major_iov_end, minor_iov_end) <> (9223372036854775807, 9223372036854775807)
+    )
+ORDER BY number
+LIMIT 1
+
+
+-- name: import_rows
+-- The rows of one payload type in the import file, as they are inserted. An end that overlaps the next row is replaced by
+-- the start of that row, because the row is valid only until then. An open end is kept: the row is valid up to the next start.
+-- Parameters: payload_type text; inclusive boolean: whether ends are inclusive.
+SELECT number, payload_url, checksum, size, major_iov, minor_iov, revision, comb_iov,
+    CASE
+        WHEN NOT overruns THEN major_iov_end
+        WHEN %(inclusive)s AND next_minor = 0 THEN next_major - 1
+        ELSE next_major
+    END AS major_iov_end,
+    CASE
+        WHEN NOT overruns THEN minor_iov_end
+        WHEN NOT %(inclusive)s THEN next_minor
+        WHEN next_minor = 0 THEN 9223372036854775807
+        ELSE next_minor - 1
+    END AS minor_iov_end
+FROM (
+    SELECT *, coalesce(
+        (major_iov_end, minor_iov_end) <> (9223372036854775807, 9223372036854775807)
+        AND (
+            (major_iov_end, minor_iov_end) > (next_major, next_minor)
+            OR (%(inclusive)s AND (major_iov_end, minor_iov_end) = (next_major, next_minor))
+        ),
+        false
+    ) AS overruns
+    FROM (
+        SELECT *, lead(major_iov) OVER later AS next_major, lead(minor_iov) OVER later AS next_minor
+        FROM cdb_import
+        WHERE payload_type = %(payload_type)s
+        WINDOW later AS (ORDER BY comb_iov)
+    ) AS followed
+) AS judged
+
+
+-- name: import_newest_first
+-- The rows of import_rows.sql, which replace {rows}, by descending start. Parameters: those of import_rows.sql.
+SELECT number, payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, revision AS extra
+FROM ({rows}) AS imported
+ORDER BY comb_iov DESC
+
+
+-- name: import_into_empty_list
+-- Insert the rows of import_rows.sql, which replace {rows}, into an empty payload list.
+-- Parameters: list_id bigint; version integer: that of the list after the change; and those of import_rows.sql.
+-- The rows are ordered by descending start, as in the lookup's index, so that its pages are filled one after the other.
+INSERT INTO "PayloadIOV" (
+    payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id, added_in
+)
+SELECT payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, revision, %(list_id)s, %(version)s
+FROM ({rows}) AS imported
+ORDER BY comb_iov DESC
+
+
+-- name: copy_payload_iovs
+-- Copy payload IOVs with their payload lists from the client, as tab-separated text. No parameters.
+COPY "PayloadIOV" (
+    payload_url, checksum, size, major_iov, minor_iov, major_iov_end, minor_iov_end, extra, payload_list_id, added_in
+) FROM STDIN
+
+
+-- name: refresh_after_seeding
+-- Mark the new pages as all-visible, for index-only scans, and update the planner's statistics. No parameters.
+VACUUM (ANALYZE) "PayloadIOV", "PayloadList", "PayloadType", "GlobalTag"

@@ -1,0 +1,326 @@
+-- Writes: locks, placing and storing rows, clones, the change log.
+
+
+-- name: limit_write
+-- Set the lock timeout and the statement timeout of this transaction.
+-- Parameters: lock text, in milliseconds; statement text, in milliseconds (null: unchanged).
+SELECT
+    set_config('lock_timeout', %(lock)s, true),
+    set_config('statement_timeout', coalesce(%(statement)s, current_setting('statement_timeout')), true)
+
+
+-- name: advisory_lock_shared
+-- Take the advisory locks of global tags in shared mode until the transaction ends. Many writers can have them at a time.
+-- Parameters: tag_ids bigint[], in ascending order.
+-- With row locks only, new shared locks could overtake a waiting exclusive lock without end. Advisory locks have a queue.
+SELECT pg_advisory_xact_lock_shared(hashtextextended('cdb global tag ' || tag_id, 0))
+FROM unnest(%(tag_ids)s::bigint[]) AS tag_id
+
+
+-- name: advisory_lock_exclusive
+-- Take the advisory locks of global tags in exclusive mode until the transaction ends. It waits for the transactions that have
+-- a shared lock, and later ones wait for it.
+-- Parameters: tag_ids bigint[], in ascending order.
+SELECT pg_advisory_xact_lock(hashtextextended('cdb global tag ' || tag_id, 0))
+FROM unnest(%(tag_ids)s::bigint[]) AS tag_id
+
+
+-- name: lock_global_tags_shared
+-- Lock global tags against deletion and changes of status until the transaction ends. Returns the ids of those that exist.
+-- Parameters: tag_ids bigint[].
+-- FOR KEY SHARE is the weakest row lock: other writers to the same tags can take it at the same time, and the counts in the
+-- same rows can still be updated.
+SELECT id FROM "GlobalTag" WHERE id = ANY(%(tag_ids)s) ORDER BY id FOR KEY SHARE
+
+
+-- name: lock_revision
+-- Lock a revision of a global tag against the loss of its history until the transaction ends. Returns whether it has its history.
+-- Parameters: tag text, revision bigint.
+-- Any number of writers can read the same revision. The row is read again after a wait, so the result is that of now.
+SELECT has_history FROM "GlobalTagChange" WHERE global_tag = %(tag)s AND revision = %(revision)s FOR SHARE
+
+
+-- name: lock_revisions
+-- Lock the revisions of several global tags in the order of their ids, as all writers do.
+-- Parameters: tag_ids bigint[].
+SELECT FROM "GlobalTag" WHERE id = ANY(%(tag_ids)s) ORDER BY id FOR NO KEY UPDATE
+
+
+-- name: neighbours
+-- The IOVs in and around ranges of payload lists: those that start in a range, and the nearest one on either side of it.
+-- Parameters: list_ids bigint[]; firsts, lasts numeric[]: combined moments, both inclusive; one element for each range.
+-- Expected plan: for each range three scans of payload_iov_lookup, two of which stop at their first row.
+SELECT DISTINCT ON (near.id) near.*
+FROM unnest(%(list_ids)s::bigint[], %(firsts)s::numeric[], %(lasts)s::numeric[]) AS stretch (list_id, first, last)
+CROSS JOIN LATERAL (
+    (
+        SELECT * FROM "PayloadIOV" AS earlier
+        WHERE earlier.payload_list_id = stretch.list_id AND earlier.comb_iov < stretch.first
+        ORDER BY earlier.comb_iov DESC NULLS LAST
+        LIMIT 1
+    )
+    UNION ALL
+    (
+        SELECT * FROM "PayloadIOV" AS inside
+        WHERE inside.payload_list_id = stretch.list_id AND inside.comb_iov BETWEEN stretch.first AND stretch.last
+    )
+    UNION ALL
+    (
+        SELECT * FROM "PayloadIOV" AS later
+        WHERE later.payload_list_id = stretch.list_id AND later.comb_iov > stretch.last
+        ORDER BY later.comb_iov ASC NULLS FIRST
+        LIMIT 1
+    )
+) AS near
+
+
+-- name: place_payload_iovs
+-- Change the interval and the payload list of payload IOVs.
+-- Parameters: ids, payload_list_ids (null: detached), major_iovs, minor_iovs, major_iov_ends, minor_iov_ends bigint[], added_ins
+--   integer[] (versions of the lists), with one element for each IOV.
+UPDATE "PayloadIOV" AS iov
+SET payload_list_id = place.payload_list_id, major_iov = place.major_iov, minor_iov = place.minor_iov,
+    major_iov_end = place.major_iov_end, minor_iov_end = place.minor_iov_end,
+    added_in = place.added_in, updated = statement_timestamp()
+FROM unnest(
+    %(ids)s::bigint[], %(payload_list_ids)s::bigint[], %(major_iovs)s::bigint[], %(minor_iovs)s::bigint[],
+    %(major_iov_ends)s::bigint[], %(minor_iov_ends)s::bigint[], %(added_ins)s::integer[]
+) AS place (id, payload_list_id, major_iov, minor_iov, major_iov_end, minor_iov_end, added_in)
+WHERE iov.id = place.id
+
+
+-- name: next_payload_iov_ids
+-- Reserve ids for new payload IOVs.
+-- Parameters: count integer: how many.
+SELECT nextval(pg_get_serial_sequence('"PayloadIOV"', 'id')) FROM generate_series(1, %(count)s)
+
+
+-- name: insert_payload_iovs
+-- Insert payload IOVs with given ids.
+-- Parameters: an array for each column, with one element for each IOV. Placeholders: {payload} for the payload columns, and
+-- {payload_arrays} for their parameters, arrays of the types of the columns.
+INSERT INTO "PayloadIOV" (
+    id, payload_list_id, major_iov, minor_iov, major_iov_end, minor_iov_end, added_in, {payload}
+)
+SELECT * FROM unnest(
+    %(ids)s::bigint[], %(payload_list_ids)s::bigint[], %(major_iovs)s::bigint[], %(minor_iovs)s::bigint[],
+    %(major_iov_ends)s::bigint[], %(minor_iov_ends)s::bigint[], %(added_ins)s::integer[],
+    {payload_arrays}
+)
+
+
+-- name: store_superseded
+-- Store areas of present payload IOVs in the history, before they change. An area that began with this change is left out.
+-- Parameters: ids bigint[]: the IOVs; sinces, untils numeric[]: the areas as combined moments; since null: the whole row, which is
+--   stored with its columns; until null: to the end of time; versions integer[]: those of the lists after the change.
+-- Placeholders for the payload columns: {payload} and {iov.payload_if_whole}.
+INSERT INTO "PayloadIOVHistory" (
+    payload_list_id, node, comb_iov, until, added_in, removed_in, row_start, iov_id, major_iov, minor_iov, major_iov_end,
+    minor_iov_end, created, {payload}
+)
+SELECT iov.payload_list_id, cdb_fork_node(iov.added_in, area.version), coalesce(area.since, iov.comb_iov), area.until,
+    iov.added_in, area.version, CASE WHEN area.since IS NOT NULL THEN iov.comb_iov END,
+    CASE WHEN area.since IS NULL THEN iov.id END, CASE WHEN area.since IS NULL THEN iov.major_iov END,
+    CASE WHEN area.since IS NULL THEN iov.minor_iov END, CASE WHEN area.since IS NULL THEN iov.major_iov_end END,
+    CASE WHEN area.since IS NULL THEN iov.minor_iov_end END, CASE WHEN area.since IS NULL THEN iov.created END,
+    {iov.payload_if_whole}
+FROM unnest(%(ids)s::bigint[], %(sinces)s::numeric[], %(untils)s::numeric[], %(versions)s::integer[])
+    AS area (id, since, until, version)
+JOIN "PayloadIOV" AS iov ON iov.id = area.id
+WHERE iov.added_in < area.version
+
+
+-- name: store_superseded_lists
+-- Store all IOVs of payload lists in the history, before they are deleted.
+-- Parameters: list_ids bigint[]. Placeholders for the payload columns: {payload} and {iov.payload}.
+INSERT INTO "PayloadIOVHistory" (
+    payload_list_id, node, comb_iov, until, added_in, removed_in, iov_id, major_iov, minor_iov, major_iov_end, minor_iov_end,
+    created, {payload}
+)
+SELECT iov.payload_list_id, cdb_fork_node(iov.added_in, list.version + 1), iov.comb_iov,
+    lag(iov.comb_iov) OVER (PARTITION BY iov.payload_list_id ORDER BY iov.comb_iov DESC NULLS LAST),
+    iov.added_in, list.version + 1, iov.id, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, iov.created,
+    {iov.payload}
+FROM "PayloadList" AS list
+JOIN "PayloadIOV" AS iov ON iov.payload_list_id = list.id
+WHERE list.id = ANY(%(list_ids)s)
+
+
+-- name: record_changes
+-- Record a change: a number, a new version of each changed payload list, and for each changed global tag a new revision with an
+-- entry in the change log. Returns the names and the revisions of the tags.
+-- Parameters: list_ids bigint[]: payload lists whose rows changed; tag_ids bigint[]: the tags; has_other_lists boolean[]: whether
+--   lists were attached to the tag, detached or deleted; sources text[] (JSON or null); iovs_before, iovs_after bigint[]:
+--   numbers of IOVs that were removed and added; one element for each tag; actor, action, comment text.
+-- A tag whose name was used before continues the revisions in the log of that name, and after a restoration of the database
+-- revisions continue where no lost change can have been. The number is assigned after the tags are locked by the first
+-- UPDATE, so the numbers of a tag have the order of its revisions.
+-- A tag that was never recorded has lists of which the history does not know yet. The deletion of a tag ends all of its lists.
+WITH raised AS (
+    UPDATE "GlobalTag" AS tag
+    -- Whole seconds, later than all earlier ones of this name, and sent to clients only once passed: unique for each state.
+    SET last_modified = greatest(tag.last_modified, date_trunc('second', clock_timestamp())) + interval '1 second',
+        updated = clock_timestamp(), revision = 1 + greatest(
+        tag.revision,
+        (SELECT max(change.revision) FROM "GlobalTagChange" AS change WHERE change.global_tag = tag.name),
+        (SELECT max(restoration.first_revision) - 1 FROM "Restoration" AS restoration)
+    )
+    WHERE tag.id = ANY(%(tag_ids)s)
+    RETURNING tag.id, tag.name, tag.revision, tag.updated, tag.status_id
+),
+numbered AS MATERIALIZED (
+    SELECT nextval('cdb_change_number') AS number FROM (SELECT count(*) FROM raised) AS locked
+),
+new_version AS (
+    UPDATE "PayloadList" AS list SET version = list.version + 1
+    WHERE list.id = ANY(%(list_ids)s)
+    RETURNING list.id, list.version, list.iov_count
+),
+list_version AS (
+    INSERT INTO "PayloadListVersion" (payload_list_id, number, version, iov_count)
+    SELECT new_version.id, numbered.number, new_version.version, new_version.iov_count FROM new_version, numbered
+),
+change AS MATERIALIZED (
+    SELECT raised.*, numbered.number, changed.source, changed.iovs_before, changed.iovs_after,
+        changed.has_other_lists OR raised.id IS DISTINCT FROM (
+            SELECT earlier.tag_id FROM "GlobalTagChange" AS earlier
+            WHERE earlier.global_tag = raised.name ORDER BY earlier.revision DESC LIMIT 1
+        ) AS has_other_lists
+    FROM raised
+    JOIN unnest(
+        %(tag_ids)s::bigint[], %(has_other_lists)s::boolean[], %(sources)s::text[], %(iovs_before)s::bigint[],
+        %(iovs_after)s::bigint[]
+    ) AS changed (tag_id, has_other_lists, source, iovs_before, iovs_after) ON changed.tag_id = raised.id
+    CROSS JOIN numbered
+),
+list_left AS (
+    UPDATE "PayloadListMembership" AS member SET removed_in = change.number
+    FROM change
+    WHERE change.has_other_lists AND member.tag_id = change.id AND member.removed_in IS NULL AND (
+        %(action)s = 'delete' OR NOT EXISTS (
+            SELECT FROM "PayloadList" AS list
+            WHERE list.id = member.payload_list_id AND list.global_tag_id = member.tag_id
+        )
+    )
+),
+list_came AS (
+    INSERT INTO "PayloadListMembership" (tag_id, payload_list_id, name, payload_type, created, added_in)
+    SELECT change.id, list.id, list.name, payload_type.name, list.created, change.number
+    FROM change
+    JOIN "PayloadList" AS list ON list.global_tag_id = change.id
+    JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
+    WHERE change.has_other_lists AND %(action)s <> 'delete' AND NOT EXISTS (
+        SELECT FROM "PayloadListMembership" AS member
+        WHERE member.tag_id = change.id AND member.payload_list_id = list.id AND member.removed_in IS NULL
+    )
+)
+INSERT INTO "GlobalTagChange" (
+    number, global_tag, tag_id, revision, status, created, actor, action, comment, payload_iovs_before, payload_iovs_after, source
+)
+SELECT change.number, change.name, change.id, change.revision, tag_status.name, change.updated, %(actor)s, %(action)s, %(comment)s,
+    change.iovs_before, change.iovs_after, change.source::jsonb
+FROM change
+JOIN "GlobalTagStatus" AS tag_status ON tag_status.id = change.status_id
+RETURNING global_tag, revision
+
+
+-- name: create_payload_lists
+-- Create payload lists, each named after its type and its own id, detached or in a global tag. Returns their ids in order.
+-- Parameters: payload_type_ids bigint[], global_tag_ids bigint[] (null: detached), one element for each list.
+INSERT INTO "PayloadList" (id, name, payload_type_id, global_tag_id)
+SELECT new.id, payload_type.name || '_' || new.id, payload_type.id, new.global_tag_id
+FROM (
+    SELECT nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS id, payload_type_id, global_tag_id, position
+    FROM unnest(%(payload_type_ids)s::bigint[], %(global_tag_ids)s::bigint[])
+        WITH ORDINALITY AS wanted (payload_type_id, global_tag_id, position)
+) AS new
+JOIN "PayloadType" AS payload_type ON payload_type.id = new.payload_type_id
+ORDER BY new.position
+RETURNING id
+
+
+-- name: clone_global_tag
+-- Copy all payload lists of a global tag, with their IOVs, into another tag that has none. Returns the revision of the source.
+-- The IOVs are in version 1 of the new lists; the caller must record a change of the lists.
+-- Parameters: source_id, target_id bigint. Placeholders for the payload columns: {payload} and {iov.payload}.
+-- The copies are numbered in the order of the lists of the source, in which responses contain them.
+-- A single statement sees one snapshot, so the copy is a state that the source really had, in spite of concurrent writes. It
+-- takes no lock that blocks readers or writers of the source.
+WITH source AS (
+    SELECT id, description, payload_type_id, type_name, nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS copy_id
+    FROM (
+        SELECT list.id, list.description, list.payload_type_id, payload_type.name AS type_name
+        FROM "PayloadList" AS list
+        JOIN "PayloadType" AS payload_type ON payload_type.id = list.payload_type_id
+        WHERE list.global_tag_id = %(source_id)s
+        ORDER BY list.id
+    ) AS ordered
+),
+copied_list AS (
+    INSERT INTO "PayloadList" (id, name, description, global_tag_id, payload_type_id)
+    SELECT copy_id, type_name || '_' || copy_id, description, %(target_id)s, payload_type_id FROM source
+),
+copied_iov AS (
+    INSERT INTO "PayloadIOV" (
+        {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
+    )
+    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, source.copy_id, 1
+    FROM source
+    JOIN "PayloadIOV" AS iov ON iov.payload_list_id = source.id
+)
+SELECT tag.revision
+FROM "GlobalTag" AS tag
+WHERE tag.id = %(source_id)s
+
+
+-- name: clone_past
+-- Copy all payload lists that a global tag had after a change, with their IOVs of then, into another tag that has none. Returns
+-- whether the history of the change was there, and the number of copied lists.
+-- The IOVs are in version 1 of the new lists; the caller must record a change of the lists.
+-- Parameters: tag text, revision bigint: the change; tag_id, number bigint: its tag and number; target_id bigint. Placeholders for the payload columns: {payload}
+-- and {iov.payload}.
+-- The copies are numbered in the order of the lists of then, in which responses contain them. A list whose payload type was
+-- deleted is left out. A list that was deleted has no description any more.
+-- A single statement sees one snapshot, so no rows can be missing if the history of the change is there.
+WITH source AS MATERIALIZED (
+    SELECT id, version, description, payload_type_id, type_name,
+        nextval(pg_get_serial_sequence('"PayloadList"', 'id')) AS copy_id
+    FROM (
+        SELECT member.payload_list_id AS id, list_version.version, coalesce(list.description, '') AS description,
+            payload_type.id AS payload_type_id, payload_type.name AS type_name
+        FROM "PayloadListMembership" AS member
+        CROSS JOIN LATERAL cdb_version_at(member.payload_list_id, %(number)s) AS list_version (version)
+        JOIN "PayloadType" AS payload_type ON payload_type.name = member.payload_type
+        LEFT JOIN "PayloadList" AS list ON list.id = member.payload_list_id
+        WHERE member.tag_id = %(tag_id)s AND member.added_in <= %(number)s
+            AND (member.removed_in IS NULL OR member.removed_in > %(number)s)
+        ORDER BY member.payload_list_id
+    ) AS ordered
+),
+copied_list AS (
+    INSERT INTO "PayloadList" (id, name, description, global_tag_id, payload_type_id)
+    SELECT copy_id, type_name || '_' || copy_id, description, %(target_id)s, payload_type_id FROM source
+),
+copied_iov AS (
+    INSERT INTO "PayloadIOV" (
+        {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end, payload_list_id, added_in
+    )
+    SELECT {iov.payload}, iov.major_iov, iov.minor_iov, iov.major_iov_end, iov.minor_iov_end, source.copy_id, 1
+    FROM source
+    CROSS JOIN LATERAL (
+        SELECT {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end
+        FROM "PayloadIOV"
+        WHERE payload_list_id = source.id AND added_in <= source.version
+        UNION ALL
+        SELECT {payload}, major_iov, minor_iov, major_iov_end, minor_iov_end
+        FROM "PayloadIOVHistory"
+        WHERE payload_list_id = source.id AND row_start IS NULL
+            AND added_in <= source.version AND removed_in > source.version
+    ) AS iov
+)
+SELECT
+    EXISTS (
+        SELECT FROM "GlobalTagChange"
+        WHERE global_tag = %(tag)s AND revision = %(revision)s AND has_history
+    ),
+    (SELECT count(*) FROM source)
