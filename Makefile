@@ -1,6 +1,6 @@
 # `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: web-assets help run serve reload setup setup-dev test test-all test-worst-case soak bench bench-seed chaos load locust lint format docs screenshots reference requirements package-tools image-check fresh-machine
+.PHONY: web-assets help run serve reload setup setup-dev test test-all soak bench bench-seed chaos load locust lint format docs screenshots reference requirements package-tools image-check fresh-machine
 
 PYTHON ?= python3
 MANAGE := .venv/bin/python manage.py
@@ -37,9 +37,6 @@ test: setup-dev ## run the quick tests with a real PostgreSQL, three to five min
 # Two processes for each processor, because tests of whole services often wait.
 test-all: setup-dev ## run all tests, with whole services and more random examples; TESTS=tests/e2e selects a folder
 	@$(PYTEST) -n $$(($$(nproc) * 2)) --hypothesis-profile=full $(or $(TESTS),tests) $(ARGS)
-
-test-worst-case: setup-dev ## test the web pages in a browser with 5.2 million IOVs, which takes ten minutes
-	@.venv/bin/python -m pytest tests/e2e/worst_case_pages.py $(ARGS)
 
 soak: setup-dev ## compare random histories and concurrent writers with the oracle for MINUTES=10, on all cores
 	@.venv/bin/python -m tests.soak --minutes $(or $(MINUTES),10)

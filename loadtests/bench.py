@@ -124,7 +124,7 @@ class Bench(Harness):
             manage(settings, "migrate", "--verbosity", "0")
 
             def seeded() -> dict[str, Any]:
-                done = manage(settings, "seed_scenario", scenario, "--layout", "random", "--reset")
+                done = manage(settings, "seed_scenario", scenario, "--layout", "random", "--reset", "--yes")
                 return {"seconds": done.seconds, "peak_mb": done.peak_bytes / 1e6}
 
             def copied() -> dict[str, Any]:

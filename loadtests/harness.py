@@ -121,7 +121,7 @@ class Harness:
             scenario = SCENARIOS[name]
             if self.database.value(GOOD_TAG, (name, scenario.payload_types)) != scenario.iovs:
                 self.say(f"seeding {name}: {scenario.iovs:,} IOVs")
-                manage(self.settings, "seed_scenario", name, "--layout", "random", "--seed", "1", "--reset")
+                manage(self.settings, "seed_scenario", name, "--layout", "random", "--seed", "1", "--reset", "--yes")
 
     def measure(self, contenders: Mapping[str, Callable[[], dict[str, Any]]], rounds: int) -> pandas.DataFrame:
         """The figures of all contenders, measured in turns: a row for each round, with its `what`."""
