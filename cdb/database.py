@@ -19,6 +19,7 @@ from cdb.embedded.server import EmbeddedPostgres
 from cdb.env import ConfigurationError
 from cdb_rest.connections import iov_mode
 
+CONNECT_TIMEOUT_SECONDS = 5
 # A connection whose network is down fails after 20 to 25 s, both while idle and during a statement.
 TCP_TIMEOUTS = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 
@@ -90,7 +91,7 @@ def _settings(named: dict[str, str]) -> dict[str, Any]:
         "HOST": named.pop("host", ""),
         "PORT": named.pop("port", ""),
         "OPTIONS": {
-            "connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"],
+            "connect_timeout": CONNECT_TIMEOUT_SECONDS,
             "fallback_application_name": _application_name(),
         }
         | TCP_TIMEOUTS
@@ -144,7 +145,7 @@ def check() -> None:
 
     A database without tables has no mode, and is accepted.
     """
-    named: dict[str, Any] = {"connect_timeout": env.read()["CDB_CONNECT_TIMEOUT_SECONDS"]} | parts()
+    named: dict[str, Any] = {"connect_timeout": CONNECT_TIMEOUT_SECONDS} | parts()
     try:
         with contextlib.closing(psycopg2.connect(**named)) as connection:
             conflict = iov_mode.conflict(connection.cursor(), env.read()["CDB_IOV_MODE"])

@@ -4,14 +4,13 @@
 takes precedence over the file. An empty variable counts as not set, in the environment and in the file.
 """
 
+import difflib
 import os
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from dotenv import dotenv_values
-from environs import Env, EnvError
 
 from cdb.variables import VARIABLES
 
@@ -36,23 +35,19 @@ def read() -> dict[str, Any]:
 
     Raises `ConfigurationError`, which names the first invalid variable, or the file if it can't be read.
     """
-    env = Env()
     for name, value in _read_file().items():
         if value and not os.environ.get(name):
             os.environ[name] = value
     for name in [*(variable.name for variable in VARIABLES), SUPERUSER_PASSWORD]:
         if not os.environ.get(name):
             os.environ.pop(name, None)
-    values = {}
+    values = {variable.name: variable.default for variable in VARIABLES}
     for variable in VARIABLES:
-        try:
-            values[variable.name] = getattr(env, variable.type)(
-                variable.name, variable.default, validate=variable.check()
-            )
-        except EnvError as error:
-            # Such as: Environment variable "PORT" invalid: ['Not a valid integer.']
-            reason = re.sub(r"[\[\]']", "", " ".join(str(error).split())).rpartition("invalid: ")[2].rstrip(".")
-            raise ConfigurationError(f"{variable.name}: {reason} (got {os.environ[variable.name]})") from error
+        if text := os.environ.get(variable.name):
+            try:
+                values[variable.name] = variable.read(text)
+            except ValueError as error:
+                raise ConfigurationError(f"{variable.name} {error} (got {text})") from error
     try:
         values["CDB_DATA_DIR"] = (ROOT / Path(values["CDB_DATA_DIR"]).expanduser()).resolve()
     except RuntimeError as error:
@@ -62,6 +57,14 @@ def read() -> dict[str, Any]:
         for name in [name for name in os.environ if name.startswith("PG")]:
             del os.environ[name]
     return values
+
+
+def unknown() -> list[str]:
+    """A line for each variable whose name begins with CDB_ and that is no setting, with the nearest name."""
+    known = [variable.name for variable in VARIABLES]
+    names = sorted(name for name in os.environ if name.startswith("CDB_") and name not in known)
+    nearest = {name: difflib.get_close_matches(name, known, 1) for name in names}
+    return [f"{name} is no setting{f'; did you mean {near[0]}?' if near else ''}" for name, near in nearest.items()]
 
 
 def file() -> Path:
@@ -76,14 +79,6 @@ def _read_file() -> dict[str, str | None]:
         return dotenv_values(file())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"can't read settings from {file()}: {error}") from error
-
-
-def superuser_password() -> str:
-    """The password for `createsuperuser --noinput`; empty if not set.
-
-    Call `read` before, because the `.env` file may contain it.
-    """
-    return os.environ.get(SUPERUSER_PASSWORD, "")
 
 
 def child_environment(**more: str) -> dict[str, str]:

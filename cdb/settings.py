@@ -136,6 +136,10 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = None
 # More fields than a URL of 8 KB can have. A login form with millions of fields would keep a process busy for minutes.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000
 
+# Limits that no operator had to change.
+CDB_STATEMENT_TIMEOUT_SECONDS, CDB_EXPORT_TIMEOUT_SECONDS, CDB_MIGRATION_LOCK_TIMEOUT_SECONDS = 300, 3600, 2
+CDB_REPLICA_MAX_LAG_SECONDS, CDB_FROZEN_MAX_AGE_SECONDS, CDB_IDEMPOTENCY_HOURS = 5, 31_536_000, 24
+CDB_MAX_BULK_ROWS, CDB_METRICS_MAX_TAGS = 50_000, 1000
 # Each CDB_ variable is a Django setting of the same name, except the signing key, which is available only as
 # SECRET_KEY.
 globals().update(
@@ -148,7 +152,7 @@ CDB_OPEN_WRITES = bool(_values["CDB_OPEN_WRITES"])
 # About half of the memory can hold files, and a quarter of that is for these.
 _affordable = machine.memory_limit_bytes() // 8
 CDB_COMPILED_BYTES = _affordable if _values["CDB_COMPILED_BYTES"] is None else _values["CDB_COMPILED_BYTES"]
-CDB_COMPILED_DIR = _values["CDB_COMPILED_DIR"] or str(DATA_DIR / "compiled")
+CDB_COMPILED_DIR = str(DATA_DIR / "compiled")
 # The settings that any client can read at `user_settings/<name>`.
 CDB_PUBLIC_SETTINGS = {variable.name: _values[variable.name] for variable in VARIABLES if variable.public}
 

@@ -1,18 +1,25 @@
 """The declarations of all environment variables that the service reads, from variables.toml."""
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from environs import validate
+from cdb_rest.management.quantities import BYTES, SECONDS, parse
 
 SOURCE = Path(__file__).with_suffix(".toml")
+TRUE, FALSE = ("1", "true", "t", "yes", "y", "on"), ("0", "false", "f", "no", "n", "off")
+# By the end of a name: the unit of a plain number, the units that may be given, and examples.
+UNITS = {
+    "_SECONDS": ("s", SECONDS, ", or one with a unit, such as 30s or 10min"),
+    "_BYTES": ("B", BYTES, ", or one with a unit, such as 500MB or 8GiB"),
+}
 
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable. `type` is the name of a reader of `environs`; variables.toml explains the other members."""
+    """One environment variable. `type` is str, int, bool, list or path; variables.toml explains the other members."""
 
     group: str
     name: str
@@ -26,13 +33,26 @@ class Variable:
     pattern: str = ""
     public: bool = False
 
-    def check(self) -> Any:
-        """The validator of `environs` for the value; None if every value of the type is allowed."""
-        if self.choices:
-            return validate.OneOf(self.choices)
-        if self.pattern:
-            return validate.Regexp(self.pattern)
-        return validate.Range(self.min, self.max) if self.type == "int" else None
+    def read(self, text: str) -> Any:
+        """The value of a text. Raises `ValueError`, which says what it must be."""
+        if self.type == "int":
+            return self._number(text)
+        if self.type == "bool" and text.lower() in TRUE + FALSE:
+            return text.lower() in TRUE
+        if self.type == "bool" or (self.choices and text not in self.choices):
+            raise ValueError(f"must be one of {', '.join(self.choices or ('true', 'false'))}")
+        if self.pattern and not re.match(self.pattern, text):
+            raise ValueError(f"must match {self.pattern}")
+        return [part.strip() for part in text.split(",") if part.strip()] if self.type == "list" else text
+
+    def _number(self, text: str) -> float:
+        unit, units, allowed = next((found for end, found in UNITS.items() if self.name.endswith(end)), ("", {}, ""))
+        number, (least, most) = parse(text, units, unit, int), (self.min, self.max)
+        if number is None:
+            raise ValueError(f"must be a whole number{allowed}")
+        if (least is not None and number < least) or (most is not None and number > most):
+            raise ValueError(f"must be {f'at least {least}' if most is None else f'from {least} to {most}'}")
+        return number
 
 
 VARIABLES = tuple(

@@ -76,7 +76,6 @@ def show(request: HttpRequest, template: str, values: Mapping[str, Any], *, stat
     person = principal.name if principal and principal.method == SESSION else ""
     login = {"person": person, "may_log_in": not person and not settings.CDB_OPEN_WRITES}
     fixed = login | {
-        "documentation": settings.CDB_DOCUMENTATION_URL,
         "ends_are_inclusive": Mode(settings.CDB_IOV_MODE) is Mode.DISCRETE,
     }
     response = render(request, f"cdb_web/{template}", fixed | dict(values), status=status)

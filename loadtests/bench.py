@@ -196,9 +196,7 @@ class Bench(Harness):
     @contextlib.contextmanager
     def _compiled(self, *tags: str) -> Any:
         """The settings of a service with compiled tags inside the block."""
-        directory = self.data / "compiled"
-        directory.mkdir(parents=True, exist_ok=True)
-        settings = self.settings.having(CDB_COMPILED_DIR=str(directory), **COMPILED)
+        settings = self.settings.having(**COMPILED)
         for tag in dict.fromkeys(tags):
             manage(settings, "compile_tag", tag)
         yield settings

@@ -31,6 +31,8 @@ def prepare_database(say: Callable[[str], None]) -> None:
     """
     scenario = env.read()["SCENARIO"]
     embedded = database.embedded()
+    for line in env.unknown():
+        say(f"Warning: {line}")
     say(f"PostgreSQL: {f'embedded, data in {embedded.directory}' if embedded else 'the server of DATABASE_URL'}")
     with _setup_lock():
         call_command("migrate", verbosity=0, interactive=False)

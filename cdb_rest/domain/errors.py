@@ -68,7 +68,7 @@ class NotPermittedError(CdbError):
 
 
 class TooManyRowsError(CdbError):
-    """The request has more rows than `CDB_MAX_BULK_ROWS`; send them in several requests."""
+    """The request has more than 50,000 rows; send them in several requests."""
 
     code = "too_many_rows"
 

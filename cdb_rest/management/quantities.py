@@ -1,4 +1,4 @@
-"""Command line options for numbers, sizes, durations and times, such as 8GiB, 30s or 2026-11-24, with checks of their range.
+"""Numbers, sizes, durations and times, such as 8GiB, 30s or 2026-11-24, as options of commands and as settings.
 
 The classes are argparse actions. All errors have the same form: "--cores must be at least 1 (got 0)". A number without
 a unit, and the result, are in the unit of the option.
@@ -18,6 +18,25 @@ SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400}
 NAMES = {"ms": "milliseconds", "s": "seconds", "min": "minutes"}
 EXAMPLES = {"ms": "4ms or 2s", "s": "30s or 10min", "min": "30s or 10min"}
 NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
+
+
+def parse(text: str, units: Mapping[str, float], unit: str, kind: type[int] | type[float]) -> float | None:
+    """The number in `unit`, such as 30000 for 30s in ms, or None if the text is invalid.
+
+    A number without a unit is in `unit`, and must be whole if `kind` is int; one with a unit is rounded then. Units may be
+    written in lower or upper case.
+    """
+    found = NUMBER.fullmatch(text)
+    if not found or not math.isfinite(float(found[1])):
+        return None
+    if not found[2]:
+        try:
+            return kind(found[1])
+        except ValueError:
+            return None
+    factor = {name.lower(): factor for name, factor in units.items()}.get(found[2].lower(), math.inf)
+    number = float(found[1]) * factor / units.get(unit, 1)
+    return (kind(round(number)) if kind is int else number) if math.isfinite(number) else None
 
 
 class Number(argparse.Action):
@@ -52,7 +71,7 @@ class Number(argparse.Action):
 
     def _read(self, text: str) -> float:
         name = self.option_strings[-1] if self.option_strings else self.metavar or self.dest
-        number = self._parse(text)
+        number = parse(text, self.units, self.unit, self.kind)
         if number is None:
             expected = "a whole number" if self.kind is int else "a number"
             if self.units:
@@ -67,20 +86,6 @@ class Number(argparse.Action):
                 unit = f" {self.unit}" if self.unit else ""
                 raise argparse.ArgumentError(None, f"{name} must be {words} {limit:,}{unit} (got {text})")
         return number
-
-    def _parse(self, text: str) -> float | None:
-        """The number in the unit of the option, or None if the text is invalid."""
-        found = NUMBER.fullmatch(text)
-        if not found or not math.isfinite(float(found[1])):
-            return None
-        if not found[2]:
-            try:
-                return self.kind(found[1])
-            except ValueError:
-                return None
-        factor = {name.lower(): factor for name, factor in self.units.items()}.get(found[2].lower(), math.inf)
-        number = float(found[1]) * factor / self.units.get(self.unit, 1)
-        return (self.kind(round(number)) if self.kind is int else number) if math.isfinite(number) else None
 
 
 class Size(Number):

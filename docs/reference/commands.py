@@ -61,7 +61,6 @@ GUIDES = {
     "who-may": "[Control access](access.md#find-out-why-a-request-is-refused)",
     "capacity": "[Choose the size of a machine](deploy.md#choose-the-size-of-a-machine)",
     "check": "[Security](security.md)",
-    "createsuperuser": "[The admin](security.md#the-admin)",
     "migrate": "[Apply migrations](deploy.md#apply-migrations)",
     "spectacular": "[OpenAPI](openapi.md)",
 }

@@ -27,7 +27,7 @@ OTHER_ERRORS = (
         "400",
         "body_too_complex",
         "Arrays and objects are nested more than 16 deep, or the body has too many values: more than 10,000, in a request of "
-        "rows more than 32 for each row that `CDB_MAX_BULK_ROWS` permits.",
+        "rows more than 32 for each row of the 50,000 that a request may have.",
     ),
     ("400", "length_required", "The body was sent without its length, for example chunked."),
     (

@@ -4,7 +4,7 @@ from itertools import groupby
 
 from cdb.variables import VARIABLES, Variable
 
-UNITS = {"_SECONDS": "seconds", "_HOURS": "hours", "_BYTES": "bytes"}
+UNITS = {"_SECONDS": "seconds", "_BYTES": "bytes"}
 KINDS = {"bool": "`true` or `false`", "list": "list, separated by commas", "path": "path", "str": "text"}
 
 INTRODUCTION = """\
@@ -24,8 +24,9 @@ DATABASE_URL=postgresql://cdb:secret@db.example.org:5432/cdb
 
 An environment variable takes precedence over the file. An empty variable counts as not set.
 If a value has the wrong type or is out of range, the service does not start and prints one line
-that names the setting. Any client can read the settings marked *public* at
-[`user_settings/<name>`](api.md#routes).
+that names the setting. Numbers of seconds and of bytes may have a unit, such as `30s`, `10min` or
+`8GiB`. A variable that begins with `CDB_` and is no setting is a warning at the start. Any client
+can read the settings marked *public* at [`user_settings/<name>`](api.md#routes).
 """
 
 

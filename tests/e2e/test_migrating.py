@@ -27,7 +27,7 @@ def reader(service):
 @pytest.fixture
 def lookups(fresh):
     """A service that is asked all the time; every answer has to be 200."""
-    service = fresh(CDB_MIGRATION_LOCK_TIMEOUT_SECONDS="1").start()
+    service = fresh().start()
     over = threading.Event()
     statuses = []
 

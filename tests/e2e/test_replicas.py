@@ -17,7 +17,7 @@ def pair(new_directory):
     directory = new_directory()
     directory.chmod(0o711)
     standby = Standby(directory / "data", directory / "standby", options=TELLING)
-    settings = {"DATABASE_REPLICA_URLS": standby.url, "CDB_WORKERS": "1", "CDB_REPLICA_MAX_LAG_SECONDS": "2"}
+    settings = {"DATABASE_REPLICA_URLS": standby.url, "CDB_WORKERS": "1"}
     service = Service(directory / "data", **settings)
     try:
         service.start()

@@ -14,7 +14,7 @@ BOUND_SECONDS = 8
 
 @pytest.fixture
 def service(fresh):
-    return fresh(CDB_LOOKUP_TIMEOUT_SECONDS="1", CDB_CONNECT_TIMEOUT_SECONDS="2").start()
+    return fresh(CDB_LOOKUP_TIMEOUT_SECONDS="1").start()
 
 
 def open_files(service):

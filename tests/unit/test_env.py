@@ -32,7 +32,7 @@ def read(monkeypatch):
         ("CDB_MAX_BODY_BYTES", "-1"),
         ("CDB_THREADS", "0"),
         ("DEBUG", "perhaps"),
-        ("CDB_CONNECT_TIMEOUT_SECONDS", "soon"),
+        ("CDB_LOOKUP_TIMEOUT_SECONDS", "soon"),
     ],
 )
 def test_a_wrong_value_is_one_line_that_names_the_variable(read, name, value):
@@ -40,6 +40,29 @@ def test_a_wrong_value_is_one_line_that_names_the_variable(read, name, value):
         read(**{name: value})
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("CDB_COMPILED_BYTES", "6GiB", 6 * 2**30),
+        ("CDB_MAX_BODY_BYTES", "20 MB", 20_000_000),
+        ("CDB_LOOKUP_TIMEOUT_SECONDS", "2min", 120),
+        ("CDB_QUEUE_TIMEOUT_SECONDS", "7", 7),
+        ("CDB_TLS", "on", True),
+        ("CDB_ALLOWED_HOSTS", "a.example, b.example,", ["a.example", "b.example"]),
+    ],
+)
+def test_a_value_has_its_type_and_may_have_a_unit(read, name, text, value):
+    assert read(**{name: text})[name] == value
+
+
+def test_an_unknown_variable_is_told_with_the_nearest_name(read):
+    read(CDB_LOKUP_TIMEOUT_SECONDS="3", CDB_QQQ="1")
+    assert env.unknown() == [
+        "CDB_LOKUP_TIMEOUT_SECONDS is no setting; did you mean CDB_LOOKUP_TIMEOUT_SECONDS?",
+        "CDB_QQQ is no setting",
+    ]
 
 
 def test_a_file_gives_what_the_environment_does_not(read, tmp_path, monkeypatch):

@@ -276,12 +276,6 @@ def test_static_files_have_their_hash_in_their_address(browser):
         assert "immutable" in ServiceClient().get(path)["Cache-Control"]
 
 
-def test_the_documentation_is_linked_if_its_address_is_known(browser, settings):
-    assert "Documentation</a>" not in browser.get("/")
-    settings.CDB_DOCUMENTATION_URL = "https://docs.example.org/cdb"
-    assert '<a href="https://docs.example.org/cdb">Documentation</a>' in browser.get("/")
-
-
 def test_a_person_who_may_write_is_named_or_can_log_in(browser, tag, settings, django_user_model):
     assert "Log in" not in browser.get("/tags")
     settings.CDB_OPEN_WRITES = False

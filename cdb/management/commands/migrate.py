@@ -18,7 +18,7 @@ from cdb_rest import named_sql
 LIMIT_LOCK_WAIT = named_sql.load("limit_lock_wait")
 
 ATTEMPTS = 10
-# Longer than the wait for a lock (CDB_MIGRATION_LOCK_TIMEOUT_SECONDS) is by default, so that lookups that queued
+# Longer than the wait for a lock (CDB_MIGRATION_LOCK_TIMEOUT_SECONDS) is, so that lookups that queued
 # behind it are served between two attempts.
 PAUSE_SECONDS = 3
 
@@ -41,7 +41,7 @@ migrate.MigrationExecutor = Executor  # type: ignore[attr-defined]  # that modul
 
 class Command(migrate.Command):
     help = (
-        f"{migrate.Command.help} A migration that must lock a table waits for at most CDB_MIGRATION_LOCK_TIMEOUT_SECONDS, "
+        f"{migrate.Command.help} A migration that must lock a table waits for at most two seconds, "
         f"because lookups queue behind it, and is tried {ATTEMPTS} times. "
         "A database with migrations that this version does not have is rejected and not changed."
     )
